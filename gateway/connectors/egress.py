@@ -1,0 +1,206 @@
+"""Where the gateway may reach: names are judged before a URL is used, addresses when the socket is made."""
+
+import errno
+import re
+import socket
+from collections.abc import Collection, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import AddrInfoType, ClientConnectorError, ClientRequest, ClientTimeout, TCPConnector
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
+from yarl import URL
+
+from gateway.errors import GatewayError, UpstreamInvalidResponse
+
+# `is_global` of Python 3.11 lets through 6to4, NAT64, mapped and site-local forms: the lists are our own,
+# from the IANA special-purpose registries (RFC 6890).
+_SPECIAL_IPV4 = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # carrier-grade NAT, and one cloud's metadata
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # one cloud's host agent, in public space
+        "169.254.0.0/16",  # link-local, and the usual metadata
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments, and one cloud's metadata
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarking
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+    )
+)
+
+# All public IPv6 lies here; loopback, mapped, compatible, NAT64, discard, ULA, link-local, site-local and multicast do not.
+_PUBLIC_IPV6 = IPv6Network("2000::/3")
+_SPECIAL_IPV6 = tuple(
+    IPv6Network(text)
+    for text in (
+        "2001::/23",  # protocol assignments: Teredo, ORCHID, benchmarking
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4 carries any IPv4 address
+        "3fff::/20",  # documentation
+    )
+)
+
+_LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+# The last label starts with a letter: what ends in a number is an IPv4 address to many parsers (127.1, 0x7f000001).
+_DNS_NAME = re.compile(rf"(?=.{{1,253}}$)(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?", re.ASCII)
+# Never public; no name under them leaves the operator's own network.
+_INNER_SUFFIXES = (
+    "arpa",
+    "corp",
+    "home",
+    "internal",
+    "intranet",
+    "lan",
+    "local",
+    "localdomain",
+    "localhost",
+    "private",
+)
+
+# An authority of plain characters reads alike in every parser: no user, percent, backslash, space or second spelling.
+_PLAIN_URL = re.compile(r"https?://[a-z0-9._:\[\]-]+(?:[/?][\x21\x22\x24-\x7e]*)?", re.ASCII | re.IGNORECASE)
+_PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+#: the host and port that the connection now being made was asked for
+_ASKED: ContextVar[tuple[str, int] | None] = ContextVar("egress_asked", default=None)
+
+
+class ForbiddenAddress(OSError):
+    """The address asked for is not one the gateway may reach; which one it was is never told."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.EACCES, "address not allowed")
+
+
+def is_public_address(address: str) -> bool:
+    """Whether the address is plainly spelt and part of the public Internet."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    match parsed:
+        case IPv4Address():
+            return not any(parsed in network for network in _SPECIAL_IPV4)
+        case IPv6Address():
+            is_special = any(parsed in network for network in _SPECIAL_IPV6)
+            return parsed in _PUBLIC_IPV6 and parsed.scope_id is None and not is_special
+
+
+def is_forbidden_host(host: str) -> bool:
+    """Whether a host is no public DNS name: addresses in every notation and names of inner networks are forbidden."""
+    name = host.lower()
+    return _DNS_NAME.fullmatch(name) is None or name.rpartition(".")[2] in _INNER_SUFFIXES
+
+
+def host_matches(host: str, patterns: Iterable[str]) -> bool:
+    """Whether a public name is declared: a name is itself, `*.suffix` all names below it, `*` any."""
+    if is_forbidden_host(host):
+        return False
+    name = host.lower()
+    return any(
+        pattern == "*" or (name.endswith(pattern[1:].lower()) if pattern.startswith("*.") else name == pattern.lower())
+        for pattern in patterns
+    )
+
+
+def checked_url(
+    url: str,
+    *,
+    hosts: Iterable[str],
+    ports: Collection[int] = (443,),
+    override: URL | None = None,
+    error: type[GatewayError] = UpstreamInvalidResponse,
+) -> URL:
+    """The URL, spelt as it came, on a declared host by https or on the operator's override; otherwise raises `error`."""
+    spelt = quote(url, safe=_PRINTABLE, errors="replace")
+    if _CONTROL.search(url) or not _PLAIN_URL.fullmatch(spelt):
+        raise error("address refused: it must be a plain https URL without user, password or fragment")
+    try:
+        parsed = URL(spelt, encoded=True)
+        port = parsed.port  # parsed only now, and refused when it is no number up to 65535
+    except ValueError as reason:
+        raise error("address refused: it is not a URL") from reason
+    if override is not None and _origin(parsed) == _origin(override):
+        return parsed
+    if parsed.scheme.lower() != "https":
+        raise error("address refused: only https is allowed")
+    if port not in ports:
+        raise error(f"address refused: its port must be {' or '.join(map(str, ports))}")
+    if not host_matches(parsed.raw_host or "", hosts := tuple(hosts)):
+        raise error(f"address refused: its host must be a public name matching {' or '.join(hosts)}")
+    return parsed
+
+
+def parse_override(text: str) -> URL:
+    """The operator's origin that stands for a kind's own hosts; raises ValueError that says how to write it."""
+    url = URL(text)
+    if url.scheme not in ("http", "https") or not url.raw_host or not url.port or url != url.origin() / "":
+        raise ValueError("an upstream override is scheme, host and port only, such as http://127.0.0.1:9001")
+    return url.origin()
+
+
+@dataclass(frozen=True, slots=True)
+class EgressPolicy:
+    """Which connections may be made: public addresses, and whatever the operator's own host and port resolve to."""
+
+    #: host as asked for, in lower case, and port
+    allowed: frozenset[tuple[str, int]] = frozenset()
+
+    @classmethod
+    def of(cls, overrides: Iterable[URL]) -> "EgressPolicy":
+        """The policy that lets through these overrides and nothing else of the inner network."""
+        return cls(frozenset(((url.raw_host or "").lower(), url.port or 0) for url in overrides))
+
+    def permits(self, address: str, port: int, asked: tuple[str, int] | None = None) -> bool:
+        """Whether a socket may connect there, given the host and port that the request asked for."""
+        is_operators = asked is not None and asked in self.allowed and asked[1] == port
+        return is_operators or is_public_address(address)
+
+
+class EgressConnector(TCPConnector):
+    """Judges the very address that each socket connects to, so that no DNS answer can change after the check.
+
+    A kept-alive connection is used again for the same host and port without a new check:
+    which kind may ask for which host is `checked_url`'s to say.
+    """
+
+    def __init__(self, policy: EgressPolicy, **options: Any) -> None:
+        super().__init__(socket_factory=self._open_socket, **options)
+        self._policy = policy
+
+    async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
+        """As the base does; the socket factory then knows which host was asked for."""
+        token = _ASKED.set(((req.url.raw_host or "").lower(), req.url.port or 0))
+        try:
+            return await super().connect(req, traces, timeout)
+        finally:
+            _ASKED.reset(token)
+
+    def _open_socket(self, address_info: AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, address = address_info
+        if not self._policy.permits(str(address[0]), int(address[1]), _ASKED.get()):
+            raise ForbiddenAddress
+        return socket.socket(family, kind, protocol)
+
+
+def is_forbidden(error: BaseException) -> bool:
+    """Whether a failed connection failed because its address is not allowed, for translating where aiohttp is used."""
+    return isinstance(error, ClientConnectorError) and isinstance(error.os_error, ForbiddenAddress)
+
+
+def _origin(url: URL) -> tuple[str, str, int | None]:
+    return url.scheme.lower(), (url.raw_host or "").lower(), url.port
