@@ -1,0 +1,130 @@
+"""Private directories and files: who may enter, who holds the lock, where a unix socket fits."""
+
+import fcntl
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from gateway.embedded import StartupError
+from gateway.embedded.account import Account, open_passage
+
+LOCK = "lock"
+
+#: names that show a directory to be ours, so that its mode may be set
+OURS = frozenset({LOCK, "postgres", "redis", "encryption.keys", "first-client.json"})
+
+#: bytes in the path of a unix socket: sun_path of unix(7) on Linux is 108 with its end, on BSD and macOS 104
+LONGEST_SOCKET_PATH = 103
+
+#: the longest name that a server gives its socket
+SOCKET_NAME = ".s.PGSQL.5432"
+
+
+def private_directory(directory: Path, account: Account | None) -> None:
+    """Make the directory if need be: 0700, or 0710 where a server under another account must pass through."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    names = {entry.name for entry in directory.iterdir()}
+    if names and not names & OURS:
+        _accept_foreign(directory)
+    elif account is None or directory.stat().st_uid == account.uid:
+        directory.chmod(0o700)
+    else:
+        os.chown(directory, -1, account.gid)
+        directory.chmod(0o710)
+    open_passage(directory, account)
+
+
+def _accept_foreign(directory: Path) -> None:
+    """A directory in use for something else keeps its mode; our files in it are private by themselves."""
+    if directory.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise StartupError(
+            f"{directory} holds other files and other users may write to it. Choose an empty data directory (--data-dir)."
+        )
+
+
+def handed_directory(directory: Path, account: Account | None) -> None:
+    """Make the directory if need be, 0700, belonging to the account; one that belongs to somebody else is refused."""
+    owner = account.uid if account else os.geteuid()
+    try:
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    else:
+        os.chown(directory, owner, account.gid if account else -1)
+    status = directory.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner:
+        raise StartupError(
+            f"{directory} belongs to user id {status.st_uid}, but the server runs as user id {owner}. "
+            "Start the gateway as the user who made the data directory, or choose another one (--data-dir)."
+        )
+    directory.chmod(0o700)
+
+
+def socket_directory(directory: Path, account: Account | None) -> Path:
+    """A directory for sockets: `run` inside, or a short one that `run` links to when the path is too long for a socket."""
+    run = directory / "run"
+    if len(os.fsencode(run / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
+        handed_directory(run, account)
+        return run
+    short = _short_base() / f"gateway-{hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]}"
+    handed_directory(short, account)
+    if run.is_symlink():
+        run.unlink()
+    if not run.exists():
+        run.symlink_to(short)
+    return short
+
+
+def _short_base() -> Path:
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    candidates = (*((runtime,) if runtime and os.geteuid() != 0 else ()), tempfile.gettempdir())
+    fitting = (Path(base) for base in candidates if len(base) < LONGEST_SOCKET_PATH // 2 and os.path.isdir(base))
+    return next(fitting, Path("/tmp"))  # the directory made in it is private, and checked to be ours
+
+
+class DirectoryLock:
+    """Held by one process at a time; the system lets go of it when that process ends, however it ends."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / LOCK
+        self._file: int | None = None
+
+    def acquire(self) -> None:
+        """Ours until `release`; StartupError when another process holds it."""
+        if self._file is not None:
+            return
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(file, 32, 0).decode().strip()
+            os.close(file)
+            raise StartupError(
+                f"{self._path.parent} is in use by process {holder or 'unknown'}. Stop that one, or choose another "
+                "data directory (--data-dir)."
+            ) from error
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        self._file = file
+
+    def release(self) -> None:
+        """Free for others; harmless when it was not held."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace the file as a whole, mode 0600, on disk before it is seen."""
+    file, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
+    try:
+        with os.fdopen(file, "w") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

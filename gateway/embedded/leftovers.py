@@ -1,0 +1,36 @@
+"""Processes that an earlier run left behind in a directory of ours, and their end."""
+
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from gateway.embedded import StartupError
+
+
+def processes_of(directory: Path, executable: str) -> list[psutil.Process]:
+    """Living processes of that name that work in the directory; a zombie works nowhere."""
+    home = str(directory.resolve())
+    return [
+        process
+        for process in psutil.process_iter(["name", "cwd"])
+        if process.info["name"] == executable and process.info["cwd"] == home
+    ]
+
+
+def end(processes: Iterable[psutil.Process], sign: signal.Signals, patience: float) -> None:
+    """Send the signal to each and wait up to `patience` seconds until all are gone."""
+    told = list(processes)
+    for process in told:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(sign)
+    psutil.wait_procs(told, timeout=patience)
+
+
+def ensure_none(directory: Path, executable: str) -> None:
+    """StartupError when a process still works in the directory."""
+    if left := processes_of(directory, executable):
+        pids = ", ".join(str(process.pid) for process in left)
+        raise StartupError(f"{executable} of an earlier run does not end (process {pids}). End it with: kill -9 {pids}")

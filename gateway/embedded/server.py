@@ -1,0 +1,115 @@
+"""What the local Postgres and the local Redis have in common: a directory, a lock, a program, start and stop."""
+
+import importlib.util
+import os
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from pathlib import Path
+
+from gateway.embedded import StartupError
+from gateway.embedded.account import server_account
+from gateway.embedded.directory import DirectoryLock, private_directory, socket_directory
+from gateway.embedded.output import last_lines, log_file
+from gateway.embedded.program import Program
+
+#: seconds a server may take to answer; recovery after a hard kill is part of it
+READY_WITHIN = 60.0
+
+#: nothing of our own environment is a server's business, secrets least of all
+SERVER_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+
+
+class LocalServer(ABC):
+    """A server of ours on one directory; either started here or handed to a supervisor as `program()`."""
+
+    #: where its sockets lie; known once it is open
+    sockets: Path
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory.expanduser().absolute()
+        self.account = server_account(self.directory)
+        self.log = self.directory / "server.log"
+        self._lock = DirectoryLock(self.directory)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process started here, None when it does not run."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """How clients reach it; known once it is open."""
+
+    @abstractmethod
+    def program(self) -> Program:
+        """The server as a child for a supervisor; `open` comes first."""
+
+    def open(self) -> None:
+        """Take the directory and make it ready; StartupError when another process has it."""
+        private_directory(self.directory, self.account)
+        self._lock.acquire()
+        self.sockets = socket_directory(self.directory, self.account)
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        self._lock.release()
+
+    def start(self) -> str:
+        """Run it and wait until it answers: its URL. To be called in a thread that outlives the server.
+
+        The system ends the server with the thread that started it, see PR_SET_PDEATHSIG in prctl(2).
+        """
+        try:
+            self.open()
+            self._launch(self.program())
+        except BaseException:
+            self.stop()
+            raise
+        return self.url
+
+    def _launch(self, program: Program) -> None:
+        if program.prepare:
+            program.prepare()
+        with log_file(self.log) as output:
+            self._process = subprocess.Popen(program.command(), **program.launch_options(output))
+        deadline = time.monotonic() + READY_WITHIN
+        while program.is_ready and not program.is_ready(self._process.pid):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise not_ready(program)
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """End it cleanly and let go of the directory; harmless when it does not run."""
+        if self._process is not None:
+            program = self.program()
+            for sign, patience in ((program.stop_signal, program.grace), (program.hard_signal, 5.0)):
+                self._process.send_signal(sign)
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(patience)
+                    break
+            else:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+        self.close()
+
+
+def not_ready(program: Program, lines: list[str] | None = None) -> StartupError:
+    """The error of a program that ended, or never answered, with the last it said."""
+    said = "\n  ".join(lines or last_lines(program.log)) or "nothing"
+    return StartupError(f"{program.name} does not start. The last it said:\n  {said}")
+
+
+def installation(package: str) -> Path:
+    """Where a wheel with binaries lies. It is not imported: the import may warn, and makes directories."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise StartupError(
+            f"The package that brings the local server ({package}) is missing. Install it with: "
+            "pip install 'agent-connector-gateway[all]', or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL."
+        )
+    return Path(found.origin).parent
