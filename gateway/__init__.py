@@ -1,0 +1,1 @@
+"""One gateway between software agents and business applications."""

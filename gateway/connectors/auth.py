@@ -1,0 +1,93 @@
+"""Credentials into headers: what each authentication method puts on a request, and what a kind's credentials must hold."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from gateway.connectors.naming import did_you_mean
+from gateway.connectors.spec import AuthMethod, ConnectorSpec
+from gateway.errors import Fault, InvalidCredentials, ReauthorizationRequired
+
+#: header names that prove who calls; they never follow a request to another host
+CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+
+
+class Authorizer(Protocol):
+    """Who proves to the application that a connector may call it."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """The headers that authenticate a request now; a token about to expire is renewed first."""
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        """Headers to try once more after the application refused these, or None when there are no better ones."""
+
+
+class StaticAuthorizer:
+    """Credentials that cannot be renewed."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = headers
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        return None
+
+
+def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str, str]:
+    """The Authorization header of a method (RFC 6750 bearer or RFC 7617 Basic)."""
+    if method.scheme == "bearer":
+        token = credentials.get(method.token or "")
+        if not token:
+            raise ReauthorizationRequired(f"the connector has no {method.token} yet")
+        return {"Authorization": f"Bearer {token}"}
+    halves = ":".join((template or "").format_map(credentials) for template in (method.username, method.password))
+    return {"Authorization": f"Basic {b64encode(halves.encode()).decode()}"}
+
+
+def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """The authentication method that the fields belong to, and the fields; raises InvalidCredentials naming each fault."""
+    name = _method_of(spec, credentials)
+    method = spec.authentication[name]
+    found = [
+        _fault(spec, method, field, "required") for field in method.required if credentials.get(field) in (None, "")
+    ]
+    found += [_fault(spec, method, field, "unknown") for field in credentials if field not in method.credentials]
+    found += [
+        _fault(spec, method, field, "type")
+        for field, value in credentials.items()
+        if field in method.credentials and value is not None and not _is_header_text(value)
+    ]
+    if found:
+        detail = found[0].message if len(found) == 1 else f"{spec.kind}: {len(found)} faults in the credentials"
+        raise InvalidCredentials(detail, faults=found)
+    return name, {field: value for field, value in credentials.items() if value is not None}
+
+
+def _method_of(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> str:
+    """The method that knows most of the fields given and misses fewest of its own."""
+
+    def fit(method: AuthMethod) -> tuple[int, int]:
+        known = sum(field in method.credentials for field in credentials)
+        missing = sum(field not in credentials for field in method.required)
+        return known - missing, -missing
+
+    return max(spec.authentication, key=lambda name: fit(spec.authentication[name]))
+
+
+def _is_header_text(value: Any) -> bool:
+    """Text that fits into a header: visible, so that no value can add a header of its own."""
+    return isinstance(value, str) and value.isprintable() and len(value) <= 8192
+
+
+def _fault(spec: ConnectorSpec, method: AuthMethod, field: str, code: str) -> Fault:
+    known = method.credentials
+    match code:
+        case "required":
+            said = f"{field} is missing: {known[field].description}"
+        case "unknown":
+            said = f"{field} is not a credential of {method.title}; {did_you_mean(field, known)}"
+        case _:
+            said = f"{field} must be a string of printable characters"
+    return Fault(pointer=f"/credentials/{field}", field=field, code=code, message=f"{spec.kind}: {said}")

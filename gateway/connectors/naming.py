@@ -1,0 +1,21 @@
+"""The nearest known name, for errors that tell what was probably meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like `name`, or None when none is alike."""
+    candidates = list(known)
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A half sentence for the end of an error: what was probably meant, else what there is."""
+    candidates = sorted(known)
+    meant = nearest(name, candidates)
+    if meant:
+        return f"did you mean {meant}?"
+    return f"known: {', '.join(candidates)}" if candidates else "there are none"

@@ -1,0 +1,33 @@
+"""From one page of a list to the params of the next."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from yarl import URL
+
+from gateway.connectors.catalog import Operation
+from gateway.connectors.responses import value_at
+from gateway.connectors.spec import Paging, PagingStyle
+
+
+def next_params(
+    operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """The params of the page after the one that answered with this Meta, or None at the end."""
+    paging = operation.instead(params).paging
+    if paging is None or meta is None:
+        return None
+    follow = value_at(meta, paging.next)
+    if follow in (None, "") or (paging.more is not None and meta.get(paging.more) is False):
+        return None
+    if paging.style is PagingStyle.PAGE:
+        follow = _page_number(paging, params, str(follow))
+        if paging.pages is not None and follow > paging.pages:
+            return None
+    return {**params, paging.param: follow}
+
+
+def _page_number(paging: Paging, params: Mapping[str, Any], next_page: str) -> int:
+    """The number in the application's own link, else one more than the page just read."""
+    named = URL(next_page).query.get(paging.param, "")
+    return int(named) if named.isdigit() else int(params.get(paging.param, 1)) + 1

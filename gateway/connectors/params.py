@@ -1,0 +1,181 @@
+"""Params against their schema: everything wrong with them at once, before anything is sent."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema_rs
+
+from gateway.connectors.catalog import Operation
+from gateway.connectors.naming import did_you_mean
+from gateway.errors import Fault, InvalidParams
+
+#: how much of a caller's value an error repeats
+_SHOWN_CHARACTERS = 60
+#: nesting beyond which params are refused; no application takes more
+_DEPTH = 64
+
+
+def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
+    given = _with_limit_mapped(operation, _with_numeric_ids(operation, params))
+    unsafe = list(_unsafe_values(operation, given))
+    if unsafe or not operation.validator.is_valid(given):
+        raise invalid(str(operation), [*unsafe, *faults(operation, given)])
+    completed = {**operation.defaults, **given}
+    return {name: _integral(value) for name, value in completed.items()}
+
+
+def invalid(subject: str, found: list[Fault]) -> InvalidParams:
+    """The error for a list of faults, counted in its detail."""
+    if len(found) == 1:
+        return InvalidParams(found[0].message, faults=found)
+    return InvalidParams(f"{subject}: {len(found)} params are invalid", faults=found)
+
+
+def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
+    """`limit` under the name that the application has for it; an unpaged list is cut to it afterwards."""
+    given = dict(params)
+    size = operation.paging.size if operation.paging else None
+    if not operation.is_list or "limit" not in given or "limit" in operation.action.params:
+        return given
+    limit = given.pop("limit")
+    if not _is_integer(limit) or limit < 1:
+        raise invalid(
+            str(operation), [_fault(operation, ["limit"], "minimum", f"limit is {_shown(limit)}; at least 1")]
+        )
+    if size is None:
+        return given
+    if given.setdefault(size, limit) != limit:
+        text = f"limit is {limit} and {size} is {_shown(given[size])}; send one of them"
+        raise invalid(str(operation), [_fault(operation, ["limit"], "conflict", text)])
+    return given
+
+
+def _with_numeric_ids(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Ids of the path may come as text: clients keep ids as strings, and `"35436"` names the same ticket as 35436."""
+    ids = {placement.name for placement in operation.placements if placement.where == "path"}
+    return {
+        name: int(value) if name in ids and _is_numeric_id(operation, name, value) else value
+        for name, value in params.items()
+    }
+
+
+def _is_numeric_id(operation: Operation, name: str, value: Any) -> bool:
+    is_integer = operation.action.params[name].get("type") == "integer"
+    return is_integer and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
+
+
+def faults(operation: Operation, params: Mapping[str, Any]) -> list[Fault]:
+    """What the schema finds wrong, each as a sentence that stands alone."""
+    return [fault for error in operation.validator.iter_errors(params) for fault in _faults_of(operation, error)]
+
+
+def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> Iterator[Fault]:
+    place = [str(part) for part in error.instance_path]
+    kind, name = error.kind, ".".join(place)
+    said = f"{name or 'params'} is {_shown(error.instance)}"
+    match kind.name:
+        case "required":
+            missing = [*place, kind.value]
+            yield _fault(operation, missing, "required", f"{'.'.join(missing)} is missing; {_what(operation, missing)}")
+        case "additionalProperties":
+            known = _schema_at(operation, place).get("properties", {})
+            for unexpected in kind.value:
+                named = [*place, unexpected]
+                hint = did_you_mean(unexpected, known)
+                yield _fault(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
+        case "enum":
+            yield _fault(operation, place, "enum", f"{said}; allowed: {', '.join(map(str, kind.value))}")
+        case "oneOf" | "not":
+            yield _fault(operation, place, kind.name, f"{name or 'params'}: {_combination(error)}")
+        case "type":
+            yield _fault(operation, place, "type", f"{said}; expected {_what(operation, place)}")
+        case _:
+            yield _fault(operation, place, kind.name, f"{said}; {_expectation(kind.name, kind.value)}")
+
+
+def _expectation(keyword: str, value: Any) -> str:
+    sentences = {
+        "minimum": f"at least {value}",
+        "maximum": f"at most {value}",
+        "minLength": f"at least {value} characters",
+        "maxLength": f"at most {value} characters",
+        "minItems": f"at least {value} items",
+        "maxItems": f"at most {value} items",
+        "minProperties": f"at least {value} members",
+        "pattern": f"must match {value}",
+        "format": f"must be a {value}",
+        "const": f"must be {value}",
+    }
+    return sentences.get(keyword, f"must satisfy {keyword} {value}")
+
+
+def _combination(error: jsonschema_rs.ValidationError) -> str:
+    """The sentence for `oneOf`/`not` over required members, the only form specs use them in."""
+    if error.kind.name == "not":
+        return (
+            f"{' and '.join(error.kind.value.get('required', ['these params']))} exclude each other; send one of them"
+        )
+    given = sorted(error.instance) if isinstance(error.instance, dict) else []
+    return f"exactly one of the alternatives must be given; given: {', '.join(given) or 'none'}"
+
+
+def _fault(operation: Operation, place: list[str], code: str, text: str) -> Fault:
+    pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in ["params", *place])
+    return Fault(pointer=pointer, field=".".join(place), code=code, message=f"{operation}: {text}")
+
+
+def _schema_at(operation: Operation, place: list[str]) -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = operation.schema
+    for part in place:
+        schema = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part, {})
+    return schema
+
+
+def _what(operation: Operation, place: list[str]) -> str:
+    schema = _schema_at(operation, place)
+    expected = schema.get("type", "a value")
+    name = " or ".join(expected) if isinstance(expected, list) else expected
+    return f"{name} ({schema['description']})" if "description" in schema else name
+
+
+def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()) -> Iterator[Fault]:
+    """Text that no application takes (NUL, lone surrogates), numbers JSON has no word for, bottomless nesting."""
+    if isinstance(value, str):
+        if "\x00" in value or (not value.isascii() and _has_lone_surrogate(value)):
+            shown = ".".join(place)
+            yield _fault(operation, list(place), "text", f"{shown} holds NUL or half a character; remove it")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield _fault(operation, list(place), "number", f"{'.'.join(place)} is not a finite number")
+    elif isinstance(value, dict | list):
+        if len(place) > _DEPTH:
+            yield _fault(operation, list(place[:3]), "depth", f"{place[0]} is nested more than {_DEPTH} levels deep")
+            return
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, member in members:
+            yield from _unsafe_values(operation, key if isinstance(key, str) else None, (*place, str(key)))
+            yield from _unsafe_values(operation, member, (*place, str(key)))
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _integral(value: Any) -> Any:
+    """JSON Schema counts 2.0 as an integer; applications read `2`."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

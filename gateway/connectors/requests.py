@@ -1,0 +1,156 @@
+"""Params into the exact HTTP request of the application: pure, so that a dry run is the real thing."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+from yarl import URL
+
+from gateway.connectors.catalog import Operation
+from gateway.connectors.egress import host_matches
+from gateway.connectors.naming import did_you_mean
+from gateway.connectors.params import invalid
+from gateway.connectors.spec import ConnectorSpec, Effect
+from gateway.errors import Fault, InternalError, InvalidCredentials
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_ENCODER = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamRequest:
+    """One HTTP request to the application, credentials not yet on it."""
+
+    method: str
+    url: URL
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    effect: Effect = Effect.READ
+
+    def with_headers(self, headers: Mapping[str, str]) -> "UpstreamRequest":
+        return replace(self, headers={**self.headers, **headers})
+
+    def with_query(self, members: Mapping[str, str]) -> "UpstreamRequest":
+        return replace(self, url=_encoded(str(self.url.with_query(None)), {**self.url.query, **members}))
+
+
+def build(
+    operation: Operation, params: Mapping[str, Any], environment: Mapping[str, str], override: URL | None = None
+) -> UpstreamRequest:
+    """Place each (validated) param where the spec says: path, query, body or header."""
+    operation = operation.instead(params)
+    placed: dict[str, dict[str, Any]] = {"path": {}, "query": dict(operation.action.fixed), "body": {}, "header": {}}
+    for placement in operation.placements:
+        if placement.name in params:
+            placed[placement.where][placement.wire] = params[placement.name]
+    path = operation.action.request.split(" ", 1)[1]
+    filled = re.sub(r"{(\w+)}", lambda found: _segment(operation, found[1], placed["path"][found[1]]), path)
+    headers = {**operation.spec.headers, **{name: _text(value) for name, value in placed["header"].items()}}
+    body = None
+    if operation.method not in ("GET", "DELETE"):
+        body = _ENCODER.encode(placed["body"])
+        headers["Content-Type"] = operation.spec.content_type
+    return UpstreamRequest(
+        operation.method,
+        _encoded(base_address(operation.spec, environment, override) + filled, placed["query"]),
+        {"Accept": "application/json", **headers},
+        body,
+        effect_of(operation, params),
+    )
+
+
+def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
+    """The effect class of this very call: a ticket update with a comment is a write."""
+    value: Any = params if operation.action.write_if else None
+    for member in operation.action.write_if or ():
+        value = value.get(member) if isinstance(value, Mapping) else None
+    return Effect.WRITE if value is not None else operation.action.effect
+
+
+def base_address(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None = None) -> str:
+    """The kind's address with its variables filled in, moved to the operator's override where there is one."""
+    return str(relocated(URL(spec.address.format_map(environment), encoded=True), override)).rstrip("/")
+
+
+def relocated(url: URL, override: URL | None) -> URL:
+    """The URL with scheme, host and port of the operator's override; path and query are kept."""
+    if override is None:
+        return url
+    return URL(f"{override.origin()}{url.raw_path_qs}", encoded=True)
+
+
+def checked_environment(spec: ConnectorSpec, environment: Mapping[str, Any]) -> dict[str, str]:
+    """The kind's variables, each known and of its type; raises InvalidCredentials with every fault."""
+    found = [
+        _variable_fault(name, "unknown", f"environment has no variable {name}; {did_you_mean(name, spec.environment)}")
+        for name in environment
+        if name not in spec.environment
+    ]
+    for name, variable in spec.environment.items():
+        value = environment.get(name)
+        if value is None:
+            if variable.required:
+                found.append(_variable_fault(name, "required", f"{name} is missing: {variable.description}"))
+        elif not isinstance(value, str):
+            found.append(_variable_fault(name, "type", f"{name} must be a string"))
+        elif variable.type == "dns_label" and not _DNS_LABEL.fullmatch(value):
+            text = (
+                f"{name} must be one DNS label: lower-case letters, digits and hyphens, for example {variable.example}"
+            )
+            found.append(_variable_fault(name, "pattern", text))
+        elif variable.type == "origin" and not _is_origin_of(spec, value):
+            text = f"{name} must be an https origin on {' or '.join(spec.hosts)}"
+            found.append(_variable_fault(name, "pattern", text))
+    if found:
+        raise InvalidCredentials(found[0].message if len(found) == 1 else f"{len(found)} faults", faults=found)
+    return {name: value for name, value in environment.items() if value is not None}
+
+
+def _is_origin_of(spec: ConnectorSpec, value: str) -> bool:
+    try:
+        url = URL(value)
+        is_plain = url.path in ("", "/") and not url.query_string and not url.fragment and not url.user
+        is_default = url.scheme == "https" and url.port == 443
+    except ValueError:
+        return False
+    return is_plain and is_default and url.host is not None and host_matches(url.host, spec.hosts)
+
+
+def _variable_fault(name: str, code: str, message: str) -> Fault:
+    return Fault(pointer=f"/environment/{name}", field=name, code=code, message=message)
+
+
+def _segment(operation: Operation, name: str, value: Any) -> str:
+    """A value as one path segment; what could climb out of it is refused."""
+    text = _text(value)
+    if text in ("", ".", "..") or any(ord(character) < 0x20 or ord(character) == 0x7F for character in text):
+        message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
+        raise invalid(str(operation), [Fault(f"/params/{name}", name, "pattern", message)])
+    return quote(text, safe="")
+
+
+def _encoded(address: str, query: Mapping[str, Any]) -> URL:
+    """The URL, encoded by us alone; the host is proven to be the address's own."""
+    members = {name: _text(value) for name, value in query.items() if value is not None}
+    url = URL(f"{address}?{urlencode(members, quote_via=quote)}" if members else address, encoded=True)
+    if url.origin() != URL(address, encoded=True).origin():
+        raise InternalError
+    return url
+
+
+def _text(value: Any) -> str:
+    """A value as applications read it in a path or query."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case list():
+            return ",".join(_text(item) for item in value)
+        case dict():
+            return _ENCODER.encode(value).decode()
+        case _:
+            return str(value)

@@ -1,0 +1,52 @@
+"""When a failed request may be sent again, and after how long."""
+
+import random
+from dataclasses import dataclass
+
+from gateway.connectors.spec import Effect
+from gateway.errors import GatewayError, UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamTooLarge
+
+#: tries of one request, the first included
+TRIES = 3
+#: seconds; doubled for each further try and jittered by half
+_BACK_OFF = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try that failed."""
+
+    number: int
+    error: GatewayError
+    #: whether the application may have seen the request
+    was_sent: bool
+
+
+def delay(effect: Effect, attempt: Attempt, patience: float) -> float | None:
+    """Seconds until the next try, or None when there must be none within `patience` seconds.
+
+    A write is sent again only when it certainly did not arrive, or when the application said that it limits.
+    """
+    if attempt.number >= TRIES or not _may_repeat(effect, attempt):
+        return None
+    wait = float(attempt.error.retry_after or 0) or _BACK_OFF * 2 ** (attempt.number - 1) * random.uniform(0.5, 1.5)
+    return wait if wait <= patience else None
+
+
+def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
+    if isinstance(attempt.error, UpstreamRateLimited):
+        return True
+    if not isinstance(attempt.error, UpstreamError) or not attempt.error.retryable:
+        return False
+    if isinstance(attempt.error, UpstreamInvalidResponse | UpstreamTooLarge):
+        return False
+    return effect is Effect.READ or not attempt.was_sent
+
+
+def final(effect: Effect, attempt: Attempt) -> GatewayError:
+    """The error of the last try; that of a write whose answer was lost says that its outcome is unknown."""
+    error = attempt.error
+    if effect is not Effect.WRITE or not attempt.was_sent or not isinstance(error, UpstreamError):
+        return error
+    detail = f"{error.detail} after the write had been sent; look it up before sending it again"
+    return type(error)(detail, upstream=error.upstream, extra={"outcome": "unknown"})

@@ -1,0 +1,200 @@
+"""The only module that opens a connection: sends requests, holds to limits, repeats what may be repeated."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import aiohttp
+
+from gateway.connectors import responses, retries
+from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
+from gateway.connectors.requests import UpstreamRequest
+from gateway.connectors.responses import UpstreamResponse
+from gateway.connectors.spec import Failure
+from gateway.errors import (
+    GatewayError,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamTimeout,
+    UpstreamTooLarge,
+    UpstreamTruncated,
+)
+
+#: bytes of a decoded JSON answer; more is a mistake of the application or of the query
+ANSWER_CAP = 32 << 20
+#: seconds
+CONNECT_TIMEOUT, IDLE_TIMEOUT = 5.0, 30.0
+#: a slow reader holds about ten times this
+READ_BUFFER = 64 << 10
+#: connections kept open for use by all requests; and to one host
+_CONNECTIONS, _PER_HOST = 2000, 200
+#: an application that limits for longer than this gets an error to the caller rather than a wait
+_PATIENCE = 10.0
+
+
+class Gate(Protocol):
+    """What may go out when: concurrency and rate budgets of the accounts behind connectors."""
+
+    def pass_through(self, account: str, patience: float) -> contextlib.AbstractAsyncContextManager[None]:
+        """Wait for a place; raises UpstreamRateLimited when none comes within `patience` seconds."""
+
+    def learn(self, account: str, status: int, headers: Mapping[str, str]) -> None:
+        """Take note of what the application's answer says about its limits."""
+
+
+class OpenGate:
+    """Lets everything through."""
+
+    @asynccontextmanager
+    async def pass_through(self, account: str, patience: float) -> AsyncIterator[None]:
+        yield
+
+    def learn(self, account: str, status: int, headers: Mapping[str, str]) -> None:
+        """Nothing to learn."""
+
+
+class NotSent(Exception):
+    """Carries an error of a request that certainly did not arrive."""
+
+    def __init__(self, error: GatewayError) -> None:
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamStream:
+    """An answer whose body is still to be read, in the pieces the network brings."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: aiohttp.StreamReader
+
+
+class Transport:
+    """One client session for a process; opened by `async with`."""
+
+    def __init__(self, policy: EgressPolicy | None = None, gate: Gate | None = None) -> None:
+        self._policy = policy or EgressPolicy()
+        self._gate = gate or OpenGate()
+        self._opened: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> "Transport":
+        self._opened = aiohttp.ClientSession(
+            connector=EgressConnector(self._policy, limit=_CONNECTIONS, limit_per_host=_PER_HOST, ttl_dns_cache=30),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=True,
+            read_bufsize=READ_BUFFER,
+            headers={"User-Agent": "agent-connector-gateway"},
+            max_line_size=16 << 10,
+            max_field_size=32 << 10,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+            self._opened = None
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        if self._opened is None:
+            raise RuntimeError("the transport is used before it was opened")
+        return self._opened
+
+    async def send(
+        self, request: UpstreamRequest, *, failure: Failure, account: str = "", timeout: float = 60
+    ) -> UpstreamResponse:
+        """The whole answer, whatever its status, after as many tries as its effect class allows.
+
+        Raises UpstreamError and its kin, and OutcomeUnknown when a write's answer was lost.
+        """
+        deadline = asyncio.get_running_loop().time() + timeout
+        number = 1
+        while True:
+            left = max(0.1, deadline - asyncio.get_running_loop().time())
+            was_sent, response = True, None
+            try:
+                async with self._gate.pass_through(account, min(left, _PATIENCE)):
+                    response = await self._try(request, left)
+                self._gate.learn(account, response.status, response.headers)
+                error = responses.failure(failure, response)
+                if error is None:
+                    return response
+            except NotSent as unsent:
+                was_sent, error = False, unsent.error
+            except UpstreamError as lost:
+                error = lost
+            attempt = retries.Attempt(number, error, was_sent)
+            wait = retries.delay(request.effect, attempt, min(left, _PATIENCE))
+            if wait is None:
+                if response is not None:
+                    return response
+                raise retries.final(request.effect, attempt)
+            await asyncio.sleep(wait)
+            number += 1
+
+    async def _try(self, request: UpstreamRequest, timeout: float) -> UpstreamResponse:
+        async with self._answer(request, timeout) as answer:
+            headers = {name.lower(): value for name, value in answer.headers.items()}
+            return UpstreamResponse(answer.status, headers, await _read_capped(answer))
+
+    @asynccontextmanager
+    async def open(self, request: UpstreamRequest, *, timeout: float | None = None) -> AsyncIterator[UpstreamStream]:
+        """An answer to be streamed, never decoded; the connection is closed when the block ends."""
+        plain = request.with_headers({"Accept-Encoding": "identity", "Accept": "*/*"})
+        try:
+            async with self._answer(plain, timeout, decompress=False) as answer:
+                headers = {name.lower(): value for name, value in answer.headers.items()}
+                yield UpstreamStream(answer.status, headers, answer.content)
+        except NotSent as unsent:
+            raise unsent.error from unsent
+
+    @asynccontextmanager
+    async def _answer(
+        self, request: UpstreamRequest, timeout: float | None, decompress: bool = True
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """One try; aiohttp's errors become ours, and what was certainly not sent says so."""
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=IDLE_TIMEOUT)
+        try:
+            async with self._session.request(
+                request.method,
+                request.url,
+                headers=request.headers,
+                data=request.body,
+                timeout=limits,
+                allow_redirects=False,
+                auto_decompress=decompress,
+            ) as answer:
+                yield answer
+        except aiohttp.ClientConnectorError as error:
+            raise NotSent(_unreachable(error)) from error
+        except aiohttp.ConnectionTimeoutError as error:
+            raise NotSent(UpstreamTimeout("the application could not be reached in time")) from error
+        except TimeoutError as error:
+            raise UpstreamTimeout("the application did not answer in time") from error
+        except aiohttp.ClientPayloadError as error:
+            raise UpstreamTruncated("the application's answer was cut short") from error
+        except aiohttp.ClientResponseError as error:
+            raise UpstreamInvalidResponse("the application's answer is not valid HTTP") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise UpstreamError("the connection to the application broke") from error
+
+
+def _unreachable(error: aiohttp.ClientConnectorError) -> GatewayError:
+    if is_forbidden(error):
+        return UpstreamInvalidResponse("the application's address is not allowed: it is not on the public Internet")
+    return UpstreamError("the application cannot be reached")
+
+
+async def _read_capped(answer: aiohttp.ClientResponse) -> bytes:
+    """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
+    pieces, size = [], 0
+    async for piece in answer.content.iter_any():
+        size += len(piece)
+        if size > ANSWER_CAP:
+            raise UpstreamTooLarge(f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less")
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,266 @@
+"""Everything that can go wrong, in the words that callers match on.
+
+    GatewayError
+    ├── RequestError                 the caller can mend it
+    │   ├── MalformedRequest         OrganizationRequired, ConflictingRange
+    │   ├── Unauthorized
+    │   ├── Forbidden                OrganizationForbidden, InsufficientScope
+    │   ├── NotFound                 UpstreamNotFound, ResultExpired
+    │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
+    │   │                            OutcomeUnknown
+    │   ├── BodyTooLarge
+    │   ├── RangeNotSatisfiable
+    │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
+    │   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected
+    │   ├── ReauthorizationRequired
+    │   └── RateLimited              UpstreamRateLimited
+    ├── UpstreamError                the application failed
+    │   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
+    │   └── UpstreamTimeout
+    ├── Unavailable                  a dependency of ours is away
+    ├── WorkerCrashed                the job's worker died twice
+    └── InternalError                a bug of ours; tells nothing of the inside
+
+Errors say what happened in the domain; only `gateway.http.errors` knows statuses (RFC 9457).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a request: where (RFC 6901), which field, what kind, and a sentence that stands alone."""
+
+    pointer: str
+    field: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamFault:
+    """What the application itself said of its failure, secrets already removed."""
+
+    status: int | None = None
+    code: str | None = None
+    message: str | None = None
+    request_id: str | None = None
+
+
+class GatewayError(Exception):
+    """Base of all errors; `code` is the word clients match on and `detail` a sentence that tells how to mend it."""
+
+    code: ClassVar[str] = "internal_error"
+    title: ClassVar[str] = "Internal error"
+    #: whether the same request may be sent again
+    retryable: bool = False
+
+    def __init__(
+        self,
+        detail: str | None = None,
+        *,
+        faults: Sequence[Fault] = (),
+        upstream: UpstreamFault | None = None,
+        retry_after: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.detail = detail or self.title
+        self.faults = tuple(faults)
+        self.upstream = upstream
+        self.retry_after = retry_after
+        #: further members of the error document, such as the `status` of a connector that is not ready
+        self.extra = dict(extra or {})
+        if self.is_outcome_unknown:
+            self.retryable = False
+        super().__init__(self.detail)
+
+    @property
+    def is_outcome_unknown(self) -> bool:
+        """Whether a write had been sent and its answer was lost."""
+        return self.extra.get("outcome") == "unknown"
+
+
+class RequestError(GatewayError):
+    """The caller can mend it."""
+
+
+class MalformedRequest(RequestError):
+    code, title = "malformed_request", "Malformed request"
+
+
+class OrganizationRequired(MalformedRequest):
+    code, title = "organization_required", "Organization required"
+
+
+class ConflictingRange(MalformedRequest):
+    code, title = "conflicting_range", "Conflicting range"
+
+
+class Unauthorized(RequestError):
+    code, title = "unauthorized", "Unauthorized"
+
+
+class Forbidden(RequestError):
+    code, title = "forbidden", "Forbidden"
+
+
+class OrganizationForbidden(Forbidden):
+    code, title = "organization_forbidden", "Organization forbidden"
+
+
+class InsufficientScope(Forbidden):
+    code, title = "insufficient_scope", "Insufficient scope"
+
+
+class NotFound(RequestError):
+    code, title = "not_found", "Not found"
+
+
+class UpstreamNotFound(NotFound):
+    code, title = "upstream_not_found", "Not found in the application"
+
+
+class ResultExpired(NotFound):
+    code, title = "result_expired", "Result expired"
+
+
+class Conflict(RequestError):
+    code, title = "conflict", "Conflict"
+
+
+class IdempotencyInFlight(Conflict):
+    code, title, retryable = "idempotency_in_flight", "Request in flight", True
+
+
+class ConnectorNotReady(Conflict):
+    code, title = "connector_not_ready", "Connector not ready"
+
+
+class JobNotCancelable(Conflict):
+    code, title = "job_not_cancelable", "Job not cancelable"
+
+
+class JobCanceled(Conflict):
+    code, title = "job_canceled", "Job canceled"
+
+
+class OutcomeUnknown(Conflict):
+    code, title = "outcome_unknown", "Outcome unknown"
+
+
+class BodyTooLarge(RequestError):
+    code, title = "body_too_large", "Body too large"
+
+
+class RangeNotSatisfiable(RequestError):
+    code, title = "range_not_satisfiable", "Range not satisfiable"
+
+
+class InvalidParams(RequestError):
+    code, title = "invalid_params", "Invalid params"
+
+
+class UnknownEntity(InvalidParams):
+    code, title = "unknown_entity", "Unknown entity"
+
+
+class UnknownAction(InvalidParams):
+    code, title = "unknown_action", "Unknown action"
+
+
+class UnknownConnectorType(InvalidParams):
+    code, title = "unknown_connector_type", "Unknown connector type"
+
+
+class InvalidCredentials(InvalidParams):
+    code, title = "invalid_credentials", "Invalid credentials"
+
+
+class InvalidQuery(InvalidParams):
+    code, title = "invalid_query", "Invalid query"
+
+
+class IdempotencyMismatch(InvalidParams):
+    code, title = "idempotency_mismatch", "Idempotency key used for another request"
+
+
+class UpstreamRejected(InvalidParams):
+    code, title = "upstream_rejected", "Rejected by the application"
+
+
+class ReauthorizationRequired(RequestError):
+    code, title = "reauthorization_required", "Reauthorization required"
+
+
+class RateLimited(RequestError):
+    code, title, retryable = "rate_limited", "Rate limited", True
+
+
+class UpstreamRateLimited(RateLimited):
+    code, title = "upstream_rate_limited", "Rate limited by the application"
+
+
+class UpstreamError(GatewayError):
+    code, title, retryable = "upstream_error", "The application failed", True
+
+
+class UpstreamInvalidResponse(UpstreamError):
+    code, title, retryable = "upstream_invalid_response", "Invalid response from the application", False
+
+
+class UpstreamTooLarge(UpstreamError):
+    code, title, retryable = "upstream_too_large", "Response from the application is too large", False
+
+
+class UpstreamTruncated(UpstreamError):
+    code, title = "upstream_truncated", "Response from the application was cut short"
+
+
+class UpstreamTimeout(UpstreamError):
+    code, title = "upstream_timeout", "The application did not answer in time"
+
+
+class Unavailable(GatewayError):
+    code, title, retryable = "unavailable", "Temporarily unavailable", True
+
+
+class WorkerCrashed(GatewayError):
+    code, title, retryable = "worker_crashed", "The job's worker crashed", True
+
+
+class InternalError(GatewayError):
+    code, title = "internal_error", "Internal error"
+
+
+def _tree(root: type[GatewayError]) -> list[type[GatewayError]]:
+    return [root, *(leaf for child in root.__subclasses__() for leaf in _tree(child))]
+
+
+#: every class by its code; the first holder of a code wins, so bases stand for themselves
+BY_CODE: Mapping[str, type[GatewayError]] = {cls.code: cls for cls in reversed(_tree(GatewayError))}
+
+
+def document(error: GatewayError) -> dict[str, Any]:
+    """The error as plain data, as a job row keeps it; `restored` is the way back."""
+    members: dict[str, Any] = {"code": error.code, "detail": error.detail, **error.extra}
+    if error.faults:
+        members["errors"] = [asdict(fault) for fault in error.faults]
+    if error.upstream:
+        members["upstream"] = asdict(error.upstream)
+    if error.retry_after is not None:
+        members["retry_after"] = error.retry_after
+    return members
+
+
+def restored(members: Mapping[str, Any]) -> GatewayError:
+    """The error that `document` made plain; an unknown code is an internal error."""
+    known = {"code", "detail", "errors", "upstream", "retry_after"}
+    return BY_CODE.get(members["code"], InternalError)(
+        members["detail"],
+        faults=[Fault(**fault) for fault in members.get("errors", ())],
+        upstream=UpstreamFault(**members["upstream"]) if members.get("upstream") else None,
+        retry_after=members.get("retry_after"),
+        extra={name: value for name, value in members.items() if name not in known},
+    )

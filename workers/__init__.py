@@ -1,0 +1,1 @@
+"""The arq workers: long operations, synchronization and upkeep."""
