@@ -32,7 +32,7 @@ class Account:
 
 
 def server_account(directory: Path) -> Account | None:
-    """The account for servers that work in the directory: None is ourselves; for root its owner, or an account made for it."""
+    """Whom servers in the directory run as: None is ourselves; for root its owner, or an account made for it."""
     if os.geteuid() != 0:
         return None
     if directory.exists() and (owner := directory.stat()).st_uid != 0:
@@ -50,7 +50,9 @@ def _make_account() -> None:
     if useradd is None:
         raise StartupError(f"Postgres does not run as root, and there is no useradd to make an account for it. {MEND}")
     options = ("--system", "--user-group", "--no-create-home", "--shell", "/bin/false")
-    made = subprocess.run([useradd, *options, ACCOUNT_NAME], capture_output=True, text=True, check=False)
+    made = subprocess.run(  # noqa: S603  fixed arguments
+        [useradd, *options, ACCOUNT_NAME], capture_output=True, text=True, check=False
+    )
     # 9: the name is taken, that is, another gateway made it at the same moment
     if made.returncode not in (0, 9):
         raise StartupError(f"Making the account {ACCOUNT_NAME} failed: {made.stderr.strip()}. {MEND}")

@@ -40,7 +40,8 @@ def _accept_foreign(directory: Path) -> None:
     """A directory in use for something else keeps its mode; our files in it are private by themselves."""
     if directory.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise StartupError(
-            f"{directory} holds other files and other users may write to it. Choose an empty data directory (--data-dir)."
+            f"{directory} holds other files, and other users may write to it. "
+            "Choose an empty data directory (--data-dir)."
         )
 
 
@@ -63,7 +64,7 @@ def handed_directory(directory: Path, account: Account | None) -> None:
 
 
 def socket_directory(directory: Path, account: Account | None) -> Path:
-    """A directory for sockets: `run` inside, or a short one that `run` links to when the path is too long for a socket."""
+    """A directory for sockets: `run` inside, or a short one that `run` links to when that path is too long."""
     run = directory / "run"
     if len(os.fsencode(run / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
         handed_directory(run, account)
@@ -81,7 +82,8 @@ def _short_base() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     candidates = (*((runtime,) if runtime and os.geteuid() != 0 else ()), tempfile.gettempdir())
     fitting = (Path(base) for base in candidates if len(base) < LONGEST_SOCKET_PATH // 2 and os.path.isdir(base))
-    return next(fitting, Path("/tmp"))  # the directory made in it is private, and checked to be ours
+    # what is made in it is private, and checked to be ours
+    return next(fitting, Path("/tmp"))  # noqa: S108
 
 
 class DirectoryLock:

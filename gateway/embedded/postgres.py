@@ -117,7 +117,7 @@ class EmbeddedPostgres(LocalServer):
 
     def _run(self, binary: str, *arguments: str, statement: str = "") -> None:
         program = Program(binary, binary, (self._binary(binary), *arguments), SERVER_ENVIRONMENT, self.account)
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603  our own binary
             program.command(),
             input=statement,
             cwd=self.directory,
@@ -141,7 +141,7 @@ class EmbeddedPostgres(LocalServer):
         return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
 
     def _lock_lines(self) -> list[str]:
-        """postmaster.pid: the process id first, the state in line 8 ("Data directory lock file" in the server's miscadmin.h)."""
+        """postmaster.pid: the process id first, the state in line 8 (LOCK_FILE_LINE_… in Postgres' pidfile.h)."""
         try:
             return (self.cluster / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:

@@ -75,7 +75,9 @@ class LocalServer(ABC):
         if program.prepare:
             program.prepare()
         with log_file(self.log) as output:
-            self._process = subprocess.Popen(program.command(), **program.launch_options(output))
+            self._process = subprocess.Popen(  # noqa: S603  our own binary
+                program.command(), **program.launch_options(output)
+            )
         deadline = time.monotonic() + READY_WITHIN
         while program.is_ready and not program.is_ready(self._process.pid):
             if self._process.poll() is not None or time.monotonic() > deadline:

@@ -25,7 +25,7 @@ def main(parent: str, signal: str, account: str, *program: str) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal))
     if os.getppid() != int(parent):
         sys.exit("the parent died before the program began")
-    os.execv(program[0], program)
+    os.execv(program[0], program)  # noqa: S606  to become a program is the purpose
 
 
 if __name__ == "__main__":

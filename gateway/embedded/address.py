@@ -1,0 +1,75 @@
+"""The address that the front ends listen on, checked before anything is started."""
+
+import errno
+import socket
+import time
+from dataclasses import dataclass, replace
+
+from gateway.embedded import StartupError
+
+#: seconds to wait for front ends of a killed run to let go of their port
+PATIENCE = 1.0
+
+#: what listens everywhere is reached here
+REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  compared with, not listened on
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Host and port, IPv6 hosts without their brackets."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def base_url(self) -> str:
+        """The URL at which this machine reaches it."""
+        return f"http://{replace(self, host=REACHABLE.get(self.host, self.host))}"
+
+
+def parse_address(text: str) -> Address:
+    """`host:port` or `[host]:port`; port 0 asks for any free one."""
+    host, colon, port = text.rpartition(":")
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise StartupError(f"--bind is '{text}', which is not host:port; for example 127.0.0.1:8080 or [::1]:8080.")
+    return Address(host, int(port))
+
+
+def free_address(wanted: Address) -> Address:
+    """The address with its port, shown to be free; StartupError when it cannot be listened on."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return Address(wanted.host, _try_to_listen(wanted))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise StartupError(f"Cannot listen on {wanted} ({error}). Choose another with --bind.") from error
+            if time.monotonic() > deadline:
+                raise StartupError(
+                    f"Port {wanted.port} on {wanted.host} is taken by another program. Stop it, or choose another port "
+                    f"with --bind, for example --bind {replace(wanted, port=0)} for any free one."
+                ) from error
+            time.sleep(0.05)
+
+
+def _try_to_listen(address: Address) -> int:
+    family, kind, protocol, _, target = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as attempt:
+        attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        attempt.bind(target)
+        attempt.listen(1)
+        port: int = attempt.getsockname()[1]
+        return port
+
+
+def accepts(address: Address) -> bool:
+    """True when something listens there."""
+    try:
+        with socket.create_connection((address.host, address.port), timeout=1.0):
+            return True
+    except OSError:
+        return False

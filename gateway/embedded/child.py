@@ -1,0 +1,150 @@
+"""One child: the program, the process that runs it at the moment, and the task that keeps it running."""
+
+import asyncio
+import logging
+import signal
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from gateway.embedded import StartupError
+from gateway.embedded.output import last_lines, line_pipe, log_file
+from gateway.embedded.program import Program
+from gateway.embedded.server import READY_WITHIN, not_ready
+
+logger = logging.getLogger(__name__)
+
+#: seconds before the first restart; doubled for each further one
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 5.0
+
+#: after a life this long (seconds) a child's earlier deaths are forgotten
+STEADY_AFTER = 30.0
+
+#: seconds that a child gets to end after a hard signal
+HARD_PATIENCE = 5.0
+
+#: told the name of a child and a line it wrote
+Report = Callable[[str, str], None]
+
+
+class Child:
+    """One program, the process that runs it at the moment, and the task that keeps it running."""
+
+    def __init__(self, program: Program, report: Report, on_change: Callable[[], None]) -> None:
+        self.program = program
+        self.process: asyncio.subprocess.Process | None = None
+        self.deaths = 0
+        self._report = report
+        self._on_change = on_change
+        self._lines: deque[str] = deque(maxlen=10)
+        self._refusal: StartupError | None = None
+        self._stopping = asyncio.Event()
+        self._keeper = asyncio.create_task(self._keep())
+
+    def failure(self) -> StartupError:
+        """Why it does not start, in its own words where it had any."""
+        return self._refusal or not_ready(self.program, last_lines(self.program.log) or list(self._lines))
+
+    async def ready(self) -> None:
+        """Wait until it answers; a program that cannot tell is ready at once."""
+        deadline = time.monotonic() + READY_WITHIN
+        while not await self._answers():
+            if self.deaths or time.monotonic() > deadline:
+                raise self.failure()
+            await asyncio.sleep(0.01)
+
+    async def end(self, forced: asyncio.Task[Any]) -> None:
+        """Ask it to stop, wait its grace or until `forced`, then insist."""
+        self._stopping.set()
+        self._send(self.program.stop_signal)
+        await asyncio.wait({self._keeper, forced}, timeout=self.program.grace, return_when=asyncio.FIRST_COMPLETED)
+        for sign in (self.program.hard_signal, signal.SIGKILL):
+            if not self._keeper.done():
+                self._send(sign)
+                await asyncio.wait({self._keeper}, timeout=HARD_PATIENCE)
+        await cancel(self._keeper)
+
+    async def _answers(self) -> bool:
+        if self.program.is_ready is None:
+            return True
+        if self.process is None:
+            return False
+        return await asyncio.to_thread(self.program.is_ready, self.process.pid)
+
+    async def _keep(self) -> None:
+        """Run the program again and again until it is asked to stop."""
+        delay = FIRST_DELAY
+        while True:
+            began = time.monotonic()
+            ending = await self._attempt()
+            if self._stopping.is_set():
+                return
+            if time.monotonic() - began > STEADY_AFTER:
+                self.deaths, delay = 0, FIRST_DELAY
+            self.deaths += 1
+            logger.warning("%s %s; starting it again in %.1f s", self.program.name, ending, delay)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), delay)
+            delay = min(delay * 2, LONGEST_DELAY)
+
+    async def _attempt(self) -> str:
+        """Run it once: how that ended. A failed start is one more ending: the next try may do better."""
+        try:
+            status = await self._run_once()
+        except StartupError as error:
+            self._refusal = error
+            return f"did not start ({error})"
+        except OSError as error:
+            return f"did not start ({error})"
+        return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+
+    async def _run_once(self) -> int:
+        """Start the process and wait for its end: its status, negative for a signal."""
+        if self.program.prepare:
+            await asyncio.to_thread(self.program.prepare)
+        if self._stopping.is_set():
+            return 0
+        async with self._output() as output:
+            process = await asyncio.create_subprocess_exec(
+                *self.program.command(), **self.program.launch_options(output)
+            )
+            try:
+                self._moved(process)
+                return await process.wait()
+            finally:
+                self._moved(None)
+
+    @asynccontextmanager
+    async def _output(self) -> AsyncIterator[int]:
+        if self.program.log:
+            with log_file(self.program.log) as output:
+                yield output
+        else:
+            async with line_pipe(self._heard) as output:
+                yield output
+
+    def _moved(self, process: asyncio.subprocess.Process | None) -> None:
+        self.process = process
+        if self._stopping.is_set():  # asked while the process was being made
+            self._send(self.program.stop_signal)
+        else:
+            self._on_change()
+
+    def _heard(self, line: str) -> None:
+        self._lines.append(line)
+        self._report(self.program.name, line)
+
+    def _send(self, sign: signal.Signals) -> None:
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                self.process.send_signal(sign)
+
+
+async def cancel(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel the tasks and wait for their end, whatever it is."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

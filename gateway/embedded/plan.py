@@ -1,0 +1,95 @@
+"""What `gateway up` starts: the operator's wishes as child programs and their environment. Pure."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from gateway.embedded.address import Address, accepts
+from gateway.embedded.program import Program
+
+#: seconds a front end or worker gets to finish what it has in hand
+GRACE = 35.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """What the operator asked for; None for a URL of a store means one of our own."""
+
+    data_dir: Path
+    bind: str = "127.0.0.1:8080"
+    database_url: str | None = field(default=None, repr=False)
+    redis_url: str | None = field(default=None, repr=False)
+    public_url: str | None = None
+    ready_file: Path | None = None
+    front_ends: int = 1
+    workers: int = 1
+    sandbox: bool = False
+    #: every kind there is, to be pointed at the sandbox
+    kinds: tuple[str, ...] = ()
+    #: what `serve`, `worker` and `sandbox` are appended to
+    command: tuple[str, ...] = (sys.executable, "-m", "gateway")
+    #: what children inherit
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+
+    @property
+    def brings_keys(self) -> bool:
+        """True when the operator keeps the encryption keys elsewhere than in the data directory."""
+        return any(self.environment.get(f"GATEWAY_ENCRYPTION_KEYS{form}") for form in ("", "_FILE"))
+
+
+def child_environment(
+    options: UpOptions,
+    address: Address,
+    *,
+    database_url: str,
+    redis_url: str,
+    keys: Path | None,
+    sandbox: Address | None,
+) -> dict[str, str]:
+    """The settings of front ends and workers; an upstream that the operator named stays as it is."""
+    return {
+        **(upstream_overrides(options.kinds, sandbox) if sandbox else {}),
+        **options.environment,
+        **({"GATEWAY_ENCRYPTION_KEYS_FILE": str(keys)} if keys else {}),
+        "GATEWAY_EMBEDDED": "1",
+        "GATEWAY_BIND": str(address),
+        "GATEWAY_PUBLIC_URL": options.public_url or address.base_url,
+        "GATEWAY_DATA_DIR": str(options.data_dir.expanduser().absolute()),
+        "GATEWAY_DATABASE_URL": database_url,
+        "GATEWAY_REDIS_URL": redis_url,
+    }
+
+
+def upstream_overrides(kinds: Iterable[str], sandbox: Address) -> dict[str, str]:
+    """The settings that point every kind at the sandbox."""
+    return {f"GATEWAY_UPSTREAM_{kind.upper().replace('-', '_')}": sandbox.base_url for kind in kinds}
+
+
+def front_ends(options: UpOptions, environment: Mapping[str, str]) -> list[Program]:
+    """The front ends; several share the port, among which the system then divides the connections."""
+    arguments = ("serve", "--reuse-port") if options.front_ends > 1 else ("serve",)
+    return _numbered("gateway", options.front_ends, (*options.command, *arguments), environment)
+
+
+def workers(options: UpOptions, environment: Mapping[str, str]) -> list[Program]:
+    """The workers."""
+    return _numbered("worker", options.workers, (*options.command, "worker"), environment)
+
+
+def sandbox_program(options: UpOptions, sandbox: Address) -> Program:
+    """The stand-in for all kinds. It needs none of our settings, so it gets none of our secrets."""
+    return Program(
+        name="sandbox",
+        role="sandbox",
+        argv=(*options.command, "sandbox", "--bind", str(sandbox)),
+        env={name: value for name, value in options.environment.items() if not name.startswith("GATEWAY_")},
+        is_ready=lambda _pid: accepts(sandbox),
+    )
+
+
+def _numbered(role: str, count: int, argv: tuple[str, ...], environment: Mapping[str, str]) -> list[Program]:
+    program = partial(Program, role=role, argv=argv, env=environment, grace=GRACE)
+    return [program(name=f"{role}-{number}") for number in range(1, count + 1)]

@@ -1,0 +1,169 @@
+"""`gateway up`: stores, migrations, first client, front ends and workers, as one thing that starts and stops."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import aiohttp
+import click
+
+from gateway.embedded import StartupError, plan
+from gateway.embedded.account import server_account
+from gateway.embedded.address import Address, free_address, parse_address
+from gateway.embedded.announcement import announce, write_ready_file
+from gateway.embedded.directory import DirectoryLock, private_directory
+from gateway.embedded.first_run import Credentials, database_label, ensure_keys, recall_client, remember_client
+from gateway.embedded.plan import UpOptions
+from gateway.embedded.postgres import EmbeddedPostgres
+from gateway.embedded.redis import EmbeddedRedis
+from gateway.embedded.server import LocalServer
+from gateway.embedded.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+#: seconds that the front ends may take until they answer
+READY_WITHIN = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSteps:
+    """What happens to the database before anything uses it; both are told its URL."""
+
+    migrate: Callable[[str], Awaitable[None]]
+    #: makes the first organization and client, None when the database has one
+    first_client: Callable[[str], Awaitable[Credentials | None]]
+
+
+async def up(options: UpOptions, steps: FirstSteps) -> None:
+    """Run everything until SIGINT or SIGTERM; StartupError says why it cannot and how to mend it."""
+    with ExitStack() as held:
+        await _Up(options, steps, held).run()
+
+
+class _Up:
+    """One run of `gateway up`; what it holds besides children is let go of by `held`."""
+
+    def __init__(self, options: UpOptions, steps: FirstSteps, held: ExitStack) -> None:
+        self._options = options
+        self._steps = steps
+        self._held = held
+        self._data_dir = options.data_dir.expanduser().absolute()
+        self._supervisor = Supervisor(_forward, self._refresh_ready_file)
+        self._client: Credentials | None = None
+        self._is_ready = False
+
+    async def run(self) -> None:
+        """Take what must be ours alone, then start everything and watch it."""
+        wanted = parse_address(self._options.bind)
+        try:
+            self._take_directory()
+            self._take_ready_file()
+        except OSError as error:
+            raise StartupError(
+                f"{error}. The gateway needs a data directory that it may write to; name one with --data-dir."
+            ) from error
+        self._address = free_address(wanted)
+        await self._supervisor.run(self._bring_up())
+
+    def _take_directory(self) -> None:
+        private_directory(self._data_dir, server_account(self._data_dir))
+        lock = DirectoryLock(self._data_dir)
+        lock.acquire()
+        self._held.callback(lock.release)
+        has_data = self._options.database_url is None and (self._data_dir / "postgres").exists()
+        self._keys = None if self._options.brings_keys else ensure_keys(self._data_dir, data_exists=has_data)
+
+    def _take_ready_file(self) -> None:
+        """No ready file of an earlier run may say "ready" too early, nor one of ours outlive us."""
+        if self._options.ready_file is None:
+            return
+        if not self._options.ready_file.parent.is_dir():
+            raise StartupError(f"--ready-file {self._options.ready_file}: its directory does not exist. Make it first.")
+        self._options.ready_file.unlink(missing_ok=True)
+        self._held.callback(self._options.ready_file.unlink, missing_ok=True)
+
+    async def _bring_up(self) -> None:
+        options = self._options
+        database_url = options.database_url or await self._serve(EmbeddedPostgres(self._data_dir / "postgres"))
+        redis_url = options.redis_url or await self._serve(EmbeddedRedis(self._data_dir / "redis"))
+        is_first_run = await self._prepare_database(database_url)
+        sandbox = await self._start_sandbox() if options.sandbox else None
+        environment = plan.child_environment(
+            options, self._address, database_url=database_url, redis_url=redis_url, keys=self._keys, sandbox=sandbox
+        )
+        await self._supervisor.start(*plan.front_ends(options, environment), *plan.workers(options, environment))
+        await _answering(self._address.base_url, self._supervisor)
+        self._is_ready = True
+        announce(self._address.base_url, self._data_dir, self._client, first_run=is_first_run)
+        self._refresh_ready_file()
+
+    async def _serve(self, server: LocalServer) -> str:
+        self._held.callback(server.close)
+        await asyncio.to_thread(server.open)
+        await self._supervisor.start(server.program())
+        return server.url
+
+    async def _start_sandbox(self) -> Address:
+        sandbox = free_address(Address("127.0.0.1", 0))
+        await self._supervisor.start(plan.sandbox_program(self._options, sandbox))
+        return sandbox
+
+    async def _prepare_database(self, database_url: str) -> bool:
+        """Migrate, and make the first client unless there is one: True when it was made now."""
+        try:
+            await self._steps.migrate(database_url)
+            made = await self._steps.first_client(database_url)
+        except OSError as error:
+            raise StartupError(f"The database does not answer: {error}. Check GATEWAY_DATABASE_URL.") from error
+        label = database_label(self._options.database_url)
+        if made:
+            remember_client(self._data_dir, label, made)
+        self._client = made or recall_client(self._data_dir, label)
+        return made is not None
+
+    def _refresh_ready_file(self) -> None:
+        """Write the ready file again when a child has a new process id."""
+        if not self._is_ready or self._options.ready_file is None:
+            return
+        try:
+            write_ready_file(self._options.ready_file, self._address.base_url, self._client, self._pids())
+        except OSError as error:
+            logger.warning("the ready file could not be written: %s", error)
+
+    def _pids(self) -> Mapping[str, Sequence[int] | int | None]:
+        """Process ids as the ready file names them; None for a store that is not ours."""
+        pids = self._supervisor.pids
+        return {
+            "gateway": pids("gateway"),
+            "workers": pids("worker"),
+            "redis": next(iter(pids("redis")), None),
+            "postgres": next(iter(pids("postgres")), None),
+            **({"sandbox": pids("sandbox")} if self._options.sandbox else {}),
+        }
+
+
+async def _answering(base_url: str, supervisor: Supervisor) -> None:
+    """Wait until the gateway says that it is ready."""
+    deadline = time.monotonic() + READY_WITHIN
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5.0)) as session:
+        while (answer := await _ask(session, f"{base_url}/readyz")) != "200":
+            supervisor.ensure_hopeful()
+            if time.monotonic() > deadline:
+                raise StartupError(f"{base_url}/readyz does not become 200; the last answer: {answer}.")
+            await asyncio.sleep(0.05)
+
+
+async def _ask(session: aiohttp.ClientSession, url: str) -> str:
+    try:
+        async with session.get(url) as response:
+            return str(response.status)
+    except (aiohttp.ClientError, TimeoutError) as error:
+        return str(error) or type(error).__name__
+
+
+def _forward(_name: str, line: str) -> None:
+    """Lines of front ends and workers go out as they are: each is one event with its own fields."""
+    click.echo(line, err=True)
