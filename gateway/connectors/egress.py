@@ -41,7 +41,7 @@ _SPECIAL_IPV4 = tuple(
     )
 )
 
-# All public IPv6 lies here; loopback, mapped, compatible, NAT64, discard, ULA, link-local, site-local and multicast do not.
+# All public IPv6 lies here; loopback, mapped, compatible, NAT64, discard, ULA, link-local and multicast do not.
 _PUBLIC_IPV6 = IPv6Network("2000::/3")
 _SPECIAL_IPV6 = tuple(
     IPv6Network(text)
@@ -120,12 +120,12 @@ def host_matches(host: str, patterns: Iterable[str]) -> bool:
 def checked_url(
     url: str,
     *,
-    hosts: Iterable[str],
+    hosts: Collection[str],
     ports: Collection[int] = (443,),
     override: URL | None = None,
     error: type[GatewayError] = UpstreamInvalidResponse,
 ) -> URL:
-    """The URL, spelt as it came, on a declared host by https or on the operator's override; otherwise raises `error`."""
+    """The URL, spelt as it came, on a declared host by https or on the operator's override; else raises `error`."""
     spelt = quote(url, safe=_PRINTABLE, errors="replace")
     if _CONTROL.search(url) or not _PLAIN_URL.fullmatch(spelt):
         raise error("address refused: it must be a plain https URL without user, password or fragment")
@@ -140,7 +140,7 @@ def checked_url(
         raise error("address refused: only https is allowed")
     if port not in ports:
         raise error(f"address refused: its port must be {' or '.join(map(str, ports))}")
-    if not host_matches(parsed.raw_host or "", hosts := tuple(hosts)):
+    if not host_matches(parsed.raw_host or "", hosts):
         raise error(f"address refused: its host must be a public name matching {' or '.join(hosts)}")
     return parsed
 

@@ -1,0 +1,139 @@
+"""Byte ranges as RFC 9110 §14 words them: what a Range asks, what a file of a size can give, how a part is labelled."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gateway.errors import RangeNotSatisfiable
+
+#: ranges in one request beyond which the whole is given (§14.2 warns of many small or overlapping ones)
+MOST_RANGES = 10
+#: stands for every number of more than 19 digits; no file is so long, and int() refuses thousands of digits
+BEYOND = 10**19
+
+_RANGE = re.compile(r"([0-9]*)-([0-9]*)")
+_CONTENT_RANGE = re.compile(r"bytes +(?:([0-9]{1,19})-([0-9]{1,19})|\*)/([0-9]{1,19}|\*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Slice:
+    """Bytes of a file by position, both ends included, as on the wire."""
+
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        """How many bytes it holds, at least one."""
+        return self.end - self.start + 1
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """One range as asked: `first-last`, `first-` (no last), or `-last` for the last so many bytes (no first)."""
+
+    first: int | None
+    last: int | None
+
+    def within(self, size: int) -> Slice | None:
+        """The bytes of a file of this size that are meant, or None when it has none of them."""
+        if self.first is None:
+            length = min(self.last or 0, size)
+            return Slice(size - length, size - 1) if length else None
+        end = size - 1 if self.last is None else min(self.last, size - 1)
+        return Slice(self.first, end) if self.first < size else None
+
+    def __str__(self) -> str:
+        return f"{'' if self.first is None else self.first}-{'' if self.last is None else self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRange:
+    """What a Content-Range says: which bytes (None for `*`: not satisfiable) of how many (None for unknown)."""
+
+    bytes: Slice | None
+    total: int | None
+
+
+def parse(header: str | None) -> tuple[ByteRange, ...] | None:
+    """What a Range header asks for; None is the whole: absent, malformed, other units, too many or overlapping."""
+    unit, _, specs = (header or "").strip(" \t").partition("=")
+    if unit.lower() != "bytes":
+        return None
+    # §5.6.1: empty members of a list are ignored
+    ranges = [_parse_one(spec) for spec in (member.strip(" \t") for member in specs.split(",")) if spec]
+    known = tuple(asked for asked in ranges if asked is not None)
+    if not known or len(known) < len(ranges) or len(known) > MOST_RANGES or _surely_overlap(known):
+        return None
+    return known
+
+
+def range_header(ranges: Sequence[ByteRange]) -> str:
+    """The Range header that asks for these ranges, spelt our way."""
+    return f"bytes={','.join(map(str, ranges))}"
+
+
+def resolve(ranges: Sequence[ByteRange], size: int) -> tuple[Slice, ...] | None:
+    """The slices to give, in the order asked; None is the whole; raises RangeNotSatisfiable, `size` in its `extra`."""
+    slices = tuple(found for asked in ranges if (found := asked.within(size)))
+    if slices:
+        return None if _overlap(slices) else slices
+    # The last n bytes of an empty file are satisfiable (§14.1.2), yet Content-Range has no words for no bytes.
+    if size == 0 and any(asked.first is None and asked.last for asked in ranges):
+        return None
+    raise RangeNotSatisfiable(f"the file has {size} bytes and none of those asked for", extra={"size": size})
+
+
+def content_range(start: int, end: int, total: int | None) -> str:
+    """The Content-Range of a part (§14.4); both ends included, total None when unknown."""
+    return f"bytes {start}-{end}/{'*' if total is None else total}"
+
+
+def unsatisfied_range(size: int) -> str:
+    """The Content-Range that goes with 416 (§15.5.17)."""
+    return f"bytes */{size}"
+
+
+def parse_content_range(header: str | None) -> ContentRange | None:
+    """What a Content-Range says, or None when it is absent, malformed or contradicts itself."""
+    match = _CONTENT_RANGE.fullmatch((header or "").strip(" \t"))
+    if match is None:
+        return None
+    start, end, size = match.groups()
+    total = None if size == "*" else int(size)
+    if start is None:
+        return None if total is None else ContentRange(None, total)
+    part = Slice(int(start), int(end))
+    is_sound = part.start <= part.end and (total is None or part.end < total)
+    return ContentRange(part, total) if is_sound else None
+
+
+def _parse_one(spec: str) -> ByteRange | None:
+    match = _RANGE.fullmatch(spec)
+    if match is None or spec == "-":
+        return None
+    first, last = (_number(digits) for digits in match.groups())
+    is_backwards = first is not None and last is not None and first > last
+    return None if is_backwards else ByteRange(first, last)
+
+
+def _number(digits: str) -> int | None:
+    if not digits:
+        return None
+    significant = digits.lstrip("0")
+    return BEYOND if len(significant) > 19 else int(significant or "0")
+
+
+def _surely_overlap(ranges: Sequence[ByteRange]) -> bool:
+    """Whether they overlap whatever the size; two suffixes always do."""
+    suffixes = [asked for asked in ranges if asked.first is None]
+    slices = [
+        Slice(asked.first, BEYOND if asked.last is None else asked.last) for asked in ranges if asked.first is not None
+    ]
+    return len(suffixes) > 1 or _overlap(slices)
+
+
+def _overlap(slices: Sequence[Slice]) -> bool:
+    ordered = sorted(slices)
+    return any(later.start <= earlier.end for earlier, later in pairwise(ordered))
