@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Mapping
 from urllib.parse import quote, unquote_to_bytes
 
+from multidict import CIMultiDict
+
 from gateway.downloads.conditions import is_entity_tag
 
 #: a file name's bytes in UTF-8; the common limit of file systems
@@ -25,7 +27,8 @@ _UNSAFE_IN_NAMES = re.compile(r'["*:<>?|\ufffd]')
 
 
 def labels(upstream: Mapping[str, str]) -> dict[str, str]:
-    """What the file is, from a case-insensitive mapping: type, tag, date, name, and the coding of its bytes if any."""
+    """What the file is, from names in any case: its type, tag, date and name, and the coding of its bytes if any."""
+    upstream = CIMultiDict(upstream)
     coding = upstream.get("Content-Encoding", "").strip()
     found = {
         "Content-Type": media_type(upstream.get("Content-Type")),

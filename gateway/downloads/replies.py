@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from multidict import CIMultiDict
+
 from gateway.downloads import ranges
 from gateway.downloads.conditions import if_range_matches, is_not_modified
 from gateway.downloads.headers import labels
@@ -21,7 +23,8 @@ class Wanted:
 
     @classmethod
     def of(cls, headers: Mapping[str, str], *, method: str = "GET", range_header: str | None = None) -> "Wanted":
-        """What a request's headers (case-insensitive) and `range_header` param ask; raises ConflictingRange."""
+        """What a request's headers and its `range_header` param ask; raises ConflictingRange."""
+        headers = CIMultiDict(headers)
         stated = headers.get("Range", range_header)
         if range_header is not None and range_header.strip() != (stated or "").strip():
             raise ConflictingRange("the Range header and params.range_header differ; send one of them")
@@ -64,11 +67,12 @@ class StoredReply:
 def relayed_reply(
     wanted: Wanted, status: int, headers: Mapping[str, str], *, size: int | None = None, ranged: bool = True
 ) -> Reply | None:
-    """What to answer, given the application's status and headers (a case-insensitive mapping).
+    """What to answer, given the application's status and headers, their names in any case.
 
     `size` is what its record states of the file, `ranged` whether it was asked with the range. None: ask it again
     without. Raises RangeNotSatisfiable, and UpstreamInvalidResponse for what contradicts itself or the request.
     """
+    headers = CIMultiDict(headers)
     if status in (200, 206) and is_not_modified(wanted.if_none_match, headers.get("ETag")):
         status = 304
     asked = wanted.ranges if ranged else None

@@ -270,6 +270,14 @@ def test_the_application_is_asked_for_what_the_client_wants():
     assert request.upstream_headers(ranged=False) == {"Accept-Encoding": "identity", "If-None-Match": '"b"'}
 
 
+def test_names_of_headers_are_understood_in_any_case():
+    request = Wanted.of({"RANGE": "bytes=2-4", "if-range": '"a"'})
+
+    reply = relayed_reply(request, 206, {"content-range": "bytes 2-4/10", "content-length": "3", "ETAG": '"a"'})
+
+    assert (reply.status, reply.headers["Content-Range"], reply.headers["ETag"]) == (206, "bytes 2-4/10", '"a"')
+
+
 def test_a_range_that_means_the_whole_is_not_passed_on():
     assert wanted("bytes=0-5,5-9", if_range='"a"').upstream_headers() == {"Accept-Encoding": "identity"}
 
