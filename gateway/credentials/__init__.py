@@ -1,0 +1,1 @@
+"""Connectors and the credentials behind them, sealed."""

@@ -1,0 +1,249 @@
+"""Connector records and their sealed credentials in PostgreSQL; the tenant is an argument of every look-up."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid4
+
+from gateway.credentials.vault import Binding, Sealed, Vault
+from gateway.db.pool import Connection, Database
+from gateway.errors import NotFound
+
+_COLUMNS = """
+    connectors.id, connectors.organization_id, connectors.workspace_id, workspaces.name AS workspace_name,
+    connectors.kind, connectors.name, connectors.status, connectors.status_reason, connectors.auth_method,
+    connectors.environment::text AS environment, connectors.created_at, connectors.updated_at
+"""
+_FROM = "FROM connectors JOIN workspaces ON workspaces.id = connectors.workspace_id"
+
+_INSERT = """
+    INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status, auth_method, environment)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb)
+"""
+_SEAL = """
+    INSERT INTO connector_secrets (connector_id, organization_id, key_id, wrapped_key, sealed, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (connector_id) DO UPDATE
+    SET key_id = EXCLUDED.key_id, wrapped_key = EXCLUDED.wrapped_key, sealed = EXCLUDED.sealed,
+        expires_at = EXCLUDED.expires_at, version = connector_secrets.version + 1, updated_at = now()
+"""
+_GET = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2 AND deleted_at IS NULL"
+_LIST = f"""
+    SELECT {_COLUMNS} {_FROM}
+    WHERE connectors.organization_id = $1 AND deleted_at IS NULL
+      AND ($2::text IS NULL OR workspaces.name = $2)
+      AND ($3::text IS NULL OR connectors.kind = $3)
+      AND ($4::text IS NULL OR connectors.status = $4)
+      AND ($5::timestamptz IS NULL OR (connectors.created_at, connectors.id) > ($5, $6::uuid))
+    ORDER BY connectors.created_at, connectors.id
+    LIMIT $7
+"""
+_SECRET = """
+    SELECT key_id, wrapped_key, sealed, expires_at, version FROM connector_secrets
+    WHERE organization_id = $1 AND connector_id = $2
+"""
+# Holds off every other refresh of the same connector until the transaction ends.
+_LOCK_SECRET = f"{_SECRET} FOR UPDATE"
+_UPDATE = """
+    UPDATE connectors
+    SET name = COALESCE($3, name), status = COALESCE($4, status),
+        status_reason = CASE WHEN $4::text IS NULL THEN status_reason ELSE $5 END,
+        auth_method = COALESCE($6, auth_method), environment = COALESCE($7::jsonb, environment), updated_at = now()
+    WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
+    RETURNING id
+"""
+# From here on it is gone for callers; the job that was told to delete it still finds the row.
+_MARK_DELETED = """
+    UPDATE connectors SET deleted_at = now() WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
+    RETURNING id
+"""
+_GET_DELETED = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
+_DELETE = "DELETE FROM connectors WHERE organization_id = $1 AND id = $2"
+
+
+class ConnectorStatus(StrEnum):
+    """Where a connector stands."""
+
+    #: its OAuth consent is not finished
+    PENDING = "pending"
+    #: ready for calls
+    ACTIVE = "active"
+    #: the application refused its credentials; it must be authorized again
+    NEEDS_REAUTH = "needs_reauth"
+    #: switched off by its owner
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRecord:
+    """A workspace, a kind and an account bound together; its credentials are elsewhere."""
+
+    id: UUID
+    organization_id: UUID
+    workspace_id: UUID
+    workspace_name: str
+    kind: str
+    name: str
+    status: ConnectorStatus
+    status_reason: str | None
+    auth_method: str | None
+    environment: dict[str, str]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Opened credentials, when their access token ends, and which version of the row they are."""
+
+    values: dict[str, str]
+    expires_at: datetime | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewConnector:
+    """What a connector is made of."""
+
+    workspace_id: UUID
+    kind: str
+    name: str
+    auth_method: str
+    environment: Mapping[str, str]
+    credentials: Mapping[str, str]
+    expires_at: datetime | None = None
+
+
+class ConnectorStore:
+    """Connector records; credentials leave it opened, and reach the database only sealed."""
+
+    def __init__(self, database: Database, vault: Vault) -> None:
+        self._database = database
+        self._vault = vault
+
+    async def create(self, organization_id: UUID, new: NewConnector) -> UUID:
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            return await self.create_within(connection, organization_id, new)
+
+    async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> UUID:
+        """Create in the caller's own transaction."""
+        connector_id = uuid4()
+        await connection.execute(
+            _INSERT,
+            connector_id,
+            organization_id,
+            new.workspace_id,
+            new.kind,
+            new.name,
+            ConnectorStatus.ACTIVE,
+            new.auth_method,
+            json.dumps(dict(new.environment)),
+        )
+        await self.seal_within(connection, organization_id, connector_id, new.credentials, new.expires_at)
+        return connector_id
+
+    async def seal_within(
+        self,
+        connection: Connection,
+        organization_id: UUID,
+        connector_id: UUID,
+        credentials: Mapping[str, str],
+        expires_at: datetime | None = None,
+    ) -> None:
+        """Put new credentials in the place of the old ones, in the caller's own transaction."""
+        sealed = self._vault.seal(credentials, Binding(organization_id, connector_id))
+        await connection.execute(
+            _SEAL, connector_id, organization_id, sealed.key_id, sealed.wrapped_key, sealed.sealed, expires_at
+        )
+
+    async def get(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
+        """The record; raises NotFound, for another organization's just the same."""
+        return await self._fetched(_GET, organization_id, connector_id)
+
+    async def get_deleted(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
+        """The record also after its deletion began, for the job that deletes it."""
+        return await self._fetched(_GET_DELETED, organization_id, connector_id)
+
+    async def _fetched(self, query: str, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(query, organization_id, connector_id)
+        if row is None:
+            raise NotFound("there is no such connector")
+        return _record(row)
+
+    async def list(
+        self,
+        organization_id: UUID,
+        *,
+        workspace_name: str | None = None,
+        kind: str | None = None,
+        status: str | None = None,
+        after: tuple[datetime, UUID] | None = None,
+        limit: int | None = None,
+    ) -> Sequence[ConnectorRecord]:
+        """Records in the order of their creation; all that match without a limit."""
+        created_at, connector_id = after or (None, None)
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(
+                _LIST, organization_id, workspace_name, kind, status, created_at, connector_id, limit
+            )
+        return [_record(row) for row in rows]
+
+    async def secret(self, organization_id: UUID, connector_id: UUID) -> Secret:
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_SECRET, organization_id, connector_id)
+        return self._opened(organization_id, connector_id, row)
+
+    async def lock_secret(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> Secret:
+        """The credentials, ours alone until the caller's transaction ends."""
+        row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
+        return self._opened(organization_id, connector_id, row)
+
+    def _opened(self, organization_id: UUID, connector_id: UUID, row: Any) -> Secret:
+        if row is None:
+            raise NotFound("there is no such connector")
+        sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+        values = self._vault.open(sealed, Binding(organization_id, connector_id))
+        return Secret(values, row["expires_at"], row["version"])
+
+    async def update(
+        self,
+        organization_id: UUID,
+        connector_id: UUID,
+        *,
+        name: str | None = None,
+        status: ConnectorStatus | None = None,
+        status_reason: str | None = None,
+        auth_method: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        credentials: Mapping[str, str] | None = None,
+    ) -> None:
+        """Change what is given, all of it or nothing; raises NotFound."""
+        variables = None if environment is None else json.dumps(dict(environment))
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            if credentials is not None:
+                await self.seal_within(connection, organization_id, connector_id, credentials)
+            found = await connection.fetchval(
+                _UPDATE, organization_id, connector_id, name, status, status_reason, auth_method, variables
+            )
+            if found is None:
+                raise NotFound("there is no such connector")
+
+    async def mark_deleted(self, organization_id: UUID, connector_id: UUID) -> None:
+        async with self._database.tenant(organization_id) as connection:
+            if await connection.fetchval(_MARK_DELETED, organization_id, connector_id) is None:
+                raise NotFound("there is no such connector")
+
+    async def delete(self, organization_id: UUID, connector_id: UUID) -> None:
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_DELETE, organization_id, connector_id)
+
+
+def _record(row: Any) -> ConnectorRecord:
+    members = dict(row)
+    members["environment"] = json.loads(members["environment"])
+    members["status"] = ConnectorStatus(members["status"])
+    return ConnectorRecord(**members)

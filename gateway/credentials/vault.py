@@ -1,0 +1,129 @@
+"""Sealing credentials: AES-256-GCM with a data key for each row, wrapped by the newest key of a list.
+
+Associated data binds a sealed value to its organization, connector and field, so that rows cannot be swapped.
+"""
+
+import base64
+import binascii
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from gateway.errors import InternalError
+
+#: bytes
+_NONCE, _KEY = 12, 32
+
+
+class KeyListError(Exception):
+    """The list of encryption keys cannot be used; the text says why and how to mend it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A sealed value as a row keeps it."""
+
+    key_id: str
+    wrapped_key: bytes
+    sealed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a sealed value belongs to; it opens nowhere else."""
+
+    organization_id: UUID
+    owner_id: UUID | str
+    field: str = "credentials"
+
+    def associated_data(self, purpose: str) -> bytes:
+        return f"gateway:{purpose}:{self.organization_id}:{self.owner_id}:{self.field}".encode()
+
+
+def parse_keys(text: str) -> list[tuple[str, bytes]]:
+    """Keys written `id:base64`, separated by commas or lines, the newest first; raises KeyListError."""
+    keys = []
+    for entry in text.replace("\n", ",").split(","):
+        if not entry.strip():
+            continue
+        key_id, _, encoded = entry.strip().partition(":")
+        try:
+            key = base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            key = b""
+        if not key_id or len(key) != _KEY:
+            raise KeyListError("an encryption key is written `id:base64 of 32 bytes`; `gateway keys new` makes one")
+        keys.append((key_id, key))
+    if not keys:
+        raise KeyListError("no encryption keys: set GATEWAY_ENCRYPTION_KEYS; `gateway keys new` makes one")
+    if len({key_id for key_id, _ in keys}) != len(keys):
+        raise KeyListError("two encryption keys have the same id; give each its own")
+    return keys
+
+
+def read_keys(text: str | None, path: Path | None) -> list[tuple[str, bytes]]:
+    """The keys from the setting itself, else from its file."""
+    if text:
+        return parse_keys(text)
+    if path is None:
+        raise KeyListError("no encryption keys: set GATEWAY_ENCRYPTION_KEYS; `gateway keys new` makes one")
+    try:
+        return parse_keys(path.read_text("utf-8"))
+    except OSError as error:
+        raise KeyListError(f"the key file {path} cannot be read: {error.strerror}") from error
+
+
+def new_key() -> str:
+    """A fresh key as the list writes it."""
+    return f"k{os.urandom(4).hex()}:{base64.b64encode(os.urandom(_KEY)).decode()}"
+
+
+class Vault:
+    """Seals with the newest key and opens with any."""
+
+    def __init__(self, keys: Sequence[tuple[str, bytes]]) -> None:
+        self._keys = {key_id: AESGCM(key) for key_id, key in keys}
+        self.newest = keys[0][0]
+
+    def seal(self, values: Mapping[str, str], binding: Binding) -> Sealed:
+        """The values, readable only with the key list and for this binding."""
+        data_key = AESGCM.generate_key(256)
+        sealed = _encrypt(AESGCM(data_key), json.dumps(dict(values)).encode(), binding.associated_data("value"))
+        return Sealed(self.newest, self._wrapped(data_key, binding), sealed)
+
+    def open(self, sealed: Sealed, binding: Binding) -> dict[str, str]:
+        """The values again; a row that was altered or swapped does not open (InternalError, told in the log only)."""
+        data_key = self._unwrapped(sealed, binding)
+        opened: dict[str, str] = json.loads(_decrypt(AESGCM(data_key), sealed.sealed, binding.associated_data("value")))
+        return opened
+
+    def rewrapped(self, sealed: Sealed, binding: Binding) -> Sealed:
+        """The same sealed value under the newest key; the value itself is not opened."""
+        return Sealed(self.newest, self._wrapped(self._unwrapped(sealed, binding), binding), sealed.sealed)
+
+    def _wrapped(self, data_key: bytes, binding: Binding) -> bytes:
+        return _encrypt(self._keys[self.newest], data_key, binding.associated_data("key"))
+
+    def _unwrapped(self, sealed: Sealed, binding: Binding) -> bytes:
+        key = self._keys.get(sealed.key_id)
+        if key is None:
+            raise InternalError(f"credentials are sealed with the key {sealed.key_id}, which is not in the key list")
+        return _decrypt(key, sealed.wrapped_key, binding.associated_data("key"))
+
+
+def _encrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+    nonce = os.urandom(_NONCE)
+    return nonce + key.encrypt(nonce, value, associated_data)
+
+
+def _decrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+    try:
+        return key.decrypt(value[:_NONCE], value[_NONCE:], associated_data)
+    except InvalidTag as error:
+        raise InternalError("credentials do not open: the row was altered or belongs elsewhere") from error

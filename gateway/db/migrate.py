@@ -1,0 +1,73 @@
+"""Forward-only migrations: numbered SQL files, each applied once, one process at a time."""
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+import asyncpg
+
+#: any number; all gateways agree on it
+_LOCK = 0x67617465
+_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+
+_TABLE = """
+    CREATE TABLE IF NOT EXISTS migrations (
+        number integer PRIMARY KEY,
+        name text NOT NULL,
+        applied_at timestamptz NOT NULL DEFAULT now()
+    )
+"""
+_APPLIED = "SELECT number FROM migrations"
+_NOTE = "INSERT INTO migrations (number, name) VALUES ($1, $2)"
+_LOCK_OUT_OTHERS = "SELECT pg_advisory_lock($1)"
+_TABLE_EXISTS = "SELECT to_regclass('migrations') IS NOT NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step of the schema, named for what it adds."""
+
+    number: int
+    name: str
+    sql: str
+
+
+def known_migrations() -> list[Migration]:
+    """All migrations of this version, in order."""
+    found = []
+    for path in (files("gateway.db") / "migrations").iterdir():
+        match = _FILE.fullmatch(path.name)
+        if match:
+            found.append(Migration(int(match[1]), match[2], path.read_text("utf-8")))
+    return sorted(found, key=lambda migration: migration.number)
+
+
+async def pending(url: str) -> list[Migration]:
+    """What `migrate` would apply."""
+    connection = await asyncpg.connect(url, timeout=10)
+    try:
+        applied = await _applied(connection) if await connection.fetchval(_TABLE_EXISTS) else set()
+    finally:
+        await connection.close()
+    return [migration for migration in known_migrations() if migration.number not in applied]
+
+
+async def migrate(url: str) -> list[Migration]:
+    """Apply what is missing, each file in a transaction of its own; a second process waits its turn and finds nothing."""
+    connection = await asyncpg.connect(url, timeout=10)
+    try:
+        await connection.execute(_LOCK_OUT_OTHERS, _LOCK)
+        await connection.execute(_TABLE)
+        applied = await _applied(connection)
+        missing = [migration for migration in known_migrations() if migration.number not in applied]
+        for migration in missing:
+            async with connection.transaction():
+                await connection.execute(migration.sql)
+                await connection.execute(_NOTE, migration.number, migration.name)
+        return missing
+    finally:
+        await connection.close()
+
+
+async def _applied(connection: "asyncpg.Connection[asyncpg.Record]") -> set[int]:
+    return {row["number"] for row in await connection.fetch(_APPLIED)}

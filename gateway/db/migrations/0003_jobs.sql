@@ -1,0 +1,107 @@
+-- Jobs: the truth of everything that runs on workers, and of calls that carry an Idempotency-Key.
+
+CREATE TABLE jobs (
+    id uuid PRIMARY KEY,
+    organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    client_id uuid,
+    connector_id uuid,
+    workspace_name text,
+    -- what a worker does with it: `operation`, or a task of the gateway's own
+    task text NOT NULL DEFAULT 'operation',
+    kind text,
+    entity text,
+    action text,
+    params text NOT NULL DEFAULT '{}',
+    -- how the caller wants the answer shaped
+    shape text NOT NULL DEFAULT '{}',
+    effect text NOT NULL DEFAULT 'read',
+    -- run by the process that accepted it, for a caller who waits; nobody else may take it up
+    is_inline boolean NOT NULL DEFAULT false,
+    labels jsonb NOT NULL DEFAULT '{}',
+
+    status text NOT NULL DEFAULT 'queued'
+        CHECK (status IN ('queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled', 'unknown')),
+    cancel_requested boolean NOT NULL DEFAULT false,
+    total bigint,
+    progress bigint NOT NULL DEFAULT 0,
+    message text,
+    error text,
+    -- the answer around the records, which are in job_results
+    result text,
+    attempt integer NOT NULL DEFAULT 0,
+    crashes integer NOT NULL DEFAULT 0,
+
+    -- who runs it: each claim raises the fence, and every later write must carry it
+    fence bigint NOT NULL DEFAULT 0,
+    worker text,
+    lease_until timestamptz,
+    -- set before the first byte of a write, cleared when its answer is safe
+    sending_since timestamptz,
+    -- what a later attempt needs to go on
+    state text NOT NULL DEFAULT '{}',
+    parts integer NOT NULL DEFAULT 0,
+
+    -- counts changes; the number of the last event
+    version bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz,
+    finished_at timestamptz,
+    next_attempt_at timestamptz,
+    expires_at timestamptz,
+    -- when a sweeper last rang for it
+    rung_at timestamptz NOT NULL DEFAULT now()
+);
+-- The oldest queued job of each organization, for fair claims.
+CREATE INDEX jobs_queued ON jobs (organization_id, created_at, id) WHERE status = 'queued';
+CREATE INDEX jobs_leased ON jobs (lease_until) WHERE status = 'running';
+CREATE INDEX jobs_waiting ON jobs (next_attempt_at) WHERE status = 'waiting';
+CREATE INDEX jobs_listed ON jobs (organization_id, created_at DESC, id DESC);
+CREATE INDEX jobs_of_connector ON jobs (connector_id, created_at DESC);
+CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE job_results (
+    job_id uuid NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    organization_id uuid NOT NULL,
+    part integer NOT NULL,
+    -- one JSON record a line
+    lines text NOT NULL,
+    PRIMARY KEY (job_id, part)
+);
+
+CREATE TABLE job_events (
+    job_id uuid NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    organization_id uuid NOT NULL,
+    number bigint NOT NULL,
+    event text NOT NULL,
+    data text NOT NULL,
+    PRIMARY KEY (job_id, number)
+);
+
+CREATE TABLE idempotency_keys (
+    organization_id uuid NOT NULL,
+    client_id uuid NOT NULL,
+    connector_id uuid NOT NULL,
+    key text NOT NULL,
+    -- SHA-256 of the request
+    fingerprint bytea NOT NULL,
+    job_id uuid NOT NULL,
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (organization_id, client_id, connector_id, key)
+);
+CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
+
+CREATE TABLE workers (
+    id text PRIMARY KEY,
+    seen_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz NOT NULL DEFAULT now()
+);
+
+ALTER TABLE jobs ENABLE ROW LEVEL SECURITY;
+ALTER TABLE job_results ENABLE ROW LEVEL SECURITY;
+ALTER TABLE job_events ENABLE ROW LEVEL SECURITY;
+ALTER TABLE idempotency_keys ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON jobs USING (gateway_sees(organization_id));
+CREATE POLICY tenant ON job_results USING (gateway_sees(organization_id));
+CREATE POLICY tenant ON job_events USING (gateway_sees(organization_id));
+CREATE POLICY tenant ON idempotency_keys USING (gateway_sees(organization_id));
+GRANT SELECT, INSERT, UPDATE, DELETE ON jobs, job_results, job_events, idempotency_keys, workers TO gateway_app;

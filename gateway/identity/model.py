@@ -1,0 +1,76 @@
+"""Who calls, and for whom."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from gateway.errors import InsufficientScope, OrganizationForbidden, OrganizationRequired
+
+
+class Scope(StrEnum):
+    """What a client may do."""
+
+    #: run operations that change nothing, and look at everything of the organization
+    READ = "read"
+    #: run operations that change data, create and delete connectors
+    WRITE = "write"
+    #: see the audit log and manage the organization
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Organization:
+    """A tenant."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    disabled_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program that may call the gateway for one or more organizations."""
+
+    id: UUID
+    name: str
+    organization_ids: frozenset[UUID]
+    scopes: frozenset[str]
+    redirect_urls: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    disabled_at: datetime | None = None
+
+    def caller(self, organization: str | None) -> "Caller":
+        """The client acting for the organization that the `X-Organization-Id` header names, or its only one."""
+        if organization is None:
+            if len(self.organization_ids) != 1:
+                raise OrganizationRequired(
+                    "the client can access several organizations; name one in the X-Organization-Id header"
+                )
+            return Caller(self, next(iter(self.organization_ids)))
+        named = next((each for each in self.organization_ids if str(each) == organization.strip().lower()), None)
+        if named is None:
+            raise OrganizationForbidden("the client cannot access that organization")
+        return Caller(self, named)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A client acting for one organization: an argument of every look-up, so that none can forget the tenant."""
+
+    client: Client
+    organization_id: UUID
+    scopes: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scopes", self.client.scopes)
+
+    @property
+    def client_id(self) -> UUID:
+        return self.client.id
+
+    def need(self, scope: Scope) -> None:
+        """Raise InsufficientScope unless the client has it."""
+        if scope not in self.scopes:
+            raise InsufficientScope(f"this needs the scope {scope}; the client has {', '.join(sorted(self.scopes))}")

@@ -1,0 +1,204 @@
+"""Organizations, clients, tokens and workspaces in PostgreSQL."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from gateway.db.pool import Database
+from gateway.errors import Conflict, NotFound
+from gateway.identity.model import Client, Organization
+
+_INSERT_ORGANIZATION = """
+    INSERT INTO organizations (id, name) VALUES ($1, $2)
+    RETURNING id, name, created_at, disabled_at
+"""
+_LIST_ORGANIZATIONS = "SELECT id, name, created_at, disabled_at FROM organizations ORDER BY created_at, id"
+_DISABLE_ORGANIZATION = "UPDATE organizations SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
+
+_INSERT_CLIENT = """
+    INSERT INTO clients (id, name, secret_hashes, scopes, redirect_urls) VALUES ($1, $2, $3, $4, $5)
+"""
+_GRANT_ORGANIZATION = "INSERT INTO client_organizations (client_id, organization_id) VALUES ($1, $2)"
+
+# Disabled organizations drop out here, so that no token reaches them.
+_CLIENTS = """
+    SELECT clients.id, clients.name, clients.secret_hashes, clients.scopes, clients.redirect_urls,
+           clients.created_at, clients.disabled_at,
+           COALESCE(array_agg(organizations.id) FILTER (WHERE organizations.id IS NOT NULL), '{}') AS organization_ids
+    FROM clients
+    LEFT JOIN client_organizations ON client_organizations.client_id = clients.id
+    LEFT JOIN organizations
+        ON organizations.id = client_organizations.organization_id AND organizations.disabled_at IS NULL
+"""
+_LIST_CLIENTS = f"{_CLIENTS} GROUP BY clients.id ORDER BY clients.created_at, clients.id"
+_CLIENT_BY_ID = f"{_CLIENTS} WHERE clients.id = $1 GROUP BY clients.id"
+_DISABLE_CLIENT = "UPDATE clients SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
+_SET_SECRETS = "UPDATE clients SET secret_hashes = $2 WHERE id = $1 RETURNING id"
+_DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
+
+_INSERT_TOKEN = """
+    INSERT INTO tokens (hash, client_id, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))
+"""
+_TOKEN = "SELECT client_id, expires_at FROM tokens WHERE hash = $1"
+_DELETE_TOKEN = "DELETE FROM tokens WHERE hash = $1"
+_PRUNE_TOKENS = "DELETE FROM tokens WHERE expires_at < now() - interval '1 hour'"
+
+# A workspace comes into being when it is first named; the update is there to return the row that was.
+_WORKSPACE_NAMED = """
+    INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, $3)
+    ON CONFLICT (organization_id, name) DO UPDATE SET name = EXCLUDED.name
+    RETURNING id
+"""
+_LIST_WORKSPACES = """
+    SELECT workspaces.id, workspaces.name, workspaces.created_at,
+           (SELECT count(*) FROM connectors
+            WHERE connectors.workspace_id = workspaces.id AND connectors.deleted_at IS NULL) AS connectors
+    FROM workspaces
+    WHERE organization_id = $1
+      AND ($2::text IS NULL OR strpos(lower(name), lower($2)) > 0)
+      AND ($3::text IS NULL OR (name COLLATE "C", id) > ($3 COLLATE "C", $4::uuid))
+    ORDER BY name COLLATE "C", id
+    LIMIT $5
+"""
+_WORKSPACE = "SELECT id, name FROM workspaces WHERE organization_id = $1 AND id = $2"
+_DELETE_WORKSPACE = "DELETE FROM workspaces WHERE organization_id = $1 AND id = $2"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredClient:
+    """A client with the hashes of its secrets."""
+
+    client: Client
+    secret_hashes: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A caller-named group of connectors."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    connectors: int
+
+
+class IdentityStore:
+    """Who there is. Reads and writes across organizations, as identity must; workspaces are a tenant's own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create_organization(self, name: str) -> Organization:
+        async with self._database.system() as connection:
+            try:
+                row = await connection.fetchrow(_INSERT_ORGANIZATION, uuid4(), name)
+            except asyncpg.UniqueViolationError as error:
+                raise Conflict(f"there is an organization named {name!r} already") from error
+        return Organization(**row)
+
+    async def organizations(self) -> list[Organization]:
+        async with self._database.system() as connection:
+            return [Organization(**row) for row in await connection.fetch(_LIST_ORGANIZATIONS)]
+
+    async def disable_organization(self, organization_id: UUID) -> None:
+        async with self._database.system() as connection:
+            if await connection.fetchval(_DISABLE_ORGANIZATION, organization_id) is None:
+                raise NotFound(f"there is no organization {organization_id}")
+
+    async def create_client(
+        self,
+        name: str,
+        organization_ids: Sequence[UUID],
+        secret_hash: bytes,
+        scopes: Sequence[str],
+        redirect_urls: Sequence[str] = (),
+    ) -> UUID:
+        client_id = uuid4()
+        async with self._database.system() as connection, connection.transaction():
+            await connection.execute(_INSERT_CLIENT, client_id, name, [secret_hash], scopes, redirect_urls)
+            try:
+                await connection.executemany(_GRANT_ORGANIZATION, [(client_id, each) for each in organization_ids])
+            except asyncpg.ForeignKeyViolationError as error:
+                raise NotFound("there is no such organization") from error
+        return client_id
+
+    async def clients(self) -> list[Client]:
+        async with self._database.system() as connection:
+            return [_client(row).client for row in await connection.fetch(_LIST_CLIENTS)]
+
+    async def client(self, client_id: UUID) -> StoredClient | None:
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_CLIENT_BY_ID, client_id)
+        return _client(row) if row else None
+
+    async def disable_client(self, client_id: UUID) -> None:
+        """Disable it and drop its tokens; processes hear of it at once."""
+        async with self._database.system() as connection, connection.transaction():
+            await connection.execute(_DROP_TOKENS_OF_CLIENT, client_id)
+            if await connection.fetchval(_DISABLE_CLIENT, client_id) is None:
+                raise NotFound(f"there is no client {client_id}")
+
+    async def set_secrets(self, client_id: UUID, secret_hashes: Sequence[bytes]) -> None:
+        async with self._database.system() as connection:
+            if await connection.fetchval(_SET_SECRETS, client_id, list(secret_hashes)) is None:
+                raise NotFound(f"there is no client {client_id}")
+
+    async def keep_token(self, token_hash: bytes, client_id: UUID, seconds: int) -> None:
+        async with self._database.system() as connection:
+            await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds)
+
+    async def token(self, token_hash: bytes) -> tuple[UUID, datetime] | None:
+        """The client a token belongs to and when it ends."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_TOKEN, token_hash)
+        return (row["client_id"], row["expires_at"]) if row else None
+
+    async def drop_token(self, token_hash: bytes) -> None:
+        async with self._database.system() as connection:
+            await connection.execute(_DELETE_TOKEN, token_hash)
+
+    async def prune_tokens(self) -> None:
+        async with self._database.system() as connection:
+            await connection.execute(_PRUNE_TOKENS)
+
+    async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
+        """The workspace of that name, made when there is none."""
+        async with self._database.tenant(organization_id) as connection:
+            found: UUID = await connection.fetchval(_WORKSPACE_NAMED, uuid4(), organization_id, name)
+        return found
+
+    async def workspaces(
+        self, organization_id: UUID, name_contains: str | None, after: tuple[str, UUID] | None, limit: int
+    ) -> list[Workspace]:
+        after_name, after_id = after or (None, None)
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit)
+        return [Workspace(**row) for row in rows]
+
+    async def workspace_name(self, organization_id: UUID, workspace_id: UUID) -> str:
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_WORKSPACE, organization_id, workspace_id)
+        if row is None:
+            raise NotFound("there is no such workspace")
+        return str(row["name"])
+
+    async def delete_workspace(self, organization_id: UUID, workspace_id: UUID) -> None:
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_DELETE_WORKSPACE, organization_id, workspace_id)
+
+
+def _client(row: Any) -> StoredClient:
+    client = Client(
+        id=row["id"],
+        name=row["name"],
+        organization_ids=frozenset(row["organization_ids"]),
+        scopes=frozenset(row["scopes"]),
+        redirect_urls=tuple(row["redirect_urls"]),
+        created_at=row["created_at"],
+        disabled_at=row["disabled_at"],
+    )
+    return StoredClient(client, tuple(row["secret_hashes"]))

@@ -1,0 +1,116 @@
+"""Bearer tokens: made from a client's secret, stored as hashes, verified from memory for a few seconds."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from gateway.errors import RateLimited, Unauthorized
+from gateway.identity.model import Client
+from gateway.identity.store import IdentityStore
+
+#: seconds that a verified token is trusted without asking again; changes are told at once besides
+_TRUST = 5.0
+#: how many verified tokens a process remembers
+_REMEMBERED = 10_000
+#: wrong secrets for one client id within a minute before it has to wait
+_WRONG_SECRETS, _WINDOW = 20, 60.0
+#: compared with when there is no such client, so that its absence takes as long to find out
+_NOBODY = hashlib.sha256(b"nobody").digest()
+
+
+def hashed(secret: str) -> bytes:
+    """What is stored of a secret. Ours are random 256-bit values, so a plain hash cannot be guessed back."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """A token as its client gets it, once."""
+
+    access_token: str
+    expires_in: int
+    client: Client
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    client: Client
+    expires_at: datetime
+    trusted_until: float
+
+
+class Tokens:
+    """Issues and verifies bearer tokens."""
+
+    def __init__(self, store: IdentityStore, seconds: int) -> None:
+        self._store = store
+        self._seconds = seconds
+        self._verified: dict[bytes, _Verified] = {}
+        self._wrong: dict[str, list[float]] = {}
+
+    async def issue(self, client_id: str, client_secret: str) -> IssuedToken:
+        """A token for the right secret; unknown client and wrong secret answer alike, in like time."""
+        self._refuse_guessing(client_id)
+        client = await self._proven(client_id, client_secret)
+        if client is None:
+            self._wrong.setdefault(client_id, []).append(time.monotonic())
+            raise Unauthorized("client_id or client_secret is wrong")
+        token = secrets.token_urlsafe(32)
+        await self._store.keep_token(hashed(token), client.id, self._seconds)
+        return IssuedToken(token, self._seconds, client)
+
+    async def _proven(self, client_id: str, client_secret: str) -> Client | None:
+        try:
+            stored = await self._store.client(UUID(client_id))
+        except ValueError:
+            stored = None
+        given = hashed(client_secret)
+        matches = [hmac.compare_digest(given, known) for known in (stored.secret_hashes if stored else (_NOBODY,))]
+        if stored is None or stored.client.disabled_at is not None or not any(matches):
+            return None
+        return stored.client
+
+    def _refuse_guessing(self, client_id: str) -> None:
+        now = time.monotonic()
+        recent = [moment for moment in self._wrong.get(client_id, ()) if moment > now - _WINDOW]
+        if recent:
+            self._wrong[client_id] = recent
+        else:
+            self._wrong.pop(client_id, None)
+        if len(recent) >= _WRONG_SECRETS:
+            raise RateLimited("too many wrong secrets", retry_after=int(recent[0] + _WINDOW - now) + 1)
+
+    async def verify(self, token: str) -> Client:
+        """The client that the token proves; unknown, expired and revoked tokens are refused alike."""
+        token_hash, now = hashed(token), time.monotonic()
+        known = self._verified.get(token_hash)
+        if known is None or known.trusted_until < now:
+            known = await self._look_up(token_hash, now)
+        if known.expires_at <= datetime.now(UTC):
+            self._verified.pop(token_hash, None)
+            raise Unauthorized("the token is unknown, expired or revoked; get a new one")
+        return known.client
+
+    async def _look_up(self, token_hash: bytes, now: float) -> _Verified:
+        found = await self._store.token(token_hash)
+        stored = await self._store.client(found[0]) if found else None
+        if found is None or stored is None or stored.client.disabled_at is not None:
+            self._verified.pop(token_hash, None)
+            raise Unauthorized("the token is unknown, expired or revoked; get a new one")
+        if len(self._verified) >= _REMEMBERED:
+            self._verified.clear()
+        self._verified[token_hash] = verified = _Verified(stored.client, found[1], now + _TRUST)
+        return verified
+
+    def forget(self, client_id: UUID | None = None) -> None:
+        """Drop what is remembered of a client, or of all when news may have been missed."""
+        kept = {} if client_id is None else self._verified
+        self._verified = {key: each for key, each in kept.items() if each.client.id != client_id}

@@ -1,0 +1,90 @@
+"""Every setting of the gateway, read once from the environment (`GATEWAY_…`); secrets have no default."""
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from yarl import URL
+
+from gateway.connectors.egress import parse_override
+
+
+class Settings(BaseSettings):
+    """What a process of the gateway is told; frozen, so that nothing changes under way."""
+
+    model_config = SettingsConfigDict(env_prefix="GATEWAY_", frozen=True, extra="ignore")
+
+    database_url: str = Field("postgresql:///gateway", description="PostgreSQL, which holds the truth.")
+    redis_url: str = Field("redis://127.0.0.1:6379/0", description="Redis, the bell that wakes the workers.")
+    bind: str = Field("127.0.0.1:8080", description="Host and port that the front end listens on.")
+    public_url: str | None = Field(
+        None, description="The address by which callers reach the front end, for links and OAuth callbacks."
+    )
+    data_dir: Path = Field(Path(".gateway"), description="Folder for stored files and, embedded, for everything else.")
+    encryption_keys: SecretStr | None = Field(
+        None, description="Keys that seal credentials: `id:base64 of 32 bytes`, comma-separated, the newest first."
+    )
+    encryption_keys_file: Path | None = Field(None, description="A file that holds the keys instead, one a line.")
+    specs: Annotated[tuple[Path, ...], NoDecode] = Field(
+        (), description="Further folders of connector kinds, separated like PATH."
+    )
+    embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
+
+    max_body_bytes: int = Field(1 << 20, description="Bytes of a request body; more is 413.")
+    inline_budget: float = Field(
+        20.0, description="Seconds that a call waits for a long operation before it becomes a job."
+    )
+    token_seconds: int = Field(900, description="Seconds that a bearer token lives.")
+    job_retention: int = Field(7 * 86400, description="Seconds that a finished job's result is kept.")
+    idempotency_seconds: int = Field(86400, description="Seconds that an Idempotency-Key is remembered.")
+    worker_jobs: int = Field(100, description="Jobs that one worker runs at a time.")
+    shutdown_grace: float = Field(30.0, description="Seconds that running work may take to finish at a shutdown.")
+    database_pool: int = Field(10, description="Connections to PostgreSQL that one process holds at most.")
+    log_format: str = Field("auto", description="`json`, `text`, or `auto`: text on a terminal and JSON when piped.")
+    log_level: str = Field("info", description="The least severe log events written.")
+
+    @field_validator("specs", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(Path(part) for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
+
+    @property
+    def base_url(self) -> str:
+        """The address of the front end without a trailing slash."""
+        return (self.public_url or f"http://{self.bind}").rstrip("/")
+
+    @cached_property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.bind.rpartition(":")
+        return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def upstream_overrides(environ: Mapping[str, str] = os.environ) -> dict[str, URL]:
+    """`GATEWAY_UPSTREAM_<KIND>`: kind → the origin that stands for every URL of it; raises ValueError."""
+    prefix = "GATEWAY_UPSTREAM_"
+    return {
+        name.removeprefix(prefix).lower().replace("_", "-"): parse_override(value)
+        for name, value in environ.items()
+        if name.startswith(prefix) and value
+    }
+
+
+def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[str, SecretStr]]:
+    """`GATEWAY_OAUTH_<KIND>_CLIENT_ID` and `…_CLIENT_SECRET`: kind → the platform's own OAuth app."""
+    prefix, suffix = "GATEWAY_OAUTH_", "_CLIENT_ID"
+    apps = {}
+    for name, client_id in environ.items():
+        if name.startswith(prefix) and name.endswith(suffix) and client_id:
+            stem = name.removesuffix(suffix)
+            kind = stem.removeprefix(prefix).lower().replace("_", "-")
+            apps[kind] = (client_id, SecretStr(environ.get(f"{stem}_CLIENT_SECRET", "")))
+    return apps
+
+
+def settings_of(**overrides: Any) -> Settings:
+    """Settings from the environment, with what the command line says on top."""
+    return Settings(**{name: value for name, value in overrides.items() if value is not None})
