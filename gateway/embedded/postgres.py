@@ -33,8 +33,8 @@ SETTINGS = {
     "log_checkpoints": "off",
 }
 
-#: for tests only: a crash of the machine loses the data
-FAST_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+#: for tests only: a crash of the machine, though not of a process, loses data
+FAST_SETTINGS = {"fsync": "off", "full_page_writes": "off"}
 
 # The builtin provider sorts and folds alike on every system, and no update of the C library breaks an index.
 INITDB_OPTIONS = (
@@ -98,7 +98,7 @@ class EmbeddedPostgres(LocalServer):
         postmaster = self._postmaster()
         # Only the postmaster takes SIGINT as a shutdown; to its children it means other things.
         end((one for one in processes_of(self.cluster, "postgres") if one.pid == postmaster), signal.SIGINT, 10.0)
-        end(processes_of(self.cluster, "postgres"), signal.SIGQUIT, 5.0)
+        end(processes_of(self.cluster, "postgres"), signal.SIGQUIT, 2.0)
         end(processes_of(self.cluster, "postgres"), signal.SIGKILL, 5.0)
         ensure_none(self.cluster, "postgres")
         # Postgres believes in a lock file as long as any process has that id, be it a zombie or a stranger.

@@ -1,0 +1,42 @@
+"""Run `up` with steps and children of the tests: `run_up.py DATA_DIR READY_FILE [NAME=JSON…]`."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import asyncpg
+
+from gateway.embedded import StartupError
+from gateway.embedded.first_run import Credentials
+from gateway.embedded.up import FirstSteps, UpOptions, up
+
+STAND_IN = (sys.executable, str(Path(__file__).with_name("stand_in.py")))
+
+
+async def migrate(url):
+    connection = await asyncpg.connect(url)
+    await connection.execute("CREATE TABLE IF NOT EXISTS clients (id text)")
+    await connection.close()
+
+
+async def first_client(url):
+    connection = await asyncpg.connect(url)
+    is_first = await connection.fetchval("SELECT count(*) = 0 FROM clients")
+    await connection.execute("INSERT INTO clients VALUES ('first')")
+    await connection.close()
+    return Credentials(client_id="first", client_secret="sesame", organization_id="org") if is_first else None
+
+
+def main(data_dir, ready_file, *wishes):
+    options = {"bind": "127.0.0.1:0", "command": STAND_IN}
+    options |= {name: json.loads(value) for name, _, value in (wish.partition("=") for wish in wishes)}
+    wanted = UpOptions(data_dir=Path(data_dir), ready_file=Path(ready_file), **options)
+    try:
+        asyncio.run(up(wanted, FirstSteps(migrate, first_client)))
+    except StartupError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

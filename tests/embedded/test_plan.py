@@ -1,0 +1,89 @@
+"""What is started, with which settings."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.embedded import plan
+from gateway.embedded.address import Address
+from gateway.embedded.plan import UpOptions
+
+HERE = Address("127.0.0.1", 8080)
+SANDBOX = Address("127.0.0.1", 9001)
+STORES = {"database_url": "postgresql://p@/gateway", "redis_url": "unix:///r.sock"}
+
+
+def options(**wishes):
+    return UpOptions(data_dir=Path("/data"), command=("gateway",), **{"environment": {"PATH": "/bin"}, **wishes})
+
+
+def test_children_get_the_settings_they_rely_on():
+    environment = plan.child_environment(options(), HERE, **STORES, keys=Path("/data/encryption.keys"), sandbox=None)
+
+    assert environment == {
+        "PATH": "/bin",
+        "GATEWAY_EMBEDDED": "1",
+        "GATEWAY_BIND": "127.0.0.1:8080",
+        "GATEWAY_PUBLIC_URL": "http://127.0.0.1:8080",
+        "GATEWAY_DATA_DIR": "/data",
+        "GATEWAY_DATABASE_URL": "postgresql://p@/gateway",
+        "GATEWAY_REDIS_URL": "unix:///r.sock",
+        "GATEWAY_ENCRYPTION_KEYS_FILE": "/data/encryption.keys",
+    }
+
+
+def test_the_public_url_is_the_operators_where_there_is_one():
+    wanted = options(public_url="https://gateway.example")
+
+    environment = plan.child_environment(wanted, HERE, **STORES, keys=None, sandbox=None)
+
+    assert environment["GATEWAY_PUBLIC_URL"] == "https://gateway.example"
+
+
+def test_the_sandbox_stands_in_for_every_kind_but_those_the_operator_pointed_elsewhere():
+    wanted = options(kinds=("support-desk", "chat"), environment={"GATEWAY_UPSTREAM_CHAT": "http://127.0.0.1:7"})
+
+    environment = plan.child_environment(wanted, HERE, **STORES, keys=None, sandbox=SANDBOX)
+
+    assert environment["GATEWAY_UPSTREAM_SUPPORT_DESK"] == "http://127.0.0.1:9001"
+    assert environment["GATEWAY_UPSTREAM_CHAT"] == "http://127.0.0.1:7"
+
+
+@pytest.mark.parametrize(
+    ("environment", "brings"),
+    [
+        ({}, False),
+        ({"GATEWAY_ENCRYPTION_KEYS": ""}, False),
+        ({"GATEWAY_ENCRYPTION_KEYS": "k1:…"}, True),
+        ({"GATEWAY_ENCRYPTION_KEYS_FILE": "/keys"}, True),
+    ],
+)
+def test_an_operator_may_bring_the_keys(environment, brings):
+    assert options(environment=environment).brings_keys is brings
+
+
+@pytest.mark.parametrize(("count", "argv"), [(1, ("gateway", "serve")), (2, ("gateway", "serve", "--reuse-port"))])
+def test_several_front_ends_share_the_port(count, argv):
+    programs = plan.front_ends(options(front_ends=count), {})
+
+    assert [program.argv for program in programs] == [argv] * count
+
+
+def test_front_ends_and_workers_get_time_to_finish():
+    programs = [*plan.front_ends(options(), {}), *plan.workers(options(workers=2), {})]
+
+    assert [program.name for program in programs] == ["gateway-1", "worker-1", "worker-2"]
+    assert {program.grace for program in programs} == {35.0}
+
+
+def test_the_sandbox_gets_none_of_our_settings():
+    program = plan.sandbox_program(options(environment={"PATH": "/bin", "GATEWAY_ENCRYPTION_KEYS": "k1:…"}), SANDBOX)
+
+    assert program.argv == ("gateway", "sandbox", "--bind", "127.0.0.1:9001")
+    assert program.env == {"PATH": "/bin"}
+
+
+def test_secrets_are_not_part_of_what_options_look_like():
+    wanted = options(database_url="postgresql://u:sesame@db/gateway", environment={"GATEWAY_ENCRYPTION_KEYS": "sesame"})
+
+    assert "sesame" not in repr(wanted)

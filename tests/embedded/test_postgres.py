@@ -1,0 +1,217 @@
+"""The local Postgres: data outlives every kind of end."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import asyncpg
+import psutil
+import pytest
+
+from gateway.embedded import StartupError
+from gateway.embedded.leftovers import processes_of
+from gateway.embedded.postgres import EmbeddedPostgres
+
+KEEP = "CREATE TABLE kept AS SELECT 42 AS answer"
+ANSWER = "SELECT answer FROM kept"
+
+
+async def test_it_serves_a_database_of_its_own_over_a_unix_socket_only(postgres, sql):
+    url = postgres.start()
+
+    assert await sql(url, "SELECT current_database()") == "gateway"
+    assert await sql(url, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") is True
+    assert await sql(url, "SHOW listen_addresses") == ""
+    assert [c for c in psutil.Process(postgres.pid).net_connections("inet") if c.status == "LISTEN"] == []
+
+
+async def test_its_socket_is_closed_to_other_users(postgres):
+    postgres.start()
+
+    assert stat.S_IMODE(postgres.sockets.stat().st_mode) == 0o700
+    assert stat.S_IMODE((postgres.sockets / ".s.PGSQL.5432").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(("durable", "fsync"), [(True, "on"), (False, "off")])
+async def test_data_is_synced_to_disk_unless_a_test_asks_otherwise(place, sql, durable, fsync):
+    postgres = EmbeddedPostgres(place / "postgres", durable=durable)
+
+    shown = await sql(postgres.start(), "SHOW fsync")
+    postgres.stop()
+
+    assert shown == fsync
+
+
+async def test_data_is_there_after_a_stop_and_a_start(postgres, sql):
+    await sql(postgres.start(), KEEP)
+
+    postgres.stop()
+    url = postgres.start()
+
+    assert await sql(url, ANSWER) == 42
+
+
+async def test_data_is_there_after_the_postmaster_was_killed(postgres, sql):
+    await sql(postgres.start(), KEEP)
+
+    os.kill(postgres.pid, signal.SIGKILL)
+    postgres.close()
+    again = EmbeddedPostgres(postgres.directory, durable=False)
+    url = again.start()
+
+    assert await sql(url, ANSWER) == 42
+    again.stop()
+
+
+async def test_a_backend_that_outlives_its_postmaster_does_not_stop_the_next_start(postgres, sql):
+    connection = await asyncpg.connect(postgres.start())
+    backend = psutil.Process(await connection.fetchval("SELECT pg_backend_pid()"))
+    backend.suspend()  # cannot notice that its postmaster is gone
+
+    os.kill(postgres.pid, signal.SIGKILL)
+    postgres.stop()
+    url = postgres.start()
+
+    assert not backend.is_running()
+    assert await sql(url, "SELECT 1") == 1
+    connection.terminate()
+
+
+async def test_an_orphaned_postmaster_is_stopped_before_the_next_start(postgres, sql):
+    await sql(postgres.start(), KEEP)
+    orphan = psutil.Process(postgres.pid)
+    postgres.close()
+
+    again = EmbeddedPostgres(postgres.directory, durable=False)
+    url = again.start()
+
+    assert orphan.pid not in {one.pid for one in processes_of(postgres.cluster, "postgres")}
+    assert await sql(url, ANSWER) == 42
+    again.stop()
+
+
+@pytest.fixture
+def zombie():
+    """A process that has ended and that nobody has asked about."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    yield process.pid
+    process.wait()
+
+
+async def test_lock_files_of_a_zombie_are_removed(postgres, zombie, sql):
+    postgres.start()
+    postgres.stop()
+    leave_locks(postgres, zombie)
+
+    url = postgres.start()
+
+    assert await sql(url, "SELECT 1") == 1
+
+
+@pytest.fixture
+def stranger():
+    """A living process that has nothing to do with us."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process
+
+
+async def test_lock_files_that_name_a_stranger_are_removed_and_the_stranger_is_left_alone(postgres, stranger, sql):
+    postgres.start()
+    postgres.stop()
+    leave_locks(postgres, stranger.pid)
+
+    url = postgres.start()
+
+    assert await sql(url, "SELECT 1") == 1
+    assert stranger.poll() is None
+
+
+def leave_locks(postgres: EmbeddedPostgres, pid: int) -> None:
+    """Lock files as a postmaster with that id leaves them when it is killed."""
+    lines = f"{pid}\n{postgres.cluster}\n1700000000\n5432\n{postgres.sockets}\n\n  1 1\nready   \n"
+    (postgres.cluster / "postmaster.pid").write_text(lines)
+    (postgres.sockets / ".s.PGSQL.5432.lock").write_text(lines)
+    (postgres.sockets / ".s.PGSQL.5432").touch()
+
+
+async def test_a_second_server_on_one_directory_is_refused(postgres, sql):
+    url = postgres.start()
+
+    with pytest.raises(StartupError, match=rf"in use by process {os.getpid()}\. Stop that one, or choose another"):
+        EmbeddedPostgres(postgres.directory).start()
+
+    assert await sql(url, "SELECT 1") == 1
+
+
+async def test_a_cluster_cut_short_while_it_was_made_is_made_anew(postgres, sql):
+    (postgres.directory / "cluster.draft" / "base").mkdir(parents=True)
+    (postgres.directory / "lock").touch()
+
+    url = postgres.start()
+
+    assert await sql(url, "SELECT 1") == 1
+
+
+def test_a_cluster_of_another_version_is_refused(postgres):
+    postgres.start()
+    postgres.stop()
+    (postgres.cluster / "PG_VERSION").write_text("16\n")
+
+    with pytest.raises(StartupError, match="made by Postgres 16, this is 18"):
+        postgres.start()
+
+
+def test_what_postgres_said_is_part_of_the_error_when_it_does_not_start(postgres):
+    postgres.start()
+    postgres.stop()
+    (postgres.cluster / "postgresql.conf").write_text("max_connections = many\n")
+
+    with pytest.raises(StartupError, match=r"postgres does not start(.|\n)*max_connections"):
+        postgres.start()
+
+
+async def test_a_long_path_gets_a_short_directory_for_its_socket(place, sql):
+    deep = place / ("d" * 60) / ("e" * 60)
+    postgres = EmbeddedPostgres(deep, durable=False)
+
+    answer = await sql(postgres.start(), "SELECT 1")
+    sockets, linked = postgres.sockets, (deep / "run").readlink()
+    postgres.stop()
+    sockets.rmdir()
+
+    assert answer == 1
+    assert linked == sockets
+    assert len(str(sockets)) < 80
+
+
+async def test_failed_statements_and_their_values_stay_out_of_the_log(postgres, sql):
+    url = postgres.start()
+
+    with pytest.raises(asyncpg.PostgresError):
+        await sql(url, "SELECT 'sesame' / 0")
+
+    assert "sesame" not in postgres.log.read_text()
+
+
+def test_it_dies_with_the_process_that_started_it(place, eventually):
+    script = f"""
+from pathlib import Path
+from gateway.embedded.postgres import EmbeddedPostgres
+server = EmbeddedPostgres(Path({str(place / "postgres")!r}), durable=False)
+server.start()
+print(server.pid, flush=True)
+input()
+"""
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+
+        parent.kill()
+
+    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    eventually(lambda: processes_of(Path(place / "postgres" / "cluster"), "postgres") == [])

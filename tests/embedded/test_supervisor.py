@@ -1,0 +1,224 @@
+"""Children are kept alive, heard, and ended in order."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gateway.embedded import StartupError
+from gateway.embedded.program import Program
+from gateway.embedded.supervisor import Supervisor
+
+PATIENT = "import time; print('up', flush=True); time.sleep(600)"
+STUBBORN = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+)
+
+
+def child(name: str, code: str = PATIENT, **more) -> Program:
+    return Program(name, name, (sys.executable, "-c", code), dict(os.environ), **more)
+
+
+@pytest.fixture
+def heard() -> list[tuple[str, str]]:
+    return []
+
+
+@pytest.fixture
+async def supervisor(heard):
+    supervisor = Supervisor(lambda name, line: heard.append((name, line)))
+    yield supervisor
+    await supervisor.stop()
+
+
+async def test_lines_of_both_outputs_are_forwarded(supervisor, heard, soon):
+    await supervisor.start(child("talker", "import os; os.write(1, b'out\\n'); os.write(2, b'err\\n'); input()"))
+
+    await soon(lambda: {("talker", "out"), ("talker", "err")} <= set(heard))
+
+
+async def test_a_line_of_any_length_does_not_stop_the_forwarding(supervisor, heard, soon):
+    await supervisor.start(child("talker", f"print('x' * {3 << 20}); {PATIENT}"))
+
+    await soon(lambda: ("talker", "up") in heard)
+
+
+async def test_a_child_that_dies_is_started_again(supervisor, heard, soon):
+    await supervisor.start(child("mortal"))
+    await soon(lambda: len(heard) == 1)
+    [first] = supervisor.pids("mortal")
+
+    os.kill(first, signal.SIGKILL)
+    await soon(lambda: len(heard) == 2)
+
+    assert supervisor.pids("mortal") != [first]
+
+
+async def test_each_new_process_id_is_told(soon):
+    seen = []
+    supervisor = Supervisor(lambda *_: None, lambda: seen.append(supervisor.pids("mortal")))
+    await supervisor.start(child("mortal", "pass"))
+
+    await soon(lambda: len([pids for pids in seen if pids]) == 2)
+
+    await supervisor.stop()
+
+
+async def test_a_restart_waits_longer_each_time(supervisor, heard, soon):
+    await supervisor.start(child("hasty", "import time; print(time.monotonic())"))
+
+    await soon(lambda: len(heard) == 4)
+
+    began = [float(line) for _, line in heard]
+    pauses = [later - earlier for earlier, later in pairwise(began)]
+    assert pauses[0] > 0.1
+    assert pauses[1] > 0.2
+    assert pauses[2] > 0.4
+
+
+async def test_a_child_that_dies_again_and_again_makes_the_start_hopeless(supervisor, heard, soon):
+    await supervisor.start(child("broken", "raise SystemExit('no such setting')"))
+    supervisor.ensure_hopeful()
+
+    await soon(lambda: len(heard) == 4)
+
+    with pytest.raises(StartupError, match=r"broken does not start(.|\n)*no such setting"):
+        supervisor.ensure_hopeful()
+
+
+async def test_the_start_of_a_child_that_ends_before_it_is_ready_fails_with_its_words(supervisor):
+    broken = child("broken", "raise SystemExit('no such setting')", is_ready=lambda _pid: False)
+
+    with pytest.raises(StartupError, match="no such setting"):
+        await supervisor.start(broken)
+
+
+async def test_what_hinders_the_preparation_is_the_error(supervisor):
+    def refuse():
+        raise StartupError("the disk is full: make room")
+
+    with pytest.raises(StartupError, match="make room"):
+        await supervisor.start(child("refused", prepare=refuse, is_ready=lambda _pid: False))
+
+
+async def test_groups_stop_in_reverse_order(supervisor, heard, soon):
+    said_last = (
+        "import signal, time; signal.signal(15, lambda *_: exit('gone')); print('up', flush=True); time.sleep(600)"
+    )
+    for name in ("store", "server"):
+        await supervisor.start(child(name, said_last))
+        await soon(lambda name=name: (name, "up") in heard)
+
+    await supervisor.stop()
+
+    assert heard[-2:] == [("server", "gone"), ("store", "gone")]
+
+
+async def test_a_child_that_does_not_stop_in_time_is_killed(supervisor, heard, soon):
+    await supervisor.start(child("stubborn", STUBBORN, grace=0.1))
+    await soon(lambda: heard == [("stubborn", "up")])
+    [pid] = supervisor.pids("stubborn")
+
+    await supervisor.stop()
+
+    assert not psutil.pid_exists(pid)
+
+
+async def test_a_child_waiting_for_its_restart_stops_at_once(supervisor, heard, soon):
+    await supervisor.start(child("broken", "print('tried')"))
+    await soon(lambda: len(heard) == 5)
+
+    async with asyncio.timeout(1.0):
+        await supervisor.stop()
+
+
+#: a process that supervises two children and says their ids
+SUPERVISING = f"""
+import asyncio, sys
+from gateway.embedded.program import Program
+from gateway.embedded.supervisor import Supervisor
+
+async def work():
+    code = {{"patient": {PATIENT!r}, "stubborn": {STUBBORN!r}}}
+    programs = [Program(name, "child", (sys.executable, "-c", code[name]), {{}}) for name in sys.argv[1:]]
+    await supervisor.start(*programs)
+
+def report(name, line):
+    global up
+    up += 1
+    if up == len(sys.argv) - 1:
+        print(*supervisor.pids("child"), flush=True)
+
+async def main():
+    global supervisor
+    supervisor = Supervisor(report)
+    await supervisor.run(work())
+
+up = 0
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def supervise():
+    """Start a supervising process: the process and its children's ids."""
+    started = []
+
+    def start(*names):
+        process = subprocess.Popen([sys.executable, "-c", SUPERVISING, *names], stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        return process, [int(pid) for pid in process.stdout.readline().split()]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_everything_cleanly(supervise, sign):
+    parent, children = supervise("patient", "patient")
+
+    parent.send_signal(sign)
+
+    assert parent.wait(timeout=10) == 0
+    assert len(children) == 2
+    assert not any(psutil.pid_exists(pid) for pid in children)
+
+
+def test_a_second_signal_stops_even_the_stubborn(supervise):
+    parent, children = supervise("patient", "stubborn")
+    parent.send_signal(signal.SIGINT)
+    psutil.Process(children[0]).wait(timeout=5)  # so the first signal has been taken
+
+    parent.send_signal(signal.SIGINT)
+
+    assert parent.wait(timeout=5) == 0
+    assert not any(psutil.pid_exists(pid) for pid in children)
+
+
+def test_the_terminals_signal_does_not_reach_the_children(supervise):
+    parent, children = supervise("patient")
+
+    assert os.getpgid(children[0]) == children[0] != os.getpgid(parent.pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a child to its parent")
+def test_children_die_with_a_parent_that_is_killed(supervise, eventually):
+    parent, children = supervise("patient", "stubborn")
+
+    parent.kill()
+
+    eventually(lambda: not any(is_alive(pid) for pid in children))
+
+
+def is_alive(pid: int) -> bool:
+    """True unless it is gone or a zombie that nobody has asked about."""
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"

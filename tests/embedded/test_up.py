@@ -1,0 +1,213 @@
+"""`gateway up` as one thing: it comes up, says so, repairs itself, stops, and comes up again."""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+RUN_UP = str(Path(__file__).with_name("run_up.py"))
+
+
+class Run:
+    """One `up` process."""
+
+    def __init__(self, place: Path, *wishes: str, **environment: str) -> None:
+        self.ready_file = place / "ready.json"
+        self.process = subprocess.Popen(
+            [sys.executable, RUN_UP, str(place / "data"), str(self.ready_file), *wishes],
+            env={**os.environ, "PYTHONPATH": str(Path.cwd()), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def is_ready(self) -> bool:
+        assert self.process.poll() is None, self.process.communicate()
+        return self.ready_file.exists()
+
+    def facts(self) -> dict:
+        return json.loads(self.ready_file.read_text())
+
+    def children(self) -> list[int]:
+        return [one.pid for one in psutil.Process(self.process.pid).children(recursive=True)]
+
+    def stop(self) -> tuple[str, str]:
+        self.process.terminate()
+        return self.process.communicate(timeout=30)
+
+
+@pytest.fixture
+def start(place, eventually):
+    """Start `up` and wait until it is ready."""
+    runs = []
+
+    def started(*wishes: str, **environment: str) -> Run:
+        run = Run(place, *wishes, **environment)
+        runs.append(run)
+        eventually(run.is_ready)
+        return run
+
+    yield started
+    for run in runs:
+        if run.process.returncode is None:
+            run.stop()
+
+
+def test_it_comes_up_and_says_how_to_reach_it(start):
+    run = start()
+
+    facts = run.facts()
+    assert urllib.request.urlopen(f"{facts['base_url']}/readyz").status == 200
+    assert (facts["client_id"], facts["client_secret"], facts["organization_id"]) == ("first", "sesame", "org")
+    assert [len(facts["pids"][role]) for role in ("gateway", "workers")] == [1, 1]
+    assert {facts["pids"]["redis"], facts["pids"]["postgres"]} <= set(run.children())
+
+
+def test_files_with_secrets_are_private(start, place):
+    run = start()
+
+    private = [run.ready_file, place / "data" / "encryption.keys", place / "data" / "first-client.json"]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in private] == [0o600] * 3
+    assert stat.S_IMODE((place / "data").stat().st_mode) & stat.S_IRWXO == 0
+
+
+def test_the_secret_is_shown_once_with_a_line_that_gets_a_token(start):
+    first = start()
+    base_url = first.facts()["base_url"]
+    shown_first, _ = first.stop()
+    shown_later, _ = start().stop()
+
+    [curl] = [line for line in shown_first.splitlines() if line.strip().startswith("curl")]
+    arguments = shlex.split(curl)
+    assert f"{base_url}/api/v1/account/applications/token" in arguments
+    assert json.loads(arguments[-1]) == {"client_id": "first", "client_secret": "sesame"}
+    assert "sesame" not in shown_later
+    assert "first-client.json" in shown_later
+
+
+def test_what_children_write_is_forwarded(start):
+    _, errors = start().stop()
+
+    assert "serve at work" in errors
+
+
+def test_several_front_ends_and_workers_share_the_stores(start):
+    facts = start("front_ends=2", "workers=3").facts()
+
+    assert [len(set(facts["pids"][role])) for role in ("gateway", "workers")] == [2, 3]
+
+
+@pytest.mark.parametrize("role", ["gateway", "workers", "redis", "postgres"])
+def test_a_child_that_dies_is_replaced_and_the_ready_file_names_the_new_one(start, eventually, role):
+    run = start()
+    before = run.facts()["pids"][role]
+
+    os.kill(before[0] if isinstance(before, list) else before, signal.SIGKILL)
+
+    eventually(lambda: run.facts()["pids"][role] not in (before, [], None))
+    eventually(lambda: answers(run))
+
+
+def answers(run: Run) -> bool:
+    try:
+        return urllib.request.urlopen(f"{run.facts()['base_url']}/readyz").status == 200
+    except OSError:
+        return False
+
+
+def test_a_signal_ends_everything_and_takes_the_ready_file_away(start, place):
+    run = start()
+    children = run.children()
+
+    run.stop()
+
+    assert run.process.returncode == 0
+    assert not any(psutil.pid_exists(pid) for pid in children)
+    assert not run.ready_file.exists()
+    assert not (place / "data" / "postgres" / "cluster" / "postmaster.pid").exists()
+
+
+def test_it_comes_up_on_the_same_data_after_everything_was_killed(start, eventually):
+    run = start("sandbox=true")
+    before, address = run.facts(), run.facts()["base_url"].removeprefix("http://")
+    for pid in [run.process.pid, *run.children()]:
+        os.kill(pid, signal.SIGKILL)
+    run.process.communicate()
+    run.ready_file.unlink()
+
+    after = start(f'bind="{address}"').facts()
+
+    assert (after["base_url"], after["client_secret"]) == (before["base_url"], "sesame")
+    assert not set(after["pids"]["gateway"]) & set(before["pids"]["gateway"])
+
+
+def test_it_comes_up_on_the_same_data_after_it_alone_was_killed(start):
+    run = start()
+    run.process.kill()
+    run.process.communicate()
+    run.ready_file.unlink()
+
+    assert start().facts()["client_secret"] == "sesame"
+
+
+def test_a_second_one_on_the_same_data_is_refused(start, place):
+    first = start()
+
+    second = Run(place)
+    _, said = second.process.communicate(timeout=30)
+
+    assert second.process.returncode == 1
+    assert f"is in use by process {first.process.pid}" in said
+    assert answers(first)
+
+
+def test_a_taken_port_is_an_error_before_anything_is_started(place):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        run = Run(place, f'bind="127.0.0.1:{taken.getsockname()[1]}"')
+        _, said = run.process.communicate(timeout=30)
+
+    assert run.process.returncode == 1
+    assert "is taken by another program" in said
+    assert not (place / "data" / "postgres").exists()
+
+
+def test_a_front_end_that_cannot_start_ends_it_with_the_reason(place):
+    broken = json.dumps([sys.executable, str(Path(__file__).with_name("stand_in.py")), "broken"])
+
+    run = Run(place, f"command={broken}")
+    _, said = run.process.communicate(timeout=60)
+
+    assert run.process.returncode == 1
+    assert "the moon is in the wrong phase" in said.splitlines()[-1]
+
+
+def test_a_lost_key_is_an_error_that_says_so(start, place):
+    start().stop()
+    (place / "data" / "encryption.keys").unlink()
+
+    run = Run(place)
+    _, said = run.process.communicate(timeout=30)
+
+    assert run.process.returncode == 1
+    assert "Put it back from your backup" in said
+
+
+def test_the_sandbox_stands_in_for_the_kinds(start, place):
+    notes = place / "notes"
+    notes.mkdir()
+
+    facts = start("sandbox=true", 'kinds=["support-desk"]', STAND_IN_NOTES=str(notes)).facts()
+
+    [serving] = notes.glob("serve-*")
+    upstream = dict(line.split("=", 1) for line in serving.read_text().splitlines())["GATEWAY_UPSTREAM_SUPPORT_DESK"]
+    assert urllib.request.urlopen(upstream).status == 200
+    assert len(facts["pids"]["sandbox"]) == 1
