@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import asyncpg
+import psutil
 import pytest
 
 from gateway.embedded.postgres import EmbeddedPostgres
@@ -47,6 +48,19 @@ def soon() -> Callable[[Callable[[], bool]], object]:
                 await asyncio.sleep(0.02)
 
     return wait
+
+
+@pytest.fixture
+def is_alive() -> Callable[[int], bool]:
+    """Whether a process runs; a zombie that nobody has asked about does not."""
+
+    def look(pid: int) -> bool:
+        try:
+            return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    return look
 
 
 @pytest.fixture

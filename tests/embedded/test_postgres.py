@@ -197,7 +197,7 @@ async def test_failed_statements_and_their_values_stay_out_of_the_log(postgres, 
     assert "sesame" not in postgres.log.read_text()
 
 
-def test_it_dies_with_the_process_that_started_it(place, eventually):
+def test_it_dies_with_the_process_that_started_it(place, eventually, is_alive):
     script = f"""
 from pathlib import Path
 from gateway.embedded.postgres import EmbeddedPostgres
@@ -213,5 +213,5 @@ input()
 
         parent.kill()
 
-    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-    eventually(lambda: processes_of(Path(place / "postgres" / "cluster"), "postgres") == [])
+    eventually(lambda: not is_alive(pid))
+    eventually(lambda: processes_of(place / "postgres" / "cluster", "postgres") == [])

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import psutil
 import pytest
@@ -210,15 +209,9 @@ def test_the_terminals_signal_does_not_reach_the_children(supervise):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a child to its parent")
-def test_children_die_with_a_parent_that_is_killed(supervise, eventually):
+def test_children_die_with_a_parent_that_is_killed(supervise, eventually, is_alive):
     parent, children = supervise("patient", "stubborn")
 
     parent.kill()
 
     eventually(lambda: not any(is_alive(pid) for pid in children))
-
-
-def is_alive(pid: int) -> bool:
-    """True unless it is gone or a zombie that nobody has asked about."""
-    status = Path(f"/proc/{pid}/stat")
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
