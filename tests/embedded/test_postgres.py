@@ -5,7 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import asyncpg
 import psutil
