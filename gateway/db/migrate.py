@@ -53,7 +53,7 @@ async def pending(url: str) -> list[Migration]:
 
 
 async def migrate(url: str) -> list[Migration]:
-    """Apply what is missing, each file in a transaction of its own; a second process waits its turn and finds nothing."""
+    """Apply what is missing, a transaction a file; a second process waits its turn and finds nothing."""
     connection = await asyncpg.connect(url, timeout=10)
     try:
         await connection.execute(_LOCK_OUT_OTHERS, _LOCK)

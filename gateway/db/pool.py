@@ -37,7 +37,7 @@ _AWAY = (
 )
 
 
-class PooledConnection(asyncpg.Connection):  # type: ignore[type-arg]
+class PooledConnection(asyncpg.Connection):  # type: ignore[misc]
     """A connection that is not reset on its way back: the next user binds its own tenant."""
 
     def get_reset_query(self) -> str:

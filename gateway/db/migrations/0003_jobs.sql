@@ -105,3 +105,35 @@ CREATE POLICY tenant ON job_results USING (gateway_sees(organization_id));
 CREATE POLICY tenant ON job_events USING (gateway_sees(organization_id));
 CREATE POLICY tenant ON idempotency_keys USING (gateway_sees(organization_id));
 GRANT SELECT, INSERT, UPDATE, DELETE ON jobs, job_results, job_events, idempotency_keys, workers TO gateway_app;
+
+-- Every change that callers can see gets a number, an event under it, and a word to who waits.
+CREATE FUNCTION gateway_tell_job() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    data text;
+BEGIN
+    IF TG_OP = 'UPDATE' AND (NEW.status, NEW.cancel_requested, NEW.total, NEW.progress, NEW.message)
+            IS NOT DISTINCT FROM (OLD.status, OLD.cancel_requested, OLD.total, OLD.progress, OLD.message) THEN
+        RETURN NEW;
+    END IF;
+    data := json_build_object('status', NEW.status, 'progress', NEW.progress, 'total', NEW.total,
+                              'message', NEW.message, 'attempt', NEW.attempt,
+                              'cancel_requested', NEW.cancel_requested)::text;
+    IF TG_OP = 'UPDATE' THEN
+        NEW.version := OLD.version + 1;
+    END IF;
+    INSERT INTO job_events (job_id, organization_id, number, event, data)
+    VALUES (NEW.id, NEW.organization_id, NEW.version,
+            CASE WHEN TG_OP = 'INSERT' OR NEW.status <> OLD.status THEN 'status' ELSE 'progress' END, data);
+    IF NEW.status IN ('succeeded', 'failed', 'canceled', 'unknown') THEN
+        NEW.version := NEW.version + 1;
+        INSERT INTO job_events (job_id, organization_id, number, event, data)
+        VALUES (NEW.id, NEW.organization_id, NEW.version, 'done', data);
+    END IF;
+    PERFORM pg_notify('gateway', 'job:' || NEW.id);
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER tell BEFORE UPDATE ON jobs FOR EACH ROW EXECUTE FUNCTION gateway_tell_job();
+-- The first event needs the row to be there; it cannot change it.
+CREATE TRIGGER tell_new AFTER INSERT ON jobs FOR EACH ROW WHEN (NOT NEW.is_inline)
+    EXECUTE FUNCTION gateway_tell_job();

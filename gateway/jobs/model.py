@@ -1,0 +1,132 @@
+"""A job, its states, and how callers see it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from gateway.connectors.spec import Effect
+
+
+class JobStatus(StrEnum):
+    """queued → running ⇄ waiting → one of the final states, which never change."""
+
+    #: accepted, and nobody's yet
+    QUEUED = "queued"
+    #: a worker holds its lease
+    RUNNING = "running"
+    #: held back by a back-off or the application's rate limit
+    WAITING = "waiting"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    #: a write had been sent and its answer was lost; never run again unasked
+    UNKNOWN = "unknown"
+
+
+FINAL = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN})
+
+#: the task that runs an operation of a connector; other tasks are the gateway's own
+OPERATION = "operation"
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """What is accepted."""
+
+    id: UUID
+    organization_id: UUID
+    client_id: UUID | None = None
+    connector_id: UUID | None = None
+    workspace_name: str | None = None
+    task: str = OPERATION
+    kind: str | None = None
+    entity: str | None = None
+    action: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    shape: Mapping[str, Any] = field(default_factory=dict)
+    effect: Effect = Effect.READ
+    is_inline: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job's row."""
+
+    id: UUID
+    organization_id: UUID
+    client_id: UUID | None
+    connector_id: UUID | None
+    workspace_name: str | None
+    task: str
+    kind: str | None
+    entity: str | None
+    action: str | None
+    params: dict[str, Any]
+    shape: dict[str, Any]
+    effect: Effect
+    is_inline: bool
+    labels: dict[str, str]
+    status: JobStatus
+    cancel_requested: bool
+    total: int | None
+    progress: int
+    message: str | None
+    error: dict[str, Any] | None
+    result: dict[str, Any] | None
+    attempt: int
+    crashes: int
+    fence: int
+    sending_since: datetime | None
+    state: dict[str, Any]
+    parts: int
+    version: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    next_attempt_at: datetime | None
+    expires_at: datetime | None
+
+    @property
+    def is_done(self) -> bool:
+        return self.status in FINAL
+
+
+def view(job: Job, base_url: str) -> dict[str, Any]:
+    """The job as callers see it."""
+    url = f"{base_url}/api/v1/jobs/{job.id}"
+    return {
+        "id": str(job.id),
+        "url": url,
+        "status": job.status.value,
+        "done": job.is_done,
+        "total": job.total,
+        "progress": job.progress,
+        "message": job.message,
+        "connector_id": _text(job.connector_id),
+        "workspace_name": job.workspace_name,
+        "entity": job.entity,
+        "action": job.action or job.task,
+        "attempt": job.attempt,
+        "cancel_requested": job.cancel_requested,
+        "created_at": moment(job.created_at),
+        "started_at": moment(job.started_at),
+        "finished_at": moment(job.finished_at),
+        "next_attempt_at": moment(job.next_attempt_at),
+        "expires_at": moment(job.expires_at),
+        "result_url": f"{url}/result" if job.status is JobStatus.SUCCEEDED else None,
+        "error": job.error,
+        "labels": job.labels,
+    }
+
+
+def moment(value: datetime | None) -> str | None:
+    """A time as callers see it: RFC 3339 in UTC."""
+    return None if value is None else value.isoformat().replace("+00:00", "Z")
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
