@@ -24,7 +24,7 @@ class Run:
         self.ready_file = place / "ready.json"
         self.process = subprocess.Popen(
             [sys.executable, RUN_UP, str(place / "data"), str(self.ready_file), *wishes],
-            env={**os.environ, "PYTHONPATH": str(Path.cwd()), **environment},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
