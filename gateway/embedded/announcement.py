@@ -10,7 +10,7 @@ import click
 from gateway.embedded.directory import write_private
 from gateway.embedded.first_run import FIRST_CLIENT, Credentials
 
-TOKEN_PATH = "/api/v1/account/applications/token"  # noqa: S105  a path
+TOKEN_PATH = "/api/v1/account/applications/token"
 
 
 def write_ready_file(
