@@ -93,6 +93,17 @@ class Operation:
         return {name: schema["default"] for name, schema in self.action.params.items() if "default" in schema}
 
     @cached_property
+    def member_defaults(self) -> dict[str, dict[str, Any]]:
+        """The defaults within params that are objects: they complete an object that was given."""
+        found = {
+            name: {
+                member: inner["default"] for member, inner in schema.get("properties", {}).items() if "default" in inner
+            }
+            for name, schema in self.action.params.items()
+        }
+        return {name: defaults for name, defaults in found.items() if defaults}
+
+    @cached_property
     def paging(self) -> Paging | None:
         return self.spec.paging[self.action.paging] if self.action.paging else None
 

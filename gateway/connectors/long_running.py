@@ -45,7 +45,10 @@ class Run:
         """A request beside the operation's own, such as a look at what it started."""
         base = base_address(self.connector.kind.spec, self.connector.environment, self.connector.override)
         headers = {"Accept": "application/json", **self.connector.kind.spec.headers}
-        body = None if method == "GET" else b"{}"
+        body = None
+        if method != "GET":
+            body = b"{}"
+            headers["Content-Type"] = self.connector.kind.spec.content_type
         return UpstreamRequest(method, URL(base + path, encoded=True), headers, body, Effect.READ)
 
     async def ask(self, method: str, path: str) -> Answer:

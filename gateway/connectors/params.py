@@ -1,7 +1,7 @@
 """Params against their schema: everything wrong with them at once, before anything is sent."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jsonschema_rs
@@ -23,6 +23,9 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
     if unsafe or not operation.validator.is_valid(given):
         raise invalid(str(operation), [*unsafe, *faults(operation, given)])
     completed = {**operation.defaults, **given}
+    for name, defaults in operation.member_defaults.items():
+        if isinstance(completed.get(name), dict):
+            completed[name] = {**defaults, **completed[name]}
     return {name: _integral(value) for name, value in completed.items()}
 
 
@@ -87,8 +90,11 @@ def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> It
                 yield _fault(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
         case "enum":
             yield _fault(operation, place, "enum", f"{said}; allowed: {', '.join(map(str, kind.value))}")
-        case "oneOf" | "not":
-            yield _fault(operation, place, kind.name, f"{name or 'params'}: {_combination(error)}")
+        case "oneOf" | "anyOf" | "not":
+            yield _fault(operation, place, kind.name, f"{name or 'params'}: {_combination(operation, error)}")
+        case "pattern":
+            text = f"{said}; must match {kind.value}{_described(_schema_at(operation, place))}"
+            yield _fault(operation, place, "pattern", text)
         case "type":
             yield _fault(operation, place, "type", f"{said}; expected {_what(operation, place)}")
         case _:
@@ -104,21 +110,32 @@ def _expectation(keyword: str, value: Any) -> str:
         "minItems": f"at least {value} items",
         "maxItems": f"at most {value} items",
         "minProperties": f"at least {value} members",
-        "pattern": f"must match {value}",
         "format": f"must be a {value}",
         "const": f"must be {value}",
     }
     return sentences.get(keyword, f"must satisfy {keyword} {value}")
 
 
-def _combination(error: jsonschema_rs.ValidationError) -> str:
-    """The sentence for `oneOf`/`not` over required members, the only form specs use them in."""
+def _combination(operation: Operation, error: jsonschema_rs.ValidationError) -> str:
+    """The sentence for `oneOf`, `anyOf` and `not` over required members, the only form specs use them in."""
     if error.kind.name == "not":
-        return (
-            f"{' and '.join(error.kind.value.get('required', ['these params']))} exclude each other; send one of them"
-        )
+        excluded = error.kind.value.get("required", ["these params"])
+        return f"{' and '.join(excluded)} exclude each other; send one of them"
+    path = list(error.schema_path)
+    choices = [" with ".join(choice.get("required", ["something else"])) for choice in _subschema(operation, path)]
     given = sorted(error.instance) if isinstance(error.instance, dict) else []
-    return f"exactly one of the alternatives must be given; given: {', '.join(given) or 'none'}"
+    wanted = f"{'exactly' if error.kind.name == 'oneOf' else 'at least'} one of {', '.join(choices)}"
+    if "dependentSchemas" in path:
+        return f"{path[path.index('dependentSchemas') + 1]} needs {wanted}; given: {', '.join(given)}"
+    return f"{wanted} must be given; given: {', '.join(given) or 'none'}"
+
+
+def _subschema(operation: Operation, path: Sequence[str | int]) -> Any:
+    """The part of the operation's schema that a path of keywords leads to, through its definitions."""
+    found: Any = operation.schema
+    for part in path:
+        found = operation.spec.definitions[found["$ref"].removeprefix("#/$defs/")] if part == "$ref" else found[part]
+    return found
 
 
 def _fault(operation: Operation, place: list[str], code: str, text: str) -> Fault:
@@ -130,6 +147,8 @@ def _schema_at(operation: Operation, place: list[str]) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = operation.schema
     for part in place:
         schema = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part, {})
+        if "$ref" in schema:
+            schema = {**operation.spec.definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
     return schema
 
 
@@ -137,7 +156,11 @@ def _what(operation: Operation, place: list[str]) -> str:
     schema = _schema_at(operation, place)
     expected = schema.get("type", "a value")
     name = " or ".join(expected) if isinstance(expected, list) else expected
-    return f"{name} ({schema['description']})" if "description" in schema else name
+    return f"{name}{_described(schema)}"
+
+
+def _described(schema: Mapping[str, Any]) -> str:
+    return f" ({schema['description']})" if "description" in schema else ""
 
 
 def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()) -> Iterator[Fault]:

@@ -14,7 +14,7 @@ from gateway.connectors.egress import host_matches
 from gateway.connectors.naming import did_you_mean
 from gateway.connectors.params import invalid
 from gateway.connectors.spec import ConnectorSpec, Effect
-from gateway.errors import Fault, InternalError, InvalidCredentials
+from gateway.errors import ConnectorNotReady, Fault, InternalError, InvalidCredentials
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ENCODER = msgspec.json.Encoder()
@@ -72,7 +72,11 @@ def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
 
 def base_address(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None = None) -> str:
     """The kind's address with its variables filled in, moved to the operator's override where there is one."""
-    return str(relocated(URL(spec.address.format_map(environment), encoded=True), override)).rstrip("/")
+    try:
+        address = URL(spec.address.format_map(environment), encoded=True)
+    except KeyError as missing:
+        raise ConnectorNotReady(f"the connector has no {missing.args[0]} yet; it comes with the first token") from None
+    return str(relocated(address, override)).rstrip("/")
 
 
 def relocated(url: URL, override: URL | None) -> URL:
@@ -82,8 +86,10 @@ def relocated(url: URL, override: URL | None) -> URL:
     return URL(f"{override.origin()}{url.raw_path_qs}", encoded=True)
 
 
-def checked_environment(spec: ConnectorSpec, environment: Mapping[str, Any]) -> dict[str, str]:
-    """The kind's variables, each known and of its type; raises InvalidCredentials with every fault."""
+def checked_environment(
+    spec: ConnectorSpec, environment: Mapping[str, Any], override: URL | None = None
+) -> dict[str, str]:
+    """The kind's variables, known and well typed, with defaults; raises InvalidCredentials with every fault."""
     found = [
         _variable_fault(name, "unknown", f"environment has no variable {name}; {did_you_mean(name, spec.environment)}")
         for name in environment
@@ -92,7 +98,7 @@ def checked_environment(spec: ConnectorSpec, environment: Mapping[str, Any]) -> 
     for name, variable in spec.environment.items():
         value = environment.get(name)
         if value is None:
-            if variable.required:
+            if variable.required and variable.default is None:
                 found.append(_variable_fault(name, "required", f"{name} is missing: {variable.description}"))
         elif not isinstance(value, str):
             found.append(_variable_fault(name, "type", f"{name} must be a string"))
@@ -101,15 +107,23 @@ def checked_environment(spec: ConnectorSpec, environment: Mapping[str, Any]) -> 
                 f"{name} must be one DNS label: lower-case letters, digits and hyphens, for example {variable.example}"
             )
             found.append(_variable_fault(name, "pattern", text))
-        elif variable.type == "origin" and not _is_origin_of(spec, value):
+        elif variable.type == "host" and not host_matches(value, spec.hosts):
+            found.append(_variable_fault(name, "pattern", f"{name} must be a host name: {' or '.join(spec.hosts)}"))
+        elif variable.type == "origin" and not _is_origin_of(spec, value, override):
             text = f"{name} must be an https origin on {' or '.join(spec.hosts)}"
             found.append(_variable_fault(name, "pattern", text))
     if found:
         raise InvalidCredentials(found[0].message if len(found) == 1 else f"{len(found)} faults", faults=found)
-    return {name: value for name, value in environment.items() if value is not None}
+    return {
+        name: value.rstrip("/") if variable.type == "origin" else value
+        for name, variable in spec.environment.items()
+        if (value := environment.get(name) or variable.default) is not None
+    }
 
 
-def _is_origin_of(spec: ConnectorSpec, value: str) -> bool:
+def _is_origin_of(spec: ConnectorSpec, value: str, override: URL | None) -> bool:
+    if override is not None and value.rstrip("/") == str(override.origin()):
+        return True
     try:
         url = URL(value)
         is_plain = url.path in ("", "/") and not url.query_string and not url.fragment and not url.user

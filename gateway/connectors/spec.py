@@ -132,10 +132,13 @@ class Variable(Model):
     """A non-secret value of one connector that addresses need, such as the account's subdomain."""
 
     description: str
+    #: not for a variable that OAuth `learns`: until the first token a connector may be without it
     required: bool = True
-    #: what it must be: one DNS label, or an https origin on one of the kind's hosts
-    type: Literal["dns_label", "origin"] = "dns_label"
+    #: what it must be: one DNS label, one of the kind's hosts, or an https origin on one of them
+    type: Literal["dns_label", "host", "origin"] = "dns_label"
     example: str | None = None
+    #: what stands in where the caller names none
+    default: str | None = None
 
 
 class Failure(Model):
@@ -172,8 +175,10 @@ class Download(Model):
     #: places of what the record knows of the file
     size: JsonPath | None = None
     name: JsonPath | None = None
+    #: the end of the name, where the record keeps it apart
+    extension: JsonPath | None = None
     content_type: JsonPath | None = None
-    #: the request whose answer holds `size`, `name` and `content_type` where the file comes without them
+    #: the request whose answer is the record, where the request of the file is not
     described_by: str | None = None
     #: whether the address carries its own permission, so that credentials must never go with it
     presigned: bool = False
