@@ -15,11 +15,21 @@ from yarl import URL
 from gateway.connectors.catalog import Operation
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer
+from gateway.errors import UpstreamInvalidResponse
 
 Params = dict[str, Any]
 
 #: records of a query without a LIMIT of its own (product document 2, crm-query rule 1)
 _DEFAULT_LIMIT = 200
+#: a query's strings (one left open goes to the end), its parentheses, and what is between them
+_PIECES = re.compile(r"'(?:\\.|[^'\\])*'?|[()]|[^'()]+", re.DOTALL)
+#: the clauses of a query that come after LIMIT
+_AFTER_LIMIT = re.compile(
+    r"\b(?:offset\s+[\d:]|for\s+(?:view|reference|update)\b|update\s+(?:tracking|viewstat)\b|all\s+rows\b)|;",
+    re.IGNORECASE,
+)
+#: the path of a query's next page: a locator and, after a hyphen, where in the result it stands
+_NEXT_PAGE = re.compile(r"/services/data/v[0-9]+\.[0-9]+/query(All)?/[A-Za-z0-9-]+")
 
 
 def _same_params(operation: Operation, params: Params) -> Params:
@@ -99,26 +109,44 @@ def _renamed_record(record: Any, ours: Mapping[str, str]) -> Any:
 def _with_limit(operation: Operation, params: Params) -> Params:
     """A query without a LIMIT of its own asks for the documented 200 records."""
     query = params.get("q")
-    if not isinstance(query, str) or has_outer_limit(query):
+    if not isinstance(query, str) or has_outer_limit(query) or is_one_row(query):
         return params
-    return {**params, "q": f"{query.rstrip().rstrip(';')} LIMIT {_DEFAULT_LIMIT}"}
+    later = _AFTER_LIMIT.search(_outer(query))
+    place = later.start() if later else len(query)
+    parts = (query[:place].rstrip(), f"LIMIT {_DEFAULT_LIMIT}", query[place:].rstrip())
+    return {**params, "q": " ".join(part for part in parts if part)}
 
 
 def has_outer_limit(query: str) -> bool:
     """Whether the query itself has a LIMIT; those in strings and sub-queries do not count."""
-    depth, outer = 0, []
-    for piece in re.findall(r"'(?:\\.|[^'\\])*'|[()]|[^'()]+", query, flags=re.DOTALL):
-        depth += (piece == "(") - (piece == ")")
-        if depth == 0 and piece[0] not in "'()":
-            outer.append(piece)
-    return re.search(r"\blimit\s+[\d:]", " ".join(outer), flags=re.IGNORECASE) is not None
+    return re.search(r"\blimit\s+[\d:]", _outer(query), flags=re.IGNORECASE) is not None
+
+
+def is_one_row(query: str) -> bool:
+    """Whether the query adds up all rows into one; such a query may have no LIMIT."""
+    found = re.match(r"\s*select\b(.*?)\bfrom\b(.*)", _outer(query), flags=re.IGNORECASE | re.DOTALL)
+    if found is None or re.search(r"\bgroup\s+by\b", found[2], flags=re.IGNORECASE):
+        return False
+    return re.search(r"\b(count|count_distinct|sum|avg|min|max)\s*\(", found[1], flags=re.IGNORECASE) is not None
+
+
+def _outer(query: str) -> str:
+    """The query with its strings and all that stands in parentheses blotted out, every other character in its place."""
+    shown, depth = [], 0
+    for piece in _PIECES.findall(query):
+        depth -= piece == ")"
+        shown.append(piece if depth == 0 and piece[0] != "'" else "'" * len(piece))
+        depth += piece == "("
+    return "".join(shown)
 
 
 def _next_page(operation: Operation, params: Mapping[str, Any], request: UpstreamRequest) -> UpstreamRequest:
-    """`nextRecordsUrl` of the last page is the request; the spec's pattern lets only query paths through."""
+    """`nextRecordsUrl` of the last page is the request; nothing but a query's path goes through, whoever sent it."""
     path = params.get("nextRecordsUrl")
     if path is None:
         return request
+    if not _NEXT_PAGE.fullmatch(path):
+        raise UpstreamInvalidResponse(f"{operation}: the next page's address is not the path of a query")
     return replace(request, url=URL(f"{request.url.origin()}{path}", encoded=True))
 
 
@@ -127,4 +155,5 @@ RULES: Mapping[str, Rule] = {
     "property_names": Rule(params=_with_upstream_names, answer=_with_our_names),
     "query_page": Rule(request=_next_page),
     "query_page_of_200": Rule(params=_with_limit, request=_next_page),
+    "single_page": Rule(params=_without_offset),
 }

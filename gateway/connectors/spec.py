@@ -8,7 +8,16 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 KindName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
@@ -49,7 +58,11 @@ def _members(value: object) -> object:
 
 
 #: where something lies in a JSON answer, written `a.b.c`, or `$` for the whole
-JsonPath = Annotated[tuple[str, ...], BeforeValidator(_members)]
+JsonPath = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_members),
+    WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, or $ for the whole answer"}),
+]
 
 
 class Paging(Model):
@@ -124,7 +137,8 @@ class OAuthEndpoints(Model):
     pkce: bool = False
     #: constant query members of the authorization request
     authorize_params: dict[str, str] = Field(default_factory=dict)
-    #: credentials and variables that come with the token answer: name → where it lies
+    #: credentials and variables that come with the token answer: name → where it lies; of the members that RFC 6749
+    #: names, such as `access_token`, the place that is looked at when the answer has none
     learns: dict[str, JsonPath] = Field(default_factory=dict)
 
 
@@ -192,15 +206,18 @@ class Alternative(Model):
     paging: str | None = None
 
 
+_REQUEST_LINE = r"^(GET|POST|PUT|PATCH|DELETE) /\S*$"
+
+
 def _request(value: str) -> str:
-    if not re.fullmatch(r"(GET|POST|PUT|PATCH|DELETE) /\S*", value):
+    if not re.fullmatch(_REQUEST_LINE, value):
         raise ValueError("a request is a method and a path, for example: GET /tickets/{ticket_id}.json")
     return value
 
 
-RequestLine = Annotated[str, AfterValidator(_request)]
+RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]
 #: the rules of `gateway.connectors.rules` and `gateway.connectors.long_running`
-RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "update_tickets"]
+RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "single_page", "update_tickets"]
 _PLACES = ("path", "query", "body", "header")
 
 
