@@ -150,6 +150,11 @@ def _next_page(operation: Operation, params: Mapping[str, Any], request: Upstrea
     return replace(request, url=URL(f"{request.url.origin()}{path}", encoded=True))
 
 
+def _without_offset(operation: Operation, params: Params) -> Params:
+    """`offset` is a param of every other list of the kind; on one that has a single page it is not sent."""
+    return {name: value for name, value in params.items() if name != "offset"}
+
+
 #: every rule by the name that specs use
 RULES: Mapping[str, Rule] = {
     "property_names": Rule(params=_with_upstream_names, answer=_with_our_names),
