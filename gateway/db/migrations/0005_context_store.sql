@@ -104,17 +104,9 @@ ALTER TABLE context_records FORCE ROW LEVEL SECURITY;
 ALTER TABLE context_marks ENABLE ROW LEVEL SECURITY;
 ALTER TABLE context_marks FORCE ROW LEVEL SECURITY;
 
--- CASE, so that '*' is never cast to a uuid.
-CREATE POLICY tenant ON context_entities USING (
-    CASE WHEN current_setting('gateway.tenant', true) = '*' THEN true
-         ELSE organization_id = NULLIF(current_setting('gateway.tenant', true), '')::uuid END);
-CREATE POLICY tenant ON context_records USING (
-    CASE WHEN current_setting('gateway.tenant', true) = '*' THEN true
-         ELSE organization_id = NULLIF(current_setting('gateway.tenant', true), '')::uuid END);
-CREATE POLICY tenant ON context_marks USING (
-    CASE WHEN current_setting('gateway.tenant', true) = '*' THEN true
-         ELSE organization_id = NULLIF(current_setting('gateway.tenant', true), '')::uuid END);
-
+CREATE POLICY tenant ON context_entities USING (gateway_sees(organization_id));
+CREATE POLICY tenant ON context_records USING (gateway_sees(organization_id));
+CREATE POLICY tenant ON context_marks USING (gateway_sees(organization_id));
 GRANT SELECT, INSERT, UPDATE, DELETE ON context_entities, context_records, context_marks TO gateway_app;
 
 -- Under row security Postgres uses an index only for operators that are marked leakproof; `@@` is not, so the word
@@ -131,7 +123,7 @@ GRANT SELECT ON context_entities, context_records TO gateway_context_search;
 CREATE POLICY search ON context_records FOR SELECT TO gateway_context_search USING (true);
 
 -- The first `most` ids whose words match. `entity_id + 0` keeps the planner from reading the entity from end to end.
-CREATE FUNCTION context_candidates(entity integer, query tsquery, most integer) RETURNS text[]
+CREATE FUNCTION context_candidates(asked_entity integer, asked_terms tsquery, most integer) RETURNS text[]
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path FROM CURRENT
     SET enable_seqscan = off SET enable_indexscan = off SET max_parallel_workers_per_gather = 0
@@ -140,8 +132,8 @@ BEGIN
     RETURN (
         SELECT array_agg(id) FROM (
             SELECT id FROM context_records
-            WHERE terms @@ query AND entity_id + 0 = entity AND deleted_at IS NULL
-              AND EXISTS (SELECT FROM context_entities WHERE context_entities.id = entity)
+            WHERE terms @@ asked_terms AND entity_id + 0 = asked_entity AND deleted_at IS NULL
+              AND EXISTS (SELECT FROM context_entities WHERE context_entities.id = asked_entity)
             LIMIT most
         ) AS found);
 END $$;

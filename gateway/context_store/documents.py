@@ -1,0 +1,80 @@
+"""Records as bytes: passed on unparsed wherever that is possible."""
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+#: a tree of the members to keep; an empty one keeps the whole value
+Projection = dict[str, "Projection"]
+
+
+def digest(document: bytes) -> int:
+    """64 bits that tell whether a record came as it came before."""
+    return int.from_bytes(hashlib.blake2b(document, digest_size=8).digest(), "big", signed=True)
+
+
+def projection(paths: Sequence[tuple[str, ...]]) -> Projection:
+    """The paths as a tree; a path makes longer ones through it needless."""
+    tree: Projection = {}
+    whole = {path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))}
+    for path in whole:
+        branch = tree
+        for segment in path:
+            branch = branch.setdefault(segment, {})
+    return tree
+
+
+def projected(document: str, kept: Projection) -> msgspec.Raw:
+    """The record with only the members that are kept, in arrays those of each element."""
+    members = _MEMBERS.decode(document)
+    return msgspec.Raw(
+        msgspec.json.encode(
+            {
+                name: _pruned(msgspec.json.decode(members[name]), inside) if inside else members[name]
+                for name, inside in kept.items()
+                if name in members
+            }
+        )
+    )
+
+
+def cleaned(document: bytes) -> bytes:
+    """The record without what Postgres cannot hold: NUL, half surrogate pairs, bytes that are not UTF-8, huge numbers.
+
+    An application's odd record must not stop the synchronization of all others; each odd character becomes U+FFFD.
+    """
+    value = json.loads(document.decode("utf-8", "replace"), parse_float=_finite, parse_int=_finite_int)
+    text = json.dumps(_without_nul(value), ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode()
+
+
+def _pruned(value: Any, kept: Projection) -> Any:
+    if isinstance(value, list):
+        return [_pruned(element, kept) for element in value]
+    if not kept or not isinstance(value, dict):
+        return value
+    return {name: _pruned(value[name], inside) for name, inside in kept.items() if name in value}
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [_without_nul(element) for element in value]
+    if isinstance(value, dict):
+        return {_without_nul(name): _without_nul(member) for name, member in value.items()}
+    return value
+
+
+def _finite(text: str) -> float | None:
+    return number if math.isfinite(number := float(text)) else None
+
+
+def _finite_int(text: str) -> int | None:
+    return int(text) if len(text) <= 300 else None

@@ -1,0 +1,185 @@
+"""What the store knows of each entity of a connector: layout, size, and how its synchronization stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway import errors
+from gateway.context_store.layout import Layout, dumped, loaded
+from gateway.context_store.terms import Vocabulary
+from gateway.db.pool import Connection
+
+#: records looked at to learn which words are common, and the share from which one is
+SAMPLE = 1_000
+COMMON = 0.01
+MAX_COMMON = 64
+
+REGISTER = """
+    INSERT INTO context_entities (connector_id, organization_id, entity, layout)
+    VALUES ($1, $2, $3, $4::text::jsonb)
+    ON CONFLICT (connector_id, entity) DO NOTHING
+"""
+COLUMNS = """
+    id, connector_id, organization_id, entity, layout::text, common::text, records, generation, cursor, sweep_cursor,
+    status, error::text, last_synced_at, next_sync_at
+"""
+FIND = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 AND entity = $2"
+LIST = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 ORDER BY entity"
+
+# Claiming moves the next run away first: however many schedulers look, an entity's turn comes once.
+CLAIM_DUE = f"""
+    UPDATE context_entities SET next_sync_at = now() + make_interval(secs => $2)
+    WHERE id IN (
+        SELECT id FROM context_entities WHERE next_sync_at <= now()
+        ORDER BY next_sync_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+    RETURNING {COLUMNS}
+"""
+
+# A sweep that was interrupted goes on where it was, under its own generation; a new one begins the next.
+BEGIN = """
+    UPDATE context_entities
+    SET status = 'syncing', started_at = now(),
+        generation = generation + CASE WHEN $2 AND sweep_cursor IS NULL THEN 1 ELSE 0 END
+    WHERE id = $1
+    RETURNING generation
+"""
+CHECKPOINT = "UPDATE context_entities SET cursor = $2 WHERE id = $1"
+CHECKPOINT_SWEEP = "UPDATE context_entities SET sweep_cursor = $2 WHERE id = $1 AND generation = $3"
+FINISH = """
+    UPDATE context_entities
+    SET status = 'ready', error = NULL, last_synced_at = $2, next_sync_at = $3,
+        sweep_cursor = CASE WHEN $4 THEN NULL ELSE sweep_cursor END
+    WHERE id = $1
+"""
+FAIL = "UPDATE context_entities SET status = 'failed', error = $2::text::jsonb, next_sync_at = $3 WHERE id = $1"
+
+# Postgres' own statistics know nothing of single tenants' words; half the sample is old records, half new ones.
+MEASURE = """
+    WITH sample AS MATERIALIZED (
+        (SELECT terms FROM context_records
+         WHERE entity_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2 / 2)
+        UNION ALL
+        (SELECT terms FROM context_records
+         WHERE entity_id = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2 / 2)
+    ), common AS (
+        SELECT term, count(*) / (SELECT count(*) FROM sample)::float8 AS share
+        FROM sample, unnest(tsvector_to_array(terms)) AS term
+        GROUP BY term ORDER BY share DESC LIMIT $4
+    )
+    UPDATE context_entities
+    SET common = COALESCE((SELECT jsonb_object_agg(term, round(share::numeric, 4)) FROM common WHERE share >= $3), '{}')
+    WHERE id = $1
+"""
+
+
+class Status(StrEnum):
+    """How an entity's synchronization stands."""
+
+    #: never loaded
+    PENDING = "pending"
+    SYNCING = "syncing"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One entity of a connector in the store."""
+
+    id: int
+    connector_id: UUID
+    organization_id: UUID
+    entity: str
+    layout: Layout
+    common: Mapping[str, float]
+    #: records that are there and not deleted
+    records: int
+    #: the full sweep that runs or ran last
+    generation: int
+    cursor: str | None
+    sweep_cursor: str | None
+    status: Status
+    error: Mapping[str, Any] | None
+    last_synced_at: datetime | None
+    next_sync_at: datetime | None
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary(self.id, self.layout, self.common)
+
+
+async def register(
+    connection: Connection, connector_id: UUID, organization_id: UUID, entity: str, layout: Layout
+) -> Entity:
+    """The entity, new and due at once, or as it is; a layout once chosen stays."""
+    await connection.execute(REGISTER, connector_id, organization_id, entity, dumped(layout))
+    registered = await find(connection, connector_id, entity)
+    if registered is None:
+        raise errors.NotFound("the connector is gone")
+    return registered
+
+
+async def find(connection: Connection, connector_id: UUID, entity: str) -> Entity | None:
+    """The entity, or None where it was never registered or is another tenant's."""
+    row = await connection.fetchrow(FIND, connector_id, entity)
+    return row and _entity(row)
+
+
+async def freshness(connection: Connection, connector_id: UUID) -> list[Entity]:
+    """All entities of the connector, by name."""
+    return [_entity(row) for row in await connection.fetch(LIST, connector_id)]
+
+
+async def claim_due(connection: Connection, most: int, lease_seconds: float) -> list[Entity]:
+    """Entities whose turn has come, ours for the lease; a run that ends without a word comes up again after it."""
+    return [_entity(row) for row in await connection.fetch(CLAIM_DUE, most, lease_seconds)]
+
+
+async def begin(connection: Connection, entity: Entity, *, full: bool) -> int:
+    """The generation of the run: a new one for a full sweep, unless an interrupted sweep goes on."""
+    return int(await connection.fetchval(BEGIN, entity.id, full))
+
+
+async def checkpoint(connection: Connection, entity: Entity, cursor: str | None) -> None:
+    """Keep where the next incremental read starts; call it in the transaction that wrote what came before."""
+    await connection.execute(CHECKPOINT, entity.id, cursor)
+
+
+async def checkpoint_sweep(connection: Connection, entity: Entity, generation: int, cursor: str) -> None:
+    """Keep how far the sweep has come; nothing when another sweep has begun since."""
+    await connection.execute(CHECKPOINT_SWEEP, entity.id, cursor, generation)
+
+
+async def finish(
+    connection: Connection, entity: Entity, *, as_of: datetime, next_sync_at: datetime | None, full: bool
+) -> None:
+    """The run ended well: what the application held at `as_of` is in the store."""
+    await connection.execute(FINISH, entity.id, as_of, next_sync_at, full)
+    await measure(connection, entity)
+
+
+async def fail(
+    connection: Connection, entity: Entity, error: errors.GatewayError, next_sync_at: datetime | None
+) -> None:
+    """The run ended badly; what was committed stays and the next run goes on from there."""
+    document = msgspec.json.encode(errors.document(error)).decode()
+    await connection.execute(FAIL, entity.id, document, next_sync_at)
+
+
+async def measure(connection: Connection, entity: Entity) -> None:
+    """Learn which words are common, so that searches for them walk in sort order instead of collecting every match."""
+    await connection.execute(MEASURE, entity.id, SAMPLE, COMMON, MAX_COMMON)
+
+
+def _entity(row: Mapping[str, Any]) -> Entity:
+    columns = dict(row)
+    columns["layout"] = loaded(columns["layout"])
+    columns["common"] = msgspec.json.decode(columns["common"])
+    columns["error"] = columns["error"] and msgspec.json.decode(columns["error"])
+    columns["status"] = Status(columns["status"])
+    return Entity(**columns)

@@ -1,0 +1,70 @@
+"""The fields a search may name: those that an entity declares, and what lies below its objects and arrays."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class FieldType(StrEnum):
+    """What a declared field holds; a value of any other JSON type in a scalar field counts as missing."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    ARRAY = "array"
+    OBJECT = "object"
+    #: the type is known only when the value is seen: object-or-string fields, and everything below objects and arrays
+    ANY = "any"
+
+    @classmethod
+    def named(cls, name: str) -> "FieldType":
+        """The type that a spec calls `name`; `object_or_string` is `any`."""
+        return cls.ANY if name == "object_or_string" else cls(name)
+
+
+SCALARS = frozenset({FieldType.STRING, FieldType.INTEGER, FieldType.NUMBER, FieldType.BOOLEAN})
+NUMBERS = frozenset({FieldType.INTEGER, FieldType.NUMBER})
+
+#: how far a dotted path may reach below a declared field
+MAX_PATH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field as a query names it."""
+
+    name: str
+    type: FieldType
+    #: the declared field it is, or the one it lies below
+    declared: str
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(self.name.split("."))
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.type in SCALARS
+
+
+def resolved(name: str, fields: Mapping[str, FieldType]) -> Field | None:
+    """The field called `name`, or None when it is neither declared nor below a declared object or array."""
+    if name in fields:
+        return Field(name, fields[name], name)
+    segments = name.split(".")
+    if len(segments) > MAX_PATH or not all(segments):
+        return None
+    ancestors = (".".join(segments[:length]) for length in range(len(segments) - 1, 0, -1))
+    declared = next((ancestor for ancestor in ancestors if ancestor in fields), None)
+    if declared is None or fields[declared] in SCALARS:
+        return None
+    return Field(name, FieldType.ANY, declared)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a mistyped one most likely meant, whatever its case."""
+    by_folded = {candidate.lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
+    return by_folded[close[0]] if close else None

@@ -1,0 +1,168 @@
+"""Which fields of an entity are kept ready for fast search, chosen from their names and types, fixed at registration.
+
+All kinds share three sort-key columns (two for strings, one for numbers) and one word index. What is not kept ready is
+answered from the document: the same records, more slowly.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from gateway.context_store.fields import NUMBERS, Field, FieldType
+from gateway.context_store.words import words
+
+TEXT_KEYS = ("key_a", "key_b")
+NUMBER_KEY = "key_n"
+#: characters of a string that its sort key holds; `context_records` is sorted and compared by these
+KEY_LENGTH = 200
+#: bytes of all words of a record; a tsvector ends at 1 MiB
+MAX_TERMS = 512 * 1024
+
+_MODIFIED = re.compile(r"updated|modified|edited", re.IGNORECASE)
+_CREATED = re.compile(r"creat", re.IGNORECASE)
+_TIME = re.compile(r"(_at|At|_time|Time|date|Date|stamp|_on|\bts)$")
+_ADDRESS = re.compile(r"ur[li]$|link$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the fields of one entity are kept ready."""
+
+    #: key column → field
+    keys: Mapping[str, str] = field(default_factory=dict)
+    #: fields whose words are kept, with the type they were kept as, in the order that numbers them
+    worded: Mapping[str, FieldType] = field(default_factory=dict)
+
+    def key_of(self, asked: Field) -> str | None:
+        """The column that holds the field's sort key."""
+        column = self._columns.get(asked.name)
+        fits = asked.type in NUMBERS if column == NUMBER_KEY else asked.type is FieldType.STRING
+        return column if fits else None
+
+    def prefix_of(self, entity_id: int, asked: Field) -> str | None:
+        """What the terms of the field begin with in this entity; below an object those of the whole object."""
+        name = asked.declared
+        if name not in self.worded or (name == asked.name and self.worded[name] is not asked.type):
+            return None
+        return f"{entity_id}/{self._numbers[name]}/"
+
+    @cached_property
+    def numbered(self) -> Sequence[tuple[int, Sequence[str], FieldType]]:
+        """The worded fields in the order in which Postgres sorts their terms."""
+        numbered = [(number, name.split("."), type_) for number, (name, type_) in enumerate(self.worded.items())]
+        return sorted(numbered, key=lambda entry: f"{entry[0]}/")
+
+    @cached_property
+    def _columns(self) -> Mapping[str, str]:
+        return {name: column for column, name in self.keys.items()}
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {name: number for number, name in enumerate(self.worded)}
+
+
+def chosen(fields: Mapping[str, FieldType], indexed: Sequence[str] = ()) -> Layout:
+    """The layout for an entity with these search fields; `indexed` names those that are sorted and ranged by most."""
+    strings = [name for name in fields if fields[name] is FieldType.STRING]
+    preferred = [
+        *(name for name in indexed if name in strings),
+        *_matching(_MODIFIED, strings)[:1],
+        *_matching(_CREATED, [name for name in strings if _TIME.search(name)])[:1],
+        *_matching(_TIME, strings),
+    ]
+    texts = list(dict.fromkeys(preferred))[: len(TEXT_KEYS)]
+    numbers = [name for name in fields if fields[name] in NUMBERS]
+    number = next(
+        iter([*(name for name in indexed if name in numbers), *(["id"] if "id" in numbers else []), *numbers]), None
+    )
+    keys = dict(zip(TEXT_KEYS, texts, strict=False)) | ({NUMBER_KEY: number} if number else {})
+    return Layout(
+        keys, {name: fields[name] for name in fields if name not in keys.values() and _is_worded(name, fields)}
+    )
+
+
+def dumped(layout: Layout) -> str:
+    """The layout as JSON; `loaded` is the way back."""
+    return msgspec.json.encode({"keys": layout.keys, "worded": list(layout.worded.items())}).decode()
+
+
+def loaded(document: str) -> Layout:
+    """The layout that `dumped` wrote; the order of its words numbers them."""
+    members = msgspec.json.decode(document)
+    return Layout(members["keys"], {name: FieldType(type_) for name, type_ in members["worded"]})
+
+
+def terms(layout: Layout, entity_id: int, record: Mapping[str, Any]) -> str:
+    """The terms of a record, parted by blanks, sorted as Postgres would; numbers as `#` and their double."""
+    found: list[str] = []
+    for number, path, type_ in layout.numbered:
+        kept = _kept(_value(record, path), type_)
+        if kept:
+            prefix = f"{entity_id}/{number}/"
+            found.append(prefix + f" {prefix}".join(sorted(kept)))
+    text = " ".join(found)
+    return text if len(text) * 4 <= MAX_TERMS else _cut(text)
+
+
+def number_term(value: float) -> str:
+    """One term for all numbers that are the same double."""
+    try:
+        return f"#{float(value)!r}"
+    except OverflowError:
+        return "#inf"
+
+
+def _matching(pattern: re.Pattern[str], names: Sequence[str]) -> list[str]:
+    return [name for name in names if pattern.search(name)]
+
+
+def _is_worded(name: str, fields: Mapping[str, FieldType]) -> bool:
+    if fields[name] is FieldType.BOOLEAN or _TIME.search(name) or _ADDRESS.search(name):
+        return False
+    return not any(other.startswith(f"{name}.") for other in fields)
+
+
+def _value(record: Mapping[str, Any], path: Sequence[str]) -> Any:
+    value: Any = record
+    for segment in path:
+        value = value.get(segment) if isinstance(value, dict) else None
+    return value
+
+
+def _kept(value: Any, type_: FieldType) -> set[str]:
+    if value is None:
+        return set()
+    if isinstance(value, str):
+        return set(words(value)) if type_ not in NUMBERS else set()
+    if type_ in NUMBERS:
+        return {number_term(value)} if isinstance(value, int | float) and not isinstance(value, bool) else set()
+    if type_ is FieldType.STRING:
+        return set()
+    return {
+        term
+        for scalar in _scalars(value)
+        for term in (words(scalar) if isinstance(scalar, str) else [number_term(scalar)])
+    }
+
+
+def _scalars(value: Any) -> Iterator[str | int | float]:
+    """All strings and numbers inside, however deep; without recursion, since a record may be as deep as JSON allows."""
+    rest = [value]
+    while rest:
+        current = rest.pop()
+        if isinstance(current, dict):
+            rest.extend(current.values())
+        elif isinstance(current, list):
+            rest.extend(current)
+        elif isinstance(current, str | int | float) and not isinstance(current, bool):
+            yield current
+
+
+def _cut(text: str) -> str:
+    """As many whole terms as a tsvector can hold."""
+    encoded = text.encode()
+    return text if len(encoded) <= MAX_TERMS else encoded[: encoded.rindex(b" ", 0, MAX_TERMS)].decode()

@@ -1,0 +1,233 @@
+"""Writing records: in bulk, unchanged ones skipped, older answers never over newer ones."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from gateway.context_store.documents import cleaned, digest
+from gateway.context_store.entities import Entity
+from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS, terms
+from gateway.db.pool import Connection
+from gateway.errors import NotFound
+
+BATCH_ROWS = 1_000
+BATCH_BYTES = 4 * 1024 * 1024
+#: seconds a batch may take; far above what one needs, for a server under load
+WRITE_LIMIT = 30.0
+
+# One writer per entity at a time: what is read next stays true, and the count of records right.
+LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
+
+KNOWN = """
+    SELECT id, digest, deleted_at IS NULL AS is_live, observed_at > $3 AS is_newer
+    FROM context_records WHERE entity_id = $1 AND id = ANY ($2::text[])
+"""
+WRITE = f"""
+    INSERT INTO context_records AS r
+        (entity_id, organization_id, generation, observed_at, id, document, digest, terms, key_a, key_b, key_n)
+    SELECT $1, $2, $3, $4, n.id, n.document, n.digest, array_to_tsvector(string_to_array(n.terms, ' ')),
+        left(context_text(n.document #> $9::text[]), {KEY_LENGTH}),
+        left(context_text(n.document #> $10::text[]), {KEY_LENGTH}),
+        context_double(n.document #> $11::text[])
+    FROM ROWS FROM (unnest($5::text[]), jsonb_array_elements($6::text::jsonb), unnest($7::bigint[]), unnest($8::text[]))
+        AS n (id, document, digest, terms)
+    ON CONFLICT (entity_id, id) DO UPDATE SET
+        document = EXCLUDED.document, digest = EXCLUDED.digest, terms = EXCLUDED.terms, key_a = EXCLUDED.key_a,
+        key_b = EXCLUDED.key_b, key_n = EXCLUDED.key_n, generation = EXCLUDED.generation,
+        observed_at = EXCLUDED.observed_at, deleted_at = NULL
+"""
+MARK = """
+    INSERT INTO context_marks (entity_id, organization_id, generation, id)
+    SELECT $1, $2, $3, unnest($4::text[])
+    ON CONFLICT DO NOTHING
+"""
+COUNT = "UPDATE context_entities SET records = records + $2 WHERE id = $1"
+
+# A tombstone is kept for ids that were never seen too: a page read before the deletion must not bring them back.
+BURY = """
+    INSERT INTO context_records AS r (entity_id, organization_id, generation, observed_at, id, document, deleted_at)
+    SELECT $1, $2, $3, $4, id, '{}', now() FROM unnest($5::text[]) AS id
+    ON CONFLICT (entity_id, id) DO UPDATE SET
+        document = '{}', digest = NULL, terms = NULL, key_a = NULL, key_b = NULL, key_n = NULL,
+        observed_at = EXCLUDED.observed_at, deleted_at = EXCLUDED.deleted_at
+    WHERE r.deleted_at IS NULL AND r.observed_at <= EXCLUDED.observed_at
+"""
+UNSEEN = """
+    SELECT id FROM context_records AS r
+    WHERE entity_id = $1 AND generation < $2 AND deleted_at IS NULL AND observed_at <= $4
+      AND NOT EXISTS (SELECT FROM context_marks AS m
+                      WHERE m.entity_id = r.entity_id AND m.generation = $2 AND m.id = r.id)
+    LIMIT $3
+"""
+UNMARK = "DELETE FROM context_marks WHERE entity_id = $1 AND generation <= $2"
+FORGET = """
+    DELETE FROM context_records WHERE (entity_id, id) IN (
+        SELECT entity_id, id FROM context_records
+        WHERE entity_id = $1 AND deleted_at < now() - make_interval(days => $2) LIMIT $3)
+"""
+REMOVE_RECORDS = """
+    DELETE FROM context_records WHERE (entity_id, id) IN (
+        SELECT r.entity_id, r.id FROM context_records AS r JOIN context_entities AS e ON e.id = r.entity_id
+        WHERE e.connector_id = $1 LIMIT $2)
+"""
+REMOVE_MARKS = """
+    DELETE FROM context_marks AS m USING context_entities AS e WHERE e.id = m.entity_id AND e.connector_id = $1
+"""
+REMOVE_ENTITIES = "DELETE FROM context_entities WHERE connector_id = $1"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of the records that were handed over; those older than what is stored count as unchanged."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+    def __add__(self, other: "Written") -> "Written":
+        return Written(self.added + other.added, self.changed + other.changed, self.unchanged + other.unchanged)
+
+
+async def upsert(
+    connection: Connection,
+    entity: Entity,
+    records: Iterable[tuple[str, bytes]],
+    *,
+    generation: int | None = None,
+    observed_at: datetime | None = None,
+) -> Written:
+    """Store records as they came, each a JSON object; `generation` marks them as met by that full sweep.
+
+    `observed_at` is when the application was asked. Raises NotFound when the entity is gone.
+    """
+    written = Written()
+    for batch in _batches(records):
+        async with connection.transaction():
+            written += await _write(connection, entity, batch, generation, observed_at or datetime.now(UTC))
+    return written
+
+
+async def mark_deleted(
+    connection: Connection, entity: Entity, ids: Sequence[str], *, observed_at: datetime | None = None
+) -> int:
+    """Turn records into tombstones; how many were live."""
+    async with connection.transaction():
+        return await _bury(connection, entity, ids, observed_at or datetime.now(UTC))
+
+
+async def sweep(connection: Connection, entity: Entity, generation: int, *, began_at: datetime) -> int:
+    """Bury what a complete full sweep did not meet; what was written since it began stays. How many were live."""
+    buried = 0
+    while True:
+        async with connection.transaction():
+            await _lock(connection, entity)
+            rows = await connection.fetch(UNSEEN, entity.id, generation, BATCH_ROWS, began_at, timeout=WRITE_LIMIT)
+            buried += await _bury(connection, entity, [row["id"] for row in rows], datetime.now(UTC))
+        if len(rows) < BATCH_ROWS:
+            break
+    await connection.execute(UNMARK, entity.id, generation, timeout=WRITE_LIMIT)
+    return buried
+
+
+async def forget(connection: Connection, entity: Entity, *, days: int) -> int:
+    """Drop tombstones older than so many days; how many."""
+    return await _until_none(connection, FORGET, entity.id, days)
+
+
+async def remove(connection: Connection, connector_id: UUID) -> int:
+    """Drop all that is stored of a connector, in batches; how many records."""
+    removed = await _until_none(connection, REMOVE_RECORDS, connector_id)
+    await connection.execute(REMOVE_MARKS, connector_id, timeout=WRITE_LIMIT)
+    await connection.execute(REMOVE_ENTITIES, connector_id)
+    return removed
+
+
+async def _write(
+    connection: Connection, entity: Entity, batch: Mapping[str, bytes], sweep_: int | None, observed_at: datetime
+) -> Written:
+    generation = await _lock(connection, entity)
+    digests = {id_: digest(document) for id_, document in batch.items()}
+    known = await connection.fetch(KNOWN, entity.id, list(batch), observed_at, timeout=WRITE_LIMIT)
+    same = {row["id"] for row in known if row["is_newer"] or (row["is_live"] and row["digest"] == digests[row["id"]])}
+    changed = {id_: document for id_, document in batch.items() if id_ not in same}
+    added = len(changed) - len([row for row in known if row["is_live"] and row["id"] not in same])
+    head = (entity.id, entity.organization_id, generation if sweep_ is None else sweep_)
+    if changed:
+        await _store(connection, entity, (*head, observed_at), changed, [digests[id_] for id_ in changed])
+        await connection.execute(COUNT, entity.id, added)
+    if sweep_ is not None and same:
+        await connection.execute(MARK, *head, list(same), timeout=WRITE_LIMIT)
+    return Written(added, len(changed) - added, len(same))
+
+
+async def _store(
+    connection: Connection, entity: Entity, head: tuple[object, ...], changed: Mapping[str, bytes], digests: list[int]
+) -> None:
+    """Write the records, if Postgres can hold them as they are; else what it can hold of them."""
+    try:
+        async with connection.transaction():
+            await _insert(connection, entity, head, changed, digests)
+    except (asyncpg.DataError, asyncpg.ProgramLimitExceededError, msgspec.MsgspecError, UnicodeError):
+        held = {id_: cleaned(document) for id_, document in changed.items()}
+        await _insert(connection, entity, head, held, digests)
+
+
+async def _insert(
+    connection: Connection, entity: Entity, head: tuple[object, ...], changed: Mapping[str, bytes], digests: list[int]
+) -> None:
+    documents = b"[" + b",".join(changed.values()) + b"]"
+    words = [terms(entity.layout, entity.id, record) for record in msgspec.json.decode(documents)]
+    keys = [_path(entity.layout.keys.get(column)) for column in (*TEXT_KEYS, NUMBER_KEY)]
+    text = documents.decode()
+    await connection.execute(WRITE, *head, list(changed), text, digests, words, *keys, timeout=WRITE_LIMIT)
+
+
+async def _bury(connection: Connection, entity: Entity, ids: Sequence[str], observed_at: datetime) -> int:
+    generation = await _lock(connection, entity)
+    known = await connection.fetch(KNOWN, entity.id, list(ids), observed_at, timeout=WRITE_LIMIT)
+    live = len([row for row in known if row["is_live"] and not row["is_newer"]])
+    head = (entity.id, entity.organization_id, generation, observed_at)
+    await connection.execute(BURY, *head, list(dict.fromkeys(ids)), timeout=WRITE_LIMIT)
+    await connection.execute(COUNT, entity.id, -live)
+    return live
+
+
+async def _lock(connection: Connection, entity: Entity) -> int:
+    """The current generation; until the transaction ends nobody else writes this entity's records."""
+    generation = await connection.fetchval(LOCK, entity.id, timeout=WRITE_LIMIT)
+    if generation is None:
+        raise NotFound(f"{entity.entity} of this connector is no longer in the context store")
+    return int(generation)
+
+
+async def _until_none(connection: Connection, statement: str, *arguments: object) -> int:
+    """Run a deleting statement in batches, so that it never holds many rows for long."""
+    total = 0
+    while True:
+        done = await connection.execute(statement, *arguments, BATCH_ROWS * 10, timeout=WRITE_LIMIT)
+        count = int(str(done).rpartition(" ")[2])
+        total += count
+        if count == 0:
+            return total
+
+
+def _path(field: str | None) -> list[str] | None:
+    return field.split(".") if field else None
+
+
+def _batches(records: Iterable[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
+    """The records in batches of bounded size; of two with one id the later counts."""
+    batch: dict[str, bytes] = {}
+    size = 0
+    for id_, document in records:
+        if batch and (len(batch) >= BATCH_ROWS or size + len(document) > BATCH_BYTES):
+            yield batch
+            batch, size = {}, 0
+        batch[id_] = document
+        size += len(document)
+    if batch:
+        yield batch
