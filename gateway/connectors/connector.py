@@ -42,8 +42,12 @@ class Connector:
     async def execute(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run one operation to its end, bulk updates and reports included; raises GatewayError."""
         operation = self.kind.operation(entity, action)
+        return await self.execute_checked(operation, checks.validated(operation, params or {}))
+
+    async def execute_checked(self, operation: Operation, params: Mapping[str, Any]) -> Answer:
+        """`execute` for params that were validated before."""
         journal = MemoryJournal()
-        answer = await self.run(operation, checks.validated(operation, params or {}), journal)
+        answer = await self.run(operation, params, journal)
         if answer.collected is None:
             return answer
         whole = {**answer.decoded(), answer.collected: journal.records}

@@ -174,7 +174,7 @@ class ConnectorStore:
             raise NotFound("there is no such connector")
         return _record(row)
 
-    async def list(
+    async def find(
         self,
         organization_id: UUID,
         *,

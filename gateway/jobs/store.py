@@ -220,9 +220,7 @@ class JobStore:
         self._database = database
         self._retention = retention
 
-    async def accept(
-        self, new: NewJob, key: IdempotencyKey | None = None, claimed_by: str | None = None
-    ) -> Accepted:
+    async def accept(self, new: NewJob, key: IdempotencyKey | None = None, claimed_by: str | None = None) -> Accepted:
         """Job and key in one transaction; a key seen before brings its job back instead.
 
         With `claimed_by` the job is born running, held by the process that accepted it.
@@ -302,13 +300,20 @@ class JobStore:
 
     async def get(self, organization_id: UUID, job_id: UUID) -> Job:
         """The job; raises NotFound, for another organization's just the same."""
+        return await self._fetched(_GET, organization_id, job_id)
+
+    async def get_any(self, organization_id: UUID, job_id: UUID) -> Job:
+        """The job also when it was run inline, which callers do not see as a job."""
+        return await self._fetched(_GET_ANY, organization_id, job_id)
+
+    async def _fetched(self, query: str, organization_id: UUID, job_id: UUID) -> Job:
         async with self._database.tenant(organization_id) as connection:
-            row = await connection.fetchrow(_GET, organization_id, job_id)
+            row = await connection.fetchrow(query, organization_id, job_id)
         if row is None:
             raise NotFound("there is no such job")
         return _job(row)
 
-    async def list(
+    async def find(
         self, organization_id: UUID, wanted: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> Sequence[Job]:
         """The newest first."""

@@ -1,0 +1,26 @@
+"""Credentials of a stored connector that cannot be renewed: tokens, keys and Basic pairs."""
+
+from collections.abc import Mapping
+
+from gateway.connectors.auth import headers_for
+from gateway.connectors.catalog import Catalog
+from gateway.credentials.store import ConnectorRecord, ConnectorStore
+
+
+class SealedAuthorizer:
+    """Opens the credentials when they are first needed; a change of the record makes a new authorizer."""
+
+    def __init__(self, store: ConnectorStore, catalog: Catalog, record: ConnectorRecord) -> None:
+        self._store = store
+        self._method = catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
+        self._record = record
+        self._headers: Mapping[str, str] | None = None
+
+    async def headers(self) -> Mapping[str, str]:
+        if self._headers is None:
+            secret = await self._store.secret(self._record.organization_id, self._record.id)
+            self._headers = headers_for(self._method, secret.values)
+        return self._headers
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        return None

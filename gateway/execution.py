@@ -1,0 +1,239 @@
+"""The use case: find the connector, run the operation now or make it a job, and hold to idempotency keys."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+
+from gateway.connectors import params as checks
+from gateway.connectors.catalog import Operation
+from gateway.connectors.requests import effect_of
+from gateway.connectors.responses import Answer
+from gateway.connectors.spec import Effect
+from gateway.credentials.opened import OpenConnectors, OpenedConnector
+from gateway.errors import IdempotencyInFlight, IdempotencyMismatch
+from gateway.identity.model import Caller, Scope
+from gateway.jobs import results
+from gateway.jobs.bell import Bell
+from gateway.jobs.model import Job, NewJob
+from gateway.jobs.runner import JobJournal, Runner
+from gateway.jobs.store import IdempotencyKey, JobStore
+from gateway.jobs.watch import Watch
+from gateway.shaping import Shape, shaped
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a caller asks for."""
+
+    connector_id: UUID
+    entity: str
+    action: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    shape: Shape = field(default_factory=Shape)
+    intent: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    #: `Prefer: respond-async`
+    respond_async: bool = False
+    #: `Prefer: wait=N`, seconds
+    wait: int | None = None
+
+    def fingerprint(self) -> bytes:
+        """SHA-256 of what makes it this request and no other."""
+        whole = [self.entity, self.action, self.params, self.shape.as_document()]
+        return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An answer at hand."""
+
+    answer: Answer
+    took_ms: int
+    is_replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A job that goes on after the call."""
+
+    job: Job
+    is_replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A call whose params hold."""
+
+    caller: Caller
+    call: Call
+    opened: OpenedConnector
+    operation: Operation
+    params: Mapping[str, Any]
+    effect: Effect
+
+    def new_job(self, *, is_inline: bool = False) -> NewJob:
+        record = self.opened.record
+        return NewJob(
+            id=uuid4(),
+            organization_id=record.organization_id,
+            client_id=self.caller.client_id,
+            connector_id=record.id,
+            workspace_name=record.workspace_name,
+            kind=record.kind,
+            entity=self.operation.entity_id,
+            action=self.operation.action_id,
+            params=self.params,
+            shape=self.call.shape.as_document(),
+            effect=self.effect,
+            is_inline=is_inline,
+            labels=self.call.labels,
+        )
+
+
+class Execution:
+    """Runs calls for the front end."""
+
+    def __init__(
+        self,
+        connectors: OpenConnectors,
+        jobs: JobStore,
+        bell: Bell,
+        watch: Watch,
+        runner: Runner,
+        *,
+        inline_budget: float,
+        idempotency_seconds: int,
+    ) -> None:
+        self._connectors = connectors
+        self._jobs = jobs
+        self._bell = bell
+        self._watch = watch
+        self._runner = runner
+        self._inline_budget = inline_budget
+        self._idempotency_seconds = idempotency_seconds
+
+    async def execute(self, caller: Caller, call: Call) -> Done | Accepted:
+        """The answer, or the job that will have it; raises GatewayError."""
+        prepared = await self._prepared(caller, call)
+        is_job = prepared.operation.action.runs == "job"
+        if is_job or call.respond_async or call.wait is not None:
+            return await self._as_job(prepared)
+        if call.idempotency_key is not None:
+            return await self._once(prepared)
+        return await self._inline(prepared)
+
+    async def dry_run(self, caller: Caller, call: Call) -> list[dict[str, Any]]:
+        """The requests that the call would send; nothing is sent."""
+        opened = await self._connectors.get(caller.organization_id, call.connector_id)
+        return opened.connector.dry_run(call.entity, call.action, call.params)
+
+    async def _prepared(self, caller: Caller, call: Call) -> _Prepared:
+        opened = await self._connectors.get(caller.organization_id, call.connector_id)
+        operation = opened.connector.kind.operation(call.entity, call.action)
+        given = checks.validated(operation, call.params)
+        effect = effect_of(operation, given)
+        caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
+        opened.need_ready()
+        return _Prepared(caller, call, opened, operation, given, effect)
+
+    async def _inline(self, prepared: _Prepared) -> Done | Accepted:
+        """Run it here; a read that outlasts the budget becomes a job without being started again."""
+        started = time.monotonic()
+        connector, shape = prepared.opened.connector, prepared.call.shape
+        if prepared.effect is not Effect.READ:
+            answer = await connector.execute_checked(prepared.operation, prepared.params)
+            return Done(shaped(answer, shape), _milliseconds(started))
+        reading = asyncio.ensure_future(connector.execute_checked(prepared.operation, prepared.params))
+        try:
+            await asyncio.wait([reading], timeout=self._inline_budget)
+        except asyncio.CancelledError:
+            reading.cancel()
+            raise
+        if reading.done():
+            return Done(shaped(reading.result(), shape), _milliseconds(started))
+        return await self._promoted(prepared, reading)
+
+    async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
+        accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker)
+        self._runner.adopt(accepted.job, reading)
+        return Accepted(accepted.job)
+
+    async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
+        """Accept it, ring for it, and wait as long as the caller wishes."""
+        call = prepared.call
+        accepted = await self._jobs.accept(prepared.new_job(), self._key(call))
+        if accepted.is_mismatch:
+            raise _mismatch(call)
+        job = accepted.job
+        if accepted.is_new:
+            await self._bell.ring(job.id, job.attempt)
+        wait = 0.0 if call.respond_async else self._wait_of(prepared)
+        if wait:
+            job = await self._watch.done(job.organization_id, job.id, wait)
+        if not job.is_done:
+            return Accepted(job, is_replayed=not accepted.is_new)
+        return Done(await self.outcome(job), _took(job), is_replayed=not accepted.is_new)
+
+    def _wait_of(self, prepared: _Prepared) -> float:
+        if prepared.call.wait is not None:
+            return float(prepared.call.wait)
+        return 0.0 if prepared.effect is not Effect.READ else self._inline_budget
+
+    async def _once(self, prepared: _Prepared) -> Done:
+        """Run it here under its key: one upstream request however often it is asked for, across crashes too."""
+        call = prepared.call
+        accepted = await self._jobs.accept(
+            prepared.new_job(is_inline=True), self._key(call), claimed_by=self._runner.worker
+        )
+        if accepted.is_mismatch:
+            raise _mismatch(call)
+        if accepted.is_new:
+            await self._runner.run(accepted.job)
+        job = await self._jobs.get_any(accepted.job.organization_id, accepted.job.id)
+        if not job.is_done:
+            raise IdempotencyInFlight("a request with this Idempotency-Key is in flight; try again", retry_after=1)
+        return Done(await self.outcome(job), _took(job), is_replayed=not accepted.is_new)
+
+    def _key(self, call: Call) -> IdempotencyKey | None:
+        if call.idempotency_key is None:
+            return None
+        return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
+
+    async def outcome(self, job: Job) -> Answer:
+        """The answer of a job that is done, whole in memory; raises the job's own error."""
+        head = results.need_result(job)
+        async with self._jobs.lines(job) as lines:
+            pieces = [piece async for piece in results.document(head, lines)]
+        return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])
+
+    async def run_job(self, job: Job, journal: JobJournal) -> Answer:
+        """The worker's side: run a job's operation, keeping its journal."""
+        assert job.connector_id is not None
+        opened = await self._connectors.get(job.organization_id, job.connector_id)
+        opened.need_ready()
+        operation = opened.connector.kind.operation(job.entity or "", job.action or "")
+        answer = await opened.connector.run(operation, job.params, journal)
+        return shaped(answer, Shape(**job.shape))
+
+
+def _mismatch(call: Call) -> IdempotencyMismatch:
+    return IdempotencyMismatch(
+        f"the Idempotency-Key {call.idempotency_key!r} came with another request before; use a new key"
+    )
+
+
+def _milliseconds(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)
+
+
+def _took(job: Job) -> int:
+    if job.started_at is None or job.finished_at is None:
+        return 0
+    return round((job.finished_at - job.started_at).total_seconds() * 1000)

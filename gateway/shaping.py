@@ -1,0 +1,85 @@
+"""The caller's wishes for an answer: which fields, and whether long texts are cut. Records stay unparsed without any."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import msgspec
+
+from gateway.connectors.responses import Answer
+
+#: characters of a text that are kept when a caller asks for truncation
+_KEPT = 1000
+_CUT = "… [truncated]"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a caller wants the records."""
+
+    select_fields: Sequence[str] | None = None
+    exclude_fields: Sequence[str] | None = None
+    skip_truncation: bool = True
+    #: most records of a list that the application does not page
+    limit: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        return self.skip_truncation and self.limit is None and not (self.select_fields or self.exclude_fields)
+
+    def as_document(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def shaped(answer: Answer, shape: Shape) -> Answer:
+    """The answer as wished for; untouched when nothing is."""
+    if shape.is_plain:
+        return answer
+    document = answer.decoded()
+    if isinstance(document, list):
+        document = [_record(record, shape) for record in document[: shape.limit]]
+    else:
+        document = _record(document, shape)
+    return replace(answer, result=msgspec.Raw(msgspec.json.encode(document)))
+
+
+def _record(record: Any, shape: Shape) -> Any:
+    if shape.select_fields:
+        record = _selected(record, [path.split(".") for path in shape.select_fields])
+    for path in shape.exclude_fields or ():
+        record = _without(record, path.split("."))
+    return record if shape.skip_truncation else _cut(record)
+
+
+def _selected(record: Any, paths: Sequence[Sequence[str]]) -> Any:
+    """Only the members at these paths; a path goes through every item of an array."""
+    if isinstance(record, list):
+        return [_selected(item, paths) for item in record]
+    if not isinstance(record, Mapping):
+        return record
+    kept = {}
+    for name in dict.fromkeys(path[0] for path in paths):
+        if name in record:
+            deeper = [path[1:] for path in paths if path[0] == name]
+            kept[name] = record[name] if any(not path for path in deeper) else _selected(record[name], deeper)
+    return kept
+
+
+def _without(record: Any, path: Sequence[str]) -> Any:
+    if isinstance(record, list):
+        return [_without(item, path) for item in record]
+    if not isinstance(record, Mapping) or path[0] not in record:
+        return record
+    if len(path) == 1:
+        return {name: value for name, value in record.items() if name != path[0]}
+    return {name: _without(value, path[1:]) if name == path[0] else value for name, value in record.items()}
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _KEPT else value[:_KEPT] + _CUT
+    if isinstance(value, list):
+        return [_cut(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _cut(member) for name, member in value.items()}
+    return value
