@@ -1,0 +1,213 @@
+"""An application of the sandbox: how it answers the operations of its spec; what is odd in one kind is in `kinds`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jsonschema_rs
+import msgspec
+from yarl import URL
+
+from gateway.connectors.catalog import PLACEMENT_KEYWORDS, Kind, Operation
+from gateway.sandbox import paging
+from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, decoded_basic, put
+from gateway.sandbox.grants import Grants
+from gateway.sandbox.oauth import AuthorizationServer, TokenStyle, authorization_lines
+from gateway.sandbox.operations import Operations
+
+#: list answers kept encoded until the next write
+_KEPT_ANSWERS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method and path of an application, and what answers there."""
+
+    method: str
+    path: str
+    handler: Handler
+    #: the operations of the spec that go there
+    operations: tuple[Operation, ...] = ()
+    #: whether the answer depends on nothing but the address and the state
+    is_kept: bool = False
+    #: whether a caller needs credentials
+    is_open: bool = False
+
+
+class Application(Operations):
+    """The stand-in for one kind, whole when the kind is plain: lists, gets and writes come from the spec."""
+
+    #: how the kind's authorization server gives out tokens
+    tokens: ClassVar[TokenStyle] = TokenStyle()
+
+    def __init__(self, kind: Kind, *, seed: int = 0, scale: int = 1, job_seconds: float = 1.0) -> None:
+        super().__init__(kind, seed, scale)
+        self.job_seconds = job_seconds
+        self.grants = Grants()
+        self._kept: dict[str, bytes] = {}
+        self._checks: dict[str, jsonschema_rs.Draft202012Validator] = {}
+
+    @property
+    def prefix(self) -> str:
+        """The path that every address of the kind begins with."""
+        variables = {
+            name: "https://sandbox.invalid" if variable.type == "origin" else "sandbox"
+            for name, variable in self.kind.spec.environment.items()
+        }
+        return URL(self.kind.spec.address.format_map(variables)).path.rstrip("/")
+
+    def reset(self) -> None:
+        """Back to the beginning: records, tokens and what was under way."""
+        self.store.reset()
+        self.grants.reset()
+        self._kept.clear()
+
+    def refused(self, refusal: Refusal) -> Reply:
+        """An error in the shape that the spec says it has."""
+        failure = self.kind.spec.failure
+        document: dict[str, Any] = {} if failure.ok is None else {failure.ok: False}
+        if failure.message:
+            put(document, failure.message[0], refusal.message or f"refused with {refusal.status}")
+        if failure.code:
+            put(document, failure.code[0], refusal.code or f"error_{refusal.status}")
+        return Reply(document, refusal.status, refusal.headers)
+
+    # What a call goes through
+
+    def answer(self, route: Route, call: Call) -> Reply | FileReply:
+        """Credentials, the kind's own conditions, the body, the handler; every no in the kind's own shape."""
+        try:
+            if not route.is_open:
+                self.authorize(call)
+                self.admit(call)
+            self.advance(call.now)
+            self.check(route, call)
+            return self._answered(route, call)
+        except Refusal as refusal:
+            return self.refused(refusal)
+        except paging.BadPage as bad:
+            return self.refused(Refusal(400, message=str(bad)))
+
+    def _answered(self, route: Route, call: Call) -> Reply | FileReply:
+        if not route.is_kept:
+            if call.method not in ("GET", "HEAD"):
+                self.forget_answers()
+            return route.handler(call)
+        key = paging.address(call)
+        if key not in self._kept:
+            reply = route.handler(call)
+            if not isinstance(reply, Reply):
+                return reply
+            if len(self._kept) >= _KEPT_ANSWERS:
+                self._kept.clear()
+            self._kept[key] = msgspec.json.encode(reply.body)
+        return Reply(self._kept[key])
+
+    def forget_answers(self) -> None:
+        """The state has changed: no list answer that was kept is true any more."""
+        self._kept.clear()
+
+    def authorize(self, call: Call) -> None:
+        """Any token will do that is not empty, does not begin with `bad` and was not revoked, replaced or used up."""
+        scheme, _, value = call.headers.get("authorization", "").partition(" ")
+        schemes = {method.scheme for method in self.kind.spec.authentication.values()}
+        token = value.strip()
+        if scheme.lower() == "basic" and "basic" in schemes:
+            username, _, token = decoded_basic(value)
+            if not username or username.startswith("bad"):
+                raise Refusal(401)
+        elif scheme.lower() != "bearer" or "bearer" not in schemes:
+            raise Refusal(401, message="no credentials")
+        if not token or token.startswith("bad") or not self.grants.is_good(token, call.now):
+            raise Refusal(401, message="bad credentials")
+
+    def admit(self, call: Call) -> None:
+        """Whatever else the application wants of every call, such as a version header."""
+
+    def advance(self, now: float) -> None:
+        """Catch up with what goes on by itself, such as jobs."""
+
+    def check(self, route: Route, call: Call) -> None:
+        """Refuse a JSON body that fits none of the route's operations."""
+        if call.is_form or not route.operations or call.method in ("GET", "HEAD", "DELETE"):
+            return
+        found = [self._faults(operation, call.body) for operation in route.operations]
+        if all(found):
+            raise self.bad_body(found[0])
+
+    def bad_body(self, faults: list[str]) -> Refusal:
+        return Refusal(400, message="; ".join(faults))
+
+    def _faults(self, operation: Operation, body: Mapping[str, Any]) -> list[str]:
+        validator = self._checks.get(str(operation))
+        if validator is None:
+            validator = self._checks[str(operation)] = jsonschema_rs.Draft202012Validator(body_schema(operation))
+        return [
+            f"{'.'.join(str(part) for part in error.instance_path) or 'body'}: {error.message}"
+            for error in validator.iter_errors(dict(body))
+        ]
+
+    # Routes
+
+    def routes(self) -> list[Route]:
+        """Every request line of the spec, its alternatives included, and what the kind adds."""
+        by_line: dict[str, list[Operation]] = {}
+        for operation in self.kind.operations.values():
+            for line in (operation.action.request, *(other.request for other in operation.action.alternatives)):
+                by_line.setdefault(line, []).append(operation)
+        special = self.handlers()
+        found = [self._route(line, tuple(operations), special.pop(line, None)) for line, operations in by_line.items()]
+        found += [self._route(line, (), handler) for line, handler in special.items()]
+        return [*found, *self.files(), *self._authorization()]
+
+    def handlers(self) -> dict[str, Handler]:
+        """What answers at request lines, with or without an operation of the spec, in this kind's own way."""
+        return {}
+
+    def files(self) -> list[Route]:
+        """Where bytes lie that need no credentials."""
+        return []
+
+    def _authorization(self) -> list[Route]:
+        endpoints = self.kind.spec.oauth
+        if endpoints is None:
+            return []
+        server = AuthorizationServer(self.kind.spec.title, self.tokens, self.grants)
+        variables = dict.fromkeys(self.kind.spec.environment, "sandbox")
+        lines = authorization_lines(endpoints, server, variables)
+        return [Route(method, path, handler, is_open=is_open) for method, path, handler, is_open in lines]
+
+    def _route(self, line: str, operations: tuple[Operation, ...], special: Handler | None) -> Route:
+        method, path = line.split(" ", 1)
+        handler = special or self._usual(method, operations[0])
+        is_kept = special is None and method == "GET" and operations[0].is_list
+        return Route(method, self.prefix + path, handler, operations, is_kept)
+
+    def _usual(self, method: str, operation: Operation) -> Handler:
+        """What an operation of this form does in a plain application."""
+        usual: Mapping[str, Callable[[Operation, Call], Reply]] = {
+            "POST": self.create_record,
+            "PUT": self.update_record,
+            "PATCH": self.update_record,
+            "DELETE": self.delete_record,
+        }
+        reading = self.list_records if operation.is_list else self.get_record
+        chosen = usual.get(method, reading)
+        return lambda call: chosen(operation, call)
+
+
+def body_schema(operation: Operation) -> dict[str, Any]:
+    """JSON Schema of the body that the operation sends, under the application's own names."""
+    placed = [placement for placement in operation.placements if placement.where == "body"]
+    schemas = operation.action.params
+    return {
+        "type": "object",
+        "properties": {
+            placement.wire: {
+                word: value for word, value in schemas[placement.name].items() if word not in PLACEMENT_KEYWORDS
+            }
+            for placement in placed
+        },
+        "required": [placement.wire for placement in placed if placement.name in operation.action.required],
+        "$defs": operation.spec.definitions,
+    }

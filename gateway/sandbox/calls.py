@@ -1,0 +1,82 @@
+"""What passes between the sandbox's HTTP side and its applications: a call in, a reply or a refusal out."""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request as an application sees it: parsed, its body an object even when there was none."""
+
+    method: str
+    path: str
+    #: the values of the `{name}` parts of the path, decoded
+    params: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+    #: whether the body came as a form, where every value is text
+    is_form: bool
+    #: scheme, host and port under which the caller knows the sandbox
+    origin: str
+    #: Unix time, seconds
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: text and bytes go out as they are, anything else as JSON."""
+
+    body: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReply:
+    """An answer that is a file of made-up bytes; its number says which, and how long."""
+
+    number: int
+    name: str
+    content_type: str = "application/octet-stream"
+
+
+Handler = Callable[[Call], Reply | FileReply]
+Record = dict[str, Any]
+
+
+def nested(place: tuple[str, ...], value: Any) -> Any:
+    """The value inside one object for each member of the place."""
+    for member in reversed(place):
+        value = {member: value}
+    return value
+
+
+class Refusal(Exception):
+    """The application says no; each says it in its own shape, with its usual code when none is given here."""
+
+    def __init__(
+        self, status: int, code: str = "", message: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message or code or str(status))
+        self.status, self.code, self.message = status, code, message
+        self.headers = dict(headers or {})
+
+
+def put(document: dict[str, Any], place: tuple[str, ...], value: Any) -> None:
+    """Set the member at a place, making the objects on the way."""
+    for member in place[:-1]:
+        document = document.setdefault(member, {})
+    document[place[-1]] = value
+
+
+def decoded_basic(value: str) -> tuple[str, str, str]:
+    """User name, colon and password of RFC 7617, all empty for what is none."""
+    try:
+        return base64.b64decode(value, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return "", "", ""

@@ -1,0 +1,126 @@
+"""The sandbox's own endpoints under `/_sandbox`: faults, what it heard, counters, files' checksums, a fresh start."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gateway.sandbox import files
+from gateway.sandbox.application import Application
+from gateway.sandbox.faults import Fault, Faults
+from gateway.sandbox.journal import CallJournal
+
+_Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+class TokenLifetime(BaseModel):
+    """How long the access tokens given out from now on live."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    #: seconds; None goes back to the kind's own
+    expires_in: float | None = Field(default=None, gt=0)
+    #: the kind meant; all where there is none
+    kind: str | None = None
+
+
+def routes(applications: Sequence[Application], faults: Faults, journal: CallJournal) -> list[web.RouteDef]:
+    """Every URL of the control side."""
+    control = _Control(applications, faults, journal)
+    return [
+        web.post("/_sandbox/faults", _told(control.add_fault)),
+        web.delete("/_sandbox/faults", control.clear_faults),
+        web.get("/_sandbox/requests", control.list_requests),
+        web.delete("/_sandbox/requests", control.clear_requests),
+        web.get("/_sandbox/counters", control.counters),
+        web.put("/_sandbox/tokens", _told(control.set_lifetime)),
+        web.get("/_sandbox/files/{number:[0-9]+}", control.file),
+        web.delete("/_sandbox/state", control.reset),
+        web.get("/_sandbox/health", control.health),
+    ]
+
+
+class _Control:
+    def __init__(self, applications: Sequence[Application], faults: Faults, journal: CallJournal) -> None:
+        self._applications, self._faults, self._journal = applications, faults, journal
+
+    async def add_fault(self, request: web.Request) -> web.Response:
+        fault = Fault.model_validate(await request.json())
+        self._check_kind(fault.kind)
+        self._faults.add(fault)
+        return web.json_response({"faults": len(self._faults)}, status=201)
+
+    async def clear_faults(self, request: web.Request) -> web.Response:
+        self._faults.clear()
+        return web.Response(status=204)
+
+    async def list_requests(self, request: web.Request) -> web.Response:
+        """The latest calls, oldest first, those of one `kind` or below one `path_prefix` where asked."""
+        kind, prefix = request.query.get("kind"), request.query.get("path_prefix", "")
+        heard = [
+            call.document()
+            for call in self._journal.calls
+            if kind in (None, call.kind) and call.path.startswith(prefix)
+        ]
+        return _json({"requests": heard})
+
+    async def clear_requests(self, request: web.Request) -> web.Response:
+        self._journal.clear()
+        return web.Response(status=204)
+
+    async def counters(self, request: web.Request) -> web.Response:
+        return _json(self._journal.counters())
+
+    async def set_lifetime(self, request: web.Request) -> web.Response:
+        wanted = TokenLifetime.model_validate(await request.json())
+        self._check_kind(wanted.kind)
+        for application in self._applications:
+            if wanted.kind in (None, application.kind.name):
+                application.grants.lifetime = wanted.expires_in
+        return web.Response(status=204)
+
+    async def file(self, request: web.Request) -> web.Response:
+        """Size and checksum of the file with a number."""
+        number = int(request.match_info["number"])
+        digest = await asyncio.to_thread(files.sha256_of, number)
+        return _json({"size": files.size_of(number), "sha256": digest, "etag": files.etag_of(number)})
+
+    async def reset(self, request: web.Request) -> web.Response:
+        """Records, tokens, jobs, faults and counters as they were at the start."""
+        for application in self._applications:
+            application.reset()
+        self._faults.clear()
+        self._journal.clear()
+        return web.Response(status=204)
+
+    async def health(self, request: web.Request) -> web.Response:
+        return _json({"kinds": [application.kind.name for application in self._applications]})
+
+    def _check_kind(self, kind: str | None) -> None:
+        known = [application.kind.name for application in self._applications]
+        if kind is not None and kind not in known:
+            raise ValueError(f"there is no kind {kind!r}; there are {', '.join(known)}")
+
+
+def _told(
+    handler: Callable[[web.Request], Awaitable[web.Response]],
+) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """The handler, with what is wrong with the body told as 400."""
+
+    async def handle(request: web.Request) -> web.Response:
+        try:
+            return await handler(request)
+        except ValidationError as error:
+            told = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
+            return web.json_response({"error": "; ".join(told)}, status=400)
+        except ValueError as error:
+            return web.json_response({"error": str(error)}, status=400)
+
+    return handle
+
+
+def _json(document: Any) -> web.Response:
+    return web.Response(body=msgspec.json.encode(document), content_type="application/json")

@@ -1,0 +1,97 @@
+"""Files of any size without storing any: the number of a file says how long it is and what its bytes are."""
+
+import hashlib
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+
+MIB = 1 << 20
+#: numbers below this are sizes in MiB; from here on what is above it is a size in bytes
+BYTES_FROM = 1_000_000
+#: bytes handed to the socket at a time
+_PIECE = 256 << 10
+#: a prime, so that no two MiB of a file are alike: a swapped or repeated piece changes the checksum
+_PERIOD = 1_048_573
+_LAST_MODIFIED = datetime(2025, 10, 1, 12, 0, 0, tzinfo=UTC)
+_PATTERN = memoryview(random.Random("sandbox files").randbytes(_PERIOD) * 2)  # noqa: S311 - not a secret
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes `first` up to, not including, `end`."""
+
+    first: int
+    end: int
+
+
+class Unsatisfiable(Exception):
+    """No byte of the file lies in the range asked for."""
+
+
+def size_of(number: int) -> int:
+    """Bytes of the file: 64 is 64 MiB, 1000100 is 100 bytes."""
+    return number * MIB if number < BYTES_FROM else number - BYTES_FROM
+
+
+def number_for(size: int) -> int:
+    """The number of a file of this many bytes."""
+    return BYTES_FROM + size
+
+
+def pieces(number: int, span: Span) -> Iterator[memoryview]:
+    """The bytes of a span, a piece at a time."""
+    for start in range(span.first, span.end, _PIECE):
+        at = (start + number) % _PERIOD
+        yield _PATTERN[at : at + min(_PIECE, span.end - start)]
+
+
+def sha256_of(number: int) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces(number, Span(0, size_of(number))):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def etag_of(number: int) -> str:
+    return f'"sandbox-{number}"'
+
+
+def headers_of(number: int, name: str) -> dict[str, str]:
+    """What the application tells about a file beside its bytes."""
+    return {
+        "ETag": etag_of(number),
+        "Last-Modified": format_datetime(_LAST_MODIFIED, usegmt=True),
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": f'attachment; filename="{name}"',
+    }
+
+
+def asked_span(headers: Mapping[str, str], number: int) -> Span | None:
+    """The one range of a request (RFC 9110 §14), or None for the whole; raises Unsatisfiable."""
+    size = size_of(number)
+    found = re.fullmatch(r"bytes=(\d*)-(\d*)", headers.get("range", "").replace(" ", ""))
+    if found is None or found.group(0) == "bytes=-" or not _is_current(headers.get("if-range"), number):
+        return None
+    first, last = found.groups()
+    if first == "":
+        first, last = str(max(0, size - int(last))), ""
+        if size == 0 or int(found.group(2)) == 0:
+            raise Unsatisfiable
+    if last != "" and int(last) < int(first):
+        return None
+    if int(first) >= size:
+        raise Unsatisfiable
+    return Span(int(first), min(size, int(last) + 1) if last else size)
+
+
+def _is_current(condition: str | None, number: int) -> bool:
+    """Whether an If-Range names the file as it is: its ETag, or exactly its date (RFC 9110 §13.1.5)."""
+    if condition is None or condition == etag_of(number):
+        return True
+    try:
+        return parsedate_to_datetime(condition) == _LAST_MODIFIED
+    except ValueError:
+        return False

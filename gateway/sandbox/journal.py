@@ -1,0 +1,60 @@
+"""What the sandbox remembers of the calls it got, for tests and demos to look at; bounded."""
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_CALLS = 1000
+#: characters of a body that are remembered
+_BODY_CHARACTERS = 20_000
+
+
+@dataclass(slots=True)
+class Heard:
+    """One call as it arrived, and the status it got; 0 while there is none."""
+
+    kind: str | None
+    entities: tuple[str, ...]
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    at: float
+    status: int = 0
+
+    def document(self) -> dict[str, Any]:
+        text = self.body.decode(errors="replace")
+        return {**asdict(self), "body": text[:_BODY_CHARACTERS]}
+
+
+class CallJournal:
+    """The latest calls and the counters of all."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.calls: deque[Heard] = deque(maxlen=_CALLS)
+        self.by_kind: Counter[str] = Counter()
+        self.by_status: Counter[int] = Counter()
+        self.bytes_sent = 0
+        self.open_downloads = 0
+
+    def heard(self, call: Heard) -> None:
+        self.calls.append(call)
+        self.by_kind[call.kind or "none"] += 1
+
+    def answered(self, call: Heard, status: int) -> None:
+        call.status = status
+        self.by_status[status] += 1
+
+    def counters(self) -> dict[str, Any]:
+        return {
+            "requests": sum(self.by_kind.values()),
+            "by_kind": dict(self.by_kind),
+            "by_status": {str(status): count for status, count in sorted(self.by_status.items())},
+            "bytes_sent": self.bytes_sent,
+            "open_downloads": self.open_downloads,
+        }

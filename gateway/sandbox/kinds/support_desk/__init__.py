@@ -1,0 +1,1 @@
+"""The support desk of the sandbox: tickets with their comments, bulk jobs, exports and files."""

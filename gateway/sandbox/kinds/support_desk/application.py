@@ -1,0 +1,252 @@
+"""Support desk: page numbers or cursors, tickets with comments and audits, files, and the rest read-only."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from gateway.connectors.catalog import Operation
+from gateway.sandbox import files, filters, paging
+from gateway.sandbox.application import Application, Route
+from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply, decoded_basic, nested
+from gateway.sandbox.kinds.support_desk import attachments
+from gateway.sandbox.kinds.support_desk.exports import Exports
+from gateway.sandbox.kinds.support_desk.jobs import BulkUpdates
+from gateway.sandbox.kinds.support_desk.tickets import Tickets
+from gateway.sandbox.oauth import TokenStyle
+from gateway.sandbox.paging import BadPage
+from gateway.sandbox.store import Row
+
+#: records that page numbers reach; beyond them the application refuses
+_DEEPEST = 10_000
+_AUDITS_A_PAGE = 1000
+_USUAL_CODES: Mapping[int, tuple[str, str]] = {
+    400: ("BadRequest", "The request could not be understood"),
+    403: ("Forbidden", "You do not have access to this page"),
+    404: ("RecordNotFound", "Not found"),
+    409: ("RecordConflict", "The record was changed in between"),
+    422: ("RecordInvalid", "Record validation errors"),
+    429: ("APIRateLimitExceeded", "Number of allowed API requests per minute exceeded"),
+    503: ("ServiceUnavailable", "Down for maintenance"),
+}
+
+
+class SupportDesk(Application):
+    """Tickets and everything around them."""
+
+    counts: ClassVar = {
+        "tickets": 500,
+        "users": 240,
+        "organizations": 60,
+        "groups": 12,
+        "ticket_comments": 1500,
+        "ticket_audits": 1500,
+        "ticket_metrics": 500,
+        "satisfaction_ratings": 120,
+        "organization_memberships": 240,
+        "group_memberships": 60,
+        "articles": 80,
+        "article_attachments": 160,
+        "brands": 3,
+        "sla_policies": 5,
+        "ticket_forms": 4,
+        "tags": 20,
+    }
+    references: ClassVar = {
+        "requester_id": "users",
+        "submitter_id": "users",
+        "assignee_id": "users",
+        "author_id": "users",
+        "user_id": "users",
+        "group_id": "groups",
+        "default_group_id": "groups",
+        "organization_id": "organizations",
+        "brand_id": "brands",
+        "ticket_form_id": "ticket_forms",
+        "ticket_id": "tickets",
+        "article_id": "articles",
+    }
+    parents: ClassVar = {
+        "ticket_comments": ("ticket_id", "tickets"),
+        "ticket_audits": ("ticket_id", "tickets"),
+        "ticket_metrics": ("ticket_id", "tickets"),
+        "article_attachments": ("article_id", "articles"),
+    }
+    unfiltered = frozenset({"sort_by", "sort_order", "include", "start_time", "end_time", "access", "cursor"})
+    # The application takes both; any client secret will do.
+    tokens: ClassVar[TokenStyle] = TokenStyle(lifetime=1800, rotates=True, encodings=("json", "form"))
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.tickets = Tickets(self)
+        self.jobs = BulkUpdates(self)
+        self.exports = Exports(self)
+
+    def reset(self) -> None:
+        super().reset()
+        self.jobs.reset()
+
+    def id_of(self, table: str, number: int) -> int | str:
+        if table == "tickets":
+            return number
+        if table == "article_attachments":
+            return files.number_for(2000 + number)
+        return super().id_of(table, number)
+
+    def rows_of(self, table: str) -> Iterable[Row]:
+        rows = list(super().rows_of(table))
+        for number, row in enumerate(rows, 1):
+            self._settle(table, number, row)
+        return rows
+
+    def _settle(self, table: str, number: int, row: Row) -> None:
+        """What the fields alone do not say: files of comments, events of audits, the bytes behind an attachment."""
+        record = row.record
+        if table == "tickets":
+            record["raw_subject"] = record["subject"]
+            # Closed tickets refuse updates: they are all among the last hundred, out of the way of demos.
+            if record["status"] == "closed" and number <= self.count_of(table) - 100:
+                record["status"] = "solved"
+            record["via"] = {"channel": "web" if number % 2 else "email", "source": {}}
+            record["generated_timestamp"] = int(row.changed)
+        elif table == "ticket_comments":
+            record["type"] = "Comment"
+            record["plain_body"] = record["body"] = record["html_body"].removeprefix("<p>").removesuffix("</p>")
+            record["attachments"] = (
+                [attachments.record(files.number_for(1000 + number), "")] if number % 10 == 0 else []
+            )
+        elif table == "ticket_audits":
+            record["events"] = [{"id": number, "type": "Comment", "public": True, "body": "As the customer wrote."}]
+        elif table == "tags":
+            record["name"] = f"tag-{number:02d}"
+        elif table == "article_attachments":
+            record["size"] = files.size_of(int(row.id))
+            record["file_name"] = f"article-file-{number}.bin"
+
+    # How it talks
+
+    def refused(self, refusal: Refusal) -> Reply:
+        if refusal.status == 401:
+            return Reply({"error": "Couldn't authenticate you"}, 401, refusal.headers)
+        code, words = _USUAL_CODES.get(refusal.status, ("InternalError", "Something went wrong"))
+        headers = {"Retry-After": "1"} if refusal.status == 429 else {}
+        document: dict[str, Any] = {"error": refusal.code or code, "description": refusal.message or words}
+        if refusal.status == 422:
+            document["details"] = {"base": [{"description": document["description"]}]}
+        return Reply(document, refusal.status, {**headers, **refusal.headers})
+
+    def authorize(self, call: Call) -> None:
+        """As usual, and the user of Basic is `email/token`."""
+        super().authorize(call)
+        if call.headers["authorization"].lower().startswith("basic"):
+            username, _, _ = decoded_basic(call.headers["authorization"].split(" ")[-1])
+            if not username.endswith("/token"):
+                raise Refusal(401)
+
+    def bad_body(self, faults: list[str]) -> Refusal:
+        return Refusal(422, message="; ".join(faults))
+
+    def shown(self, operation: Operation, row: Row, call: Call) -> Record:
+        """With addresses under which this caller reaches the sandbox."""
+        record = row.record
+        if operation.entity_id == "article_attachments":
+            return {**record, "content_url": f"{call.origin}/hc/article_attachments/{row.id}"}
+        if record.get("attachments"):
+            moved = [attachments.record(int(known["id"]), call.origin) for known in record["attachments"]]
+            return {**record, "attachments": moved}
+        return record
+
+    def listed(self, operation: Operation, rows: Sequence[Row], call: Call) -> Reply:
+        """A page by number with the addresses of its neighbours, or by cursor where `page[size]` asks for one."""
+        sort = call.query.get("sort_by")
+        if sort or "sort_order" in call.query:
+            rows = filters.ordered(rows, sort and sort.split(".")[0], descending=call.query.get("sort_order") == "desc")
+        place = operation.action.records or ()
+        if "page[size]" in call.query:
+            page, meta = self._by_cursor(rows, call)
+        else:
+            page, meta = self._by_number(rows, call)
+        return Reply({**nested(place, [self.shown(operation, row, call) for row in page.items]), **meta})
+
+    def _by_number(self, rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[str, Any]]:
+        number = paging.number(call.query.get("page") or 1)
+        size = paging.size_asked(call.query, "per_page", 100, 100)
+        if (number - 1) * size >= _DEEPEST:
+            raise BadPage("page too deep: only the first 10000 records have page numbers")
+        page = paging.portion(rows, (number - 1) * size, size)
+        return page, {
+            "next_page": paging.address(call, page=number + 1) if page.has_more else None,
+            "previous_page": paging.address(call, page=number - 1) if number > 1 else None,
+            "count": len(rows),
+        }
+
+    def _by_cursor(self, rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[str, Any]]:
+        start = paging.position(call.query.get("page[after]"), call.path)
+        page = paging.portion(rows, start, paging.size_asked(call.query, "page[size]", 100, 100))
+        after = paging.cursor(page.end, call.path)
+        following = paging.address(call, **{"page[after]": after}) if page.has_more else None
+        meta = {"has_more": page.has_more, "after_cursor": after, "before_cursor": None}
+        return page, {"meta": meta, "links": {"next": following, "prev": None}}
+
+    # What it does
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "GET /ticket_audits.json": self.all_audits,
+            "POST /tickets.json": self.tickets.create,
+            "PUT /tickets/{ticket_id}.json": self.tickets.update,
+            "PUT /tickets/update_many.json": self.jobs.start,
+            "GET /job_statuses/{job_id}.json": self.jobs.status,
+            "GET /attachments/{attachment_id}.json": attachments.described,
+            "GET /satisfaction_ratings.json": self.list_ratings,
+            "GET /users/me.json": self.me,
+            **self.exports.handlers(),
+        }
+
+    def files(self) -> list[Route]:
+        """The bytes need no credentials: their address is the permission."""
+        return [
+            Route("GET", "/attachments/token/{number}/", attachments.content, is_open=True),
+            Route("GET", "/hc/article_attachments/{number}", attachments.content, is_open=True),
+        ]
+
+    def routes(self) -> list[Route]:
+        """Every path answers with `.json` and without."""
+        found = super().routes()
+        paths = {(route.method, route.path) for route in found}
+        plain = [
+            Route(route.method, route.path.removesuffix(".json"), route.handler, route.operations, route.is_kept)
+            for route in found
+            if route.path.endswith(".json") and not route.is_open
+        ]
+        return [*found, *(route for route in plain if (route.method, route.path) not in paths)]
+
+    def advance(self, now: float) -> None:
+        if self.jobs.advance(now):
+            self.forget_answers()
+
+    def all_audits(self, call: Call) -> Reply:
+        """The account's audits, newest first, by cursor."""
+        rows = sorted(self.store.table("ticket_audits"), key=lambda row: row.changed, reverse=True)
+        start = paging.position(call.query.get("cursor"), call.path)
+        page = paging.portion(rows, start, paging.size_asked(call.query, "limit", 100, _AUDITS_A_PAGE))
+        after = paging.cursor(page.end, call.path) if page.has_more else None
+        before = paging.cursor(max(0, start - len(page.items)), call.path) if start else None
+        return Reply(
+            {
+                "audits": [row.record for row in page.items],
+                "after_url": after and paging.address(call, cursor=after),
+                "after_cursor": after,
+                "before_url": before and paging.address(call, cursor=before),
+                "before_cursor": before,
+                "count": len(rows),
+            }
+        )
+
+    def list_ratings(self, call: Call) -> Reply:
+        """Ratings between `start_time` and `end_time`, seconds."""
+        operation = self.kind.operation("satisfaction_ratings", "list")
+        begin, end = (float(call.query.get(name) or usual) for name, usual in (("start_time", 0), ("end_time", 1e12)))
+        rows = [row for row in self.store.table("satisfaction_ratings") if begin <= row.changed <= end]
+        return self.listed(operation, filters.matching(rows, call.query, {"page", "per_page", *self.unfiltered}), call)
+
+    def me(self, call: Call) -> Reply:
+        return Reply({"user": next(iter(self.store.table("users"))).record})

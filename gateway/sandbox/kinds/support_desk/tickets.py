@@ -1,0 +1,81 @@
+"""Writes to tickets: each leaves an audit, and a comment where it says something."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gateway.sandbox.calls import Call, Refusal, Reply
+from gateway.sandbox.store import Row
+
+if TYPE_CHECKING:
+    from gateway.sandbox.kinds.support_desk.application import SupportDesk
+
+
+class Tickets:
+    """The tickets of one support desk."""
+
+    def __init__(self, desk: "SupportDesk") -> None:
+        self._desk = desk
+
+    def create(self, call: Call) -> Reply:
+        members = dict(call.body["ticket"])
+        comment = members.pop("comment", None) or {}
+        words = str(comment.get("body") or members.get("description") or members.get("subject", ""))
+        requester = members.get("requester_id") or self._desk.id_of("users", 1)
+        for name, table in self._desk.references.items():
+            if members.get(name) is not None and table in ("users", "groups", "organizations"):
+                self._check_reference(name, table, members[name])
+        ticket = {
+            "status": "new",
+            "requester_id": requester,
+            "submitter_id": requester,
+            **members,
+            "description": words,
+        }
+        row = self._desk.born(
+            "tickets", {**ticket, "description": words, "raw_subject": members.get("subject")}, call.now
+        )
+        self._stamp(row, call.now)
+        self._comment(row, {**comment, "body": words, "author_id": requester}, call.now)
+        return Reply({"ticket": row.record}, 201, {"Location": f"{call.origin}/api/v2/tickets/{row.id}.json"})
+
+    def update(self, call: Call) -> Reply:
+        row = self._desk.found("tickets", call.params["ticket_id"])
+        audit = self.apply(row, call.body["ticket"], call.now)
+        return Reply({"ticket": row.record, "audit": audit.record})
+
+    def apply(self, row: Row, changes: Mapping[str, Any], now: float) -> Row:
+        """Change a ticket and keep the audit of it; a comment becomes one of the ticket's."""
+        members = dict(changes)
+        comment = members.pop("comment", None)
+        tags = [tag for tag in (members["tags"] if "tags" in members else row.record.get("tags") or []) if tag]
+        added, removed = members.pop("additional_tags", []), members.pop("remove_tags", [])
+        if "tags" in members or added or removed:
+            members["tags"] = [tag for tag in dict.fromkeys([*tags, *added]) if tag not in removed]
+        if row.record.get("status") == "closed":
+            raise Refusal(422, message="Status: closed prevents ticket update")
+        self._desk.change(row, members, now)
+        self._stamp(row, now)
+        events = [{"type": "Change", "field_name": name, "value": value} for name, value in members.items()]
+        if comment:
+            events.append({"type": "Comment", "body": self._comment(row, comment, now).record["body"]})
+        audit = {"ticket_id": row.record["id"], "author_id": row.record.get("requester_id"), "events": events}
+        return self._linked("ticket_audits", row, audit, now)
+
+    def _stamp(self, row: Row, now: float) -> None:
+        row.record["generated_timestamp"] = int(now)
+        row.record["url"] = f"https://sandbox.zendesk.com/api/v2/tickets/{row.id}.json"
+
+    def _comment(self, ticket: Row, members: Mapping[str, Any], now: float) -> Row:
+        body = str(members.get("body") or members.get("html_body") or "")
+        kept = {name: members[name] for name in ("author_id", "public") if name in members}
+        shape = {"type": "Comment", "public": True, "body": body, "plain_body": body, "html_body": f"<p>{body}</p>"}
+        return self._linked("ticket_comments", ticket, {**shape, **kept}, now)
+
+    def _linked(self, table: str, ticket: Row, members: Mapping[str, Any], now: float) -> Row:
+        row = self._desk.born(table, members, now)
+        row.refs["ticket_id"] = ticket.record["id"]
+        return row
+
+    def _check_reference(self, name: str, table: str, row_id: object) -> None:
+        if self._desk.store.table(table).get(row_id) is None:
+            raise Refusal(422, message=f"{name}: {row_id} is invalid")

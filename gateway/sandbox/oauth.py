@@ -1,0 +1,191 @@
+"""The authorization server of a kind (RFC 6749, PKCE by RFC 7636, revocation by RFC 7009), with a person to click."""
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlencode
+
+from yarl import URL
+
+from gateway.connectors.spec import OAuthEndpoints
+from gateway.sandbox.calls import Call, Handler, Reply, decoded_basic
+from gateway.sandbox.grants import Grants, Pair
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStyle:
+    """How a kind gives out tokens, as far as it is its own way."""
+
+    #: seconds that an access token lives
+    lifetime: float = 3600
+    #: whether the answer says how long
+    tells_lifetime: bool = True
+    #: whether a refresh ends both old tokens and gives two new ones
+    rotates: bool = False
+    #: whether the answer to a refresh repeats a refresh token that stays
+    repeats_refresh: bool = True
+    #: where the client's id and secret are looked for
+    client_authentication: tuple[Literal["basic", "body"], ...] = ("body",)
+    encodings: tuple[Literal["form", "json"], ...] = ("form",)
+    #: whether a failure is a 200 with `ok: false`
+    fails_softly: bool = False
+    #: further members of the token answer
+    learns: Callable[[Call, Pair], dict[str, Any]] = lambda call, pair: {}
+
+
+class OAuthRefusal(Exception):
+    """An error answer of the token endpoint (RFC 6749 §5.2)."""
+
+    def __init__(self, code: str, description: str, status: int = 400) -> None:
+        super().__init__(description)
+        self.code, self.description, self.status = code, description, status
+
+
+class AuthorizationServer:
+    """Consent page, token endpoint and revocation of one application."""
+
+    def __init__(self, title: str, style: TokenStyle, grants: Grants) -> None:
+        self._title, self._style, self._grants = title, style, grants
+
+    def consent_page(self, call: Call) -> Reply:
+        """One button for yes, one for no; a request that names no client or place to return to is not asked about."""
+        asked = call.query
+        if not asked.get("client_id") or not _is_address(asked.get("redirect_uri", "")):
+            return Reply(_page("Bad request", "<p>client_id and redirect_uri are needed.</p>"), 400, {}, "text/html")
+        if asked.get("response_type", "code") != "code":
+            return self._back(asked, {"error": "unsupported_response_type"})
+        title = html.escape(self._title)
+        scopes = html.escape(asked.get("scope", "") or "everything the app was granted")
+        form = (
+            f"<p>An app asks for access: {scopes}</p>"
+            f'<form method="post" action="{html.escape(call.path)}?{html.escape(urlencode(dict(asked)))}">'
+            '<button id="allow" name="decision" value="allow">Allow</button> '
+            '<button id="deny" name="decision" value="deny">Deny</button></form>'
+        )
+        return Reply(_page(f"{title} (sandbox)", form), 200, {}, "text/html")
+
+    def decide(self, call: Call) -> Reply:
+        """The click: back to the client with a code or with `access_denied`."""
+        asked = call.query
+        if not asked.get("client_id") or not _is_address(asked.get("redirect_uri", "")):
+            return Reply(_page("Bad request", "<p>client_id and redirect_uri are needed.</p>"), 400, {}, "text/html")
+        if call.body.get("decision") != "allow":
+            return self._back(asked, {"error": "access_denied", "error_description": "the user said no"})
+        challenge = asked.get("code_challenge", "")
+        if challenge and asked.get("code_challenge_method") != "S256":
+            return self._back(asked, {"error": "invalid_request", "error_description": "only S256 is understood"})
+        code = self._grants.consent(
+            asked["client_id"], asked["redirect_uri"], asked.get("scope", ""), challenge, call.now
+        )
+        return self._back(asked, {"code": code})
+
+    def token(self, call: Call) -> Reply:
+        """A code or a refresh token for tokens; errors as RFC 6749 §5.2, or as the kind has them."""
+        try:
+            self._check_encoding(call)
+            client_id = self._client(call)
+            if call.body.get("grant_type", "authorization_code") == "refresh_token":
+                return self._refreshed(call, client_id)
+            return self._redeemed(call, client_id)
+        except OAuthRefusal as refusal:
+            if self._style.fails_softly:
+                return Reply({"ok": False, "error": refusal.code})
+            return Reply({"error": refusal.code, "error_description": refusal.description}, refusal.status)
+
+    def revoke(self, call: Call) -> Reply:
+        """The token sent, in the body or as bearer, and its other half count no more."""
+        bearer = call.headers.get("authorization", "").partition(" ")[2]
+        self._grants.revoke(str(call.body.get("token") or call.query.get("token") or bearer))
+        return Reply({"ok": True, "revoked": True} if self._style.fails_softly else {}, 200)
+
+    def _check_encoding(self, call: Call) -> None:
+        encoding = "form" if call.is_form else "json"
+        if encoding not in self._style.encodings:
+            raise OAuthRefusal("invalid_request", f"the body must be {' or '.join(self._style.encodings)}")
+
+    def _client(self, call: Call) -> str:
+        """The client that proved itself in the kind's way; any secret will do that does not begin with `bad`."""
+        scheme, _, value = call.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "basic" and "basic" in self._style.client_authentication:
+            client_id, _, secret = decoded_basic(value)
+        elif "body" in self._style.client_authentication:
+            client_id, secret = (str(call.body.get(name, "")) for name in ("client_id", "client_secret"))
+        else:
+            client_id, secret = "", ""
+        if not client_id or not secret or secret.startswith("bad"):
+            raise OAuthRefusal("invalid_client", "client authentication failed", 401)
+        return client_id
+
+    def _redeemed(self, call: Call, client_id: str) -> Reply:
+        code, redirect_uri, verifier = (
+            str(call.body.get(name, "")) for name in ("code", "redirect_uri", "code_verifier")
+        )
+        consent = self._grants.redeem(code, client_id, redirect_uri, verifier, call.now)
+        if consent is None:
+            softly = "invalid_code" if self._style.fails_softly else "invalid_grant"
+            raise OAuthRefusal(softly, "the code is not good, or not for this client, address and verifier")
+        return self._given(call, self._grants.issue(client_id, consent.scope, self._lifetime(call), call.now), True)
+
+    def _refreshed(self, call: Call, client_id: str) -> Reply:
+        old = self._grants.pair_of(str(call.body.get("refresh_token", "")), client_id)
+        if old is None:
+            softly = "invalid_refresh_token" if self._style.fails_softly else "invalid_grant"
+            raise OAuthRefusal(softly, "the refresh token is not good")
+        if self._style.rotates:
+            self._grants.end(old)
+        kept = None if self._style.rotates else old.refresh
+        pair = self._grants.issue(client_id, old.scope, self._lifetime(call), call.now, kept)
+        return self._given(call, pair, self._style.rotates or self._style.repeats_refresh)
+
+    def _lifetime(self, call: Call) -> float:
+        asked = str(call.body.get("expires_in", ""))
+        return self._grants.lifetime or (float(asked) if asked.isdigit() else self._style.lifetime)
+
+    def _given(self, call: Call, pair: Pair, tells_refresh: bool) -> Reply:
+        answer: dict[str, Any] = {"ok": True} if self._style.fails_softly else {}
+        answer |= {"access_token": pair.access, "token_type": "bearer", "scope": pair.scope}
+        if tells_refresh:
+            answer["refresh_token"] = pair.refresh
+        if self._style.tells_lifetime:
+            answer["expires_in"] = max(1, int(self._lifetime(call)))
+        return Reply(answer | self._style.learns(call, pair), 200, {"Cache-Control": "no-store"})
+
+    def _back(self, asked: Mapping[str, str], members: Mapping[str, str]) -> Reply:
+        """To the client's address, its own query kept, with the answer and the client's state."""
+        state = {"state": asked["state"]} if "state" in asked else {}
+        target = URL(asked["redirect_uri"])
+        query = urlencode([*parse_qsl(target.query_string), *members.items(), *state.items()])
+        return Reply(None, 302, {"Location": f"{target.with_query(None)}?{query}"})
+
+
+def authorization_lines(
+    endpoints: OAuthEndpoints, server: AuthorizationServer, variables: Mapping[str, str]
+) -> list[tuple[str, str, Handler, bool]]:
+    """Method, path, handler and whether it is open to all, at the addresses that the kind's spec names."""
+    lines: list[tuple[str, str, Handler, bool]] = [
+        ("GET", endpoints.authorize, server.consent_page, True),
+        ("POST", endpoints.authorize, server.decide, True),
+        ("POST", endpoints.token, server.token, True),
+    ]
+    if endpoints.revoke is not None:
+        is_open = endpoints.revoke_style != "bearer"
+        lines.append((endpoints.revoke_method, endpoints.revoke, server.revoke, is_open))
+    return [
+        (method, URL(address.format_map(variables)).path, handler, is_open)
+        for method, address, handler, is_open in lines
+    ]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        url = URL(text)
+    except ValueError:
+        return False
+    return bool(url.host) and url.scheme in ("http", "https")
+
+
+def _page(title: str, content: str) -> str:
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>{content}</html>'
+    )

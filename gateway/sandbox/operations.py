@@ -1,0 +1,116 @@
+"""What the operations of a spec come to in an application that does nothing its own way."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from gateway.connectors.catalog import Operation
+from gateway.connectors.spec import JsonPath, PagingStyle
+from gateway.sandbox import filters, paging
+from gateway.sandbox.calls import Call, Record, Reply, nested, put
+from gateway.sandbox.store import Row
+from gateway.sandbox.world import World
+
+
+class Operations(World):
+    """Lists, gets and writes on a world, in the shapes that the spec says answers have."""
+
+    #: query members that filter nothing
+    unfiltered: ClassVar[frozenset[str]] = frozenset()
+    largest_page: ClassVar[int] = 100
+
+    def list_records(self, operation: Operation, call: Call) -> Reply:
+        rows = self.related(operation, call)
+        names = operation.paging.request_params if operation.paging else ()
+        return self.listed(operation, filters.matching(rows, call.query, {*names, *self.unfiltered}), call)
+
+    def get_record(self, operation: Operation, call: Call) -> Reply:
+        return self.one(operation, self.found(self.table_of(operation), last_param(operation, call)), call)
+
+    def create_record(self, operation: Operation, call: Call) -> Reply:
+        row = self.born(self.table_of(operation), self.body_of(operation, call), call.now)
+        reply = self.one(operation, row, call)
+        return Reply(reply.body, 201)
+
+    def update_record(self, operation: Operation, call: Call) -> Reply:
+        row = self.found(self.table_of(operation), last_param(operation, call))
+        self.change(row, self.body_of(operation, call), call.now)
+        return self.one(operation, row, call)
+
+    def delete_record(self, operation: Operation, call: Call) -> Reply:
+        row = self.found(self.table_of(operation), last_param(operation, call))
+        self.store.table(self.table_of(operation)).remove(row.id)
+        return Reply(None, 204)
+
+    def related(self, operation: Operation, call: Call) -> Iterable[Row]:
+        """The rows of a list: all of the table, or those that belong to what the path names."""
+        table = self.table_of(operation)
+        rows: Iterable[Row] = self.store.table(table)
+        if table not in self.parents or not call.params:
+            return rows
+        relation, parent = self.parents[table]
+        owner = self.found(parent, next(iter(call.params.values())))
+        return [row for row in rows if str(row.refs.get(relation)) == owner.id]
+
+    def table_of(self, operation: Operation) -> str:
+        return self.shared_tables.get(operation.entity_id, operation.entity_id)
+
+    def body_of(self, operation: Operation, call: Call) -> Record:
+        """The members that a write sends, out of the envelope that the answer has too."""
+        place = operation.action.record or ()
+        inner = call.body.get(place[0]) if place else None
+        return dict(inner if isinstance(inner, Mapping) else call.body)
+
+    @staticmethod
+    def _described(operation: Operation) -> JsonPath:
+        """Where a record lies in the answer that names the address of its bytes."""
+        download = operation.action.download
+        return download.url[:-1] if download and download.url else ()
+
+    def shown(self, operation: Operation, row: Row, call: Call) -> Record:
+        """A record as this call sees it."""
+        return row.record
+
+    def one(self, operation: Operation, row: Row, call: Call) -> Reply:
+        """The answer that holds one record."""
+        return Reply(nested(operation.action.record or self._described(operation), self.shown(operation, row, call)))
+
+    def listed(self, operation: Operation, rows: Sequence[Row], call: Call) -> Reply:
+        """The answer that holds a page of a list."""
+        action = operation.action
+        page, meta = self._page(operation, rows, call)
+        document = nested(action.records or (), [self.shown(operation, row, call) for row in page.items])
+        if not isinstance(document, dict):
+            return Reply(document)
+        for place, value in meta:
+            put(document, place, value)
+        return Reply(document)
+
+    def _page(
+        self, operation: Operation, rows: Sequence[Row], call: Call
+    ) -> tuple[paging.Page[Row], list[tuple[JsonPath, Any]]]:
+        """A page in the spec's own style, for kinds that have no form of their own here."""
+        style = operation.paging
+        if style is None:
+            return paging.portion(rows, 0, len(rows)), []
+        asked = {**call.query, **{name: str(value) for name, value in call.body.items()}}
+        size = paging.size_asked(asked, style.size or "", self.usual_count, self.largest_page)
+        if style.style is PagingStyle.PAGE:
+            page_number = paging.number(asked.get(style.param) or 1)
+            page = paging.portion(rows, (page_number - 1) * size, size)
+            follow: Any = page_number + 1
+        else:
+            page = paging.portion(rows, paging.position(asked.get(style.param), str(operation)), size)
+            follow = paging.cursor(page.end, str(operation))
+        meta: list[tuple[JsonPath, Any]] = []
+        if page.has_more:
+            meta.append((style.meta[style.next[0]] + style.next[1:], follow))
+        if style.more is not None:
+            meta.append((style.meta[style.more], page.has_more))
+        return page, meta
+
+
+def last_param(operation: Operation, call: Call) -> str:
+    """The id that a path ends with."""
+    names = re.findall(r"{(\w+)}", operation.action.request)
+    return call.params.get(names[-1], "") if names else ""

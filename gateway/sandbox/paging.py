@@ -1,0 +1,90 @@
+"""From all rows to one page of them: pure, one function a style."""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+from urllib.parse import urlencode
+
+from gateway.sandbox.calls import Call
+
+Item = TypeVar("Item")
+
+
+class BadPage(Exception):
+    """The page asked for is not one that was offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """Some of the rows, and where they stand among all."""
+
+    items: Sequence[Item]
+    start: int
+    total: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.items)
+
+    @property
+    def has_more(self) -> bool:
+        return self.end < self.total
+
+
+def portion(items: Sequence[Item], start: int, size: int) -> Page[Item]:
+    """The rows from a position on."""
+    return Page(items[start : start + size], start, len(items))
+
+
+def size_asked(query: Mapping[str, object], name: str, usual: int, most: int) -> int:
+    """The page size of a request; raises BadPage for what is no number of at least one, cuts what is too much."""
+    value = query.get(name)
+    if value is None or value == "":
+        return min(usual, most)
+    return min(number(value), most)
+
+
+def number(value: object) -> int:
+    """A positive whole number in a query or body; raises BadPage."""
+    text = str(value)
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise BadPage(f"{text!r} is not a positive whole number")
+    return int(text)
+
+
+def cursor(position: int, of: str = "") -> str:
+    """An opaque token for a position in one list."""
+    return base64.urlsafe_b64encode(f"{of}:{position}".encode()).decode().rstrip("=")
+
+
+def position(token: object, of: str = "") -> int:
+    """The position that a token of this very list stands for, 0 without a token; raises BadPage."""
+    if token is None or token == "":
+        return 0
+    name, place = parts(str(token))
+    if name != of:
+        raise BadPage("the cursor belongs to another list")
+    return place
+
+
+def parts(token: str) -> tuple[str, int]:
+    """What a cursor is of, and where it stands; raises BadPage."""
+    try:
+        decoded = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError) as error:
+        raise BadPage("the cursor was not made here") from error
+    name, _, place = decoded.rpartition(":")
+    if not (place.isascii() and place.isdigit()):
+        raise BadPage("the cursor was not made here")
+    return name, int(place)
+
+
+def address(call: Call, **members: object) -> str:
+    """The call's own address with some members of the query changed; None removes one."""
+    query = {**call.query, **{name: str(value) for name, value in members.items() if value is not None}}
+    for name, value in members.items():
+        if value is None:
+            query.pop(name, None)
+    return f"{call.origin}{call.path}" + (f"?{urlencode(query)}" if query else "")

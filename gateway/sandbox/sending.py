@@ -1,0 +1,128 @@
+"""Replies onto the wire: whole, in ranges, or cut where a fault says so."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+from aiohttp import web
+
+from gateway.sandbox import files
+from gateway.sandbox.calls import FileReply, Reply
+from gateway.sandbox.faults import Fault
+from gateway.sandbox.files import Span, Unsatisfiable
+from gateway.sandbox.journal import CallJournal, Heard
+
+#: seconds between looks at a silent connection
+_LOOK = 0.05
+_ENCODER = msgspec.json.Encoder()
+
+
+async def send(
+    request: web.Request, reply: Reply | FileReply, fault: Fault | None, journal: CallJournal, heard: Heard
+) -> web.StreamResponse:
+    """The reply, or as much of it as the fault lets through."""
+    if fault is not None and fault.reset:
+        journal.answered(heard, 0)
+        return _reset(request)
+    headers = {} if fault is None or fault.replaces_answer else fault.headers
+    if isinstance(reply, FileReply):
+        return await _send_file(request, reply, fault, journal, heard)
+    body = _encoded(reply.body)
+    answer: web.StreamResponse
+    if fault is None or (fault.truncate_after_bytes is None and fault.stall_after_bytes is None):
+        answer = web.Response(
+            status=reply.status, body=body, headers={**reply.headers, **headers}, content_type=reply.content_type
+        )
+        journal.answered(heard, reply.status)
+        journal.bytes_sent += len(body)
+        return answer
+    answer = web.StreamResponse(status=reply.status, headers={**reply.headers, "Content-Type": reply.content_type})
+    answer.content_length = len(body)
+    journal.answered(heard, reply.status)
+    return await _stream(request, answer, iter((memoryview(body),)), fault, journal)
+
+
+async def _send_file(
+    request: web.Request, reply: FileReply, fault: Fault | None, journal: CallJournal, heard: Heard
+) -> web.StreamResponse:
+    headers: Mapping[str, str] = {name.lower(): value for name, value in request.headers.items()}
+    if fault is not None and fault.ignore_range:
+        headers = {}
+    size = files.size_of(reply.number)
+    described = {**files.headers_of(reply.number, reply.name), "Content-Type": reply.content_type}
+    try:
+        span = files.asked_span(headers, reply.number)
+    except Unsatisfiable:
+        journal.answered(heard, 416)
+        return web.Response(status=416, headers={"Content-Range": f"bytes */{size}"})
+    answer = web.StreamResponse(status=200 if span is None else 206, headers=described)
+    if span is not None:
+        answer.headers["Content-Range"] = f"bytes {span.first}-{span.end - 1}/{size}"
+    span = span or Span(0, size)
+    answer.content_length = span.end - span.first
+    journal.answered(heard, answer.status)
+    return await _stream(request, answer, files.pieces(reply.number, span), fault, journal)
+
+
+async def _stream(
+    request: web.Request,
+    answer: web.StreamResponse,
+    pieces: Iterator[memoryview],
+    fault: Fault | None,
+    journal: CallJournal,
+) -> web.StreamResponse:
+    """Write piece by piece, no faster than the reader reads; a cut closes the connection under the reader."""
+    await answer.prepare(request)
+    if request.method == "HEAD":
+        return answer
+    journal.open_downloads += 1
+    try:
+        for piece in _cut(pieces, fault):
+            await answer.write(piece)
+            journal.bytes_sent += len(piece)
+        if fault is not None and fault.stall_after_bytes is not None:
+            await _until_closed(request)
+        if fault is not None and fault.truncate_after_bytes is not None:
+            return _reset(request, answer)
+        await answer.write_eof()
+    finally:
+        journal.open_downloads -= 1
+    return answer
+
+
+def _cut(pieces: Iterable[memoryview], fault: Fault | None) -> Iterator[memoryview]:
+    left = None
+    if fault is not None:
+        left = fault.truncate_after_bytes if fault.truncate_after_bytes is not None else fault.stall_after_bytes
+    for piece in pieces:
+        if left is None:
+            yield piece
+        elif left > 0:
+            yield piece[:left]
+            left -= len(piece[:left])
+
+
+async def _until_closed(request: web.Request) -> None:
+    """Wait for the reader to give up."""
+    # aiohttp has no event for a client that goes away.
+    while request.transport is not None and not request.transport.is_closing():  # noqa: ASYNC110
+        await asyncio.sleep(_LOOK)
+
+
+def _reset(request: web.Request, answer: web.StreamResponse | None = None) -> web.StreamResponse:
+    """Close the connection; what was written before still arrives."""
+    if request.transport is not None:
+        request.transport.close()
+    return answer or web.Response()
+
+
+def _encoded(body: object) -> bytes:
+    match body:
+        case None:
+            return b""
+        case bytes():
+            return body
+        case str():
+            return body.encode()
+        case _:
+            return _ENCODER.encode(body)

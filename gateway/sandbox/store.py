@@ -1,0 +1,70 @@
+"""The state of one application: tables of records, made when first asked for and kept until a reset."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.sandbox.calls import Record
+
+
+@dataclass(slots=True)
+class Row:
+    """A record as the application shows it, and what it knows of it besides."""
+
+    id: str
+    record: Record
+    #: relations that the record itself does not show, such as a comment's ticket
+    refs: dict[str, Any] = field(default_factory=dict)
+    #: Unix time of the last change, seconds
+    changed: float = 0.0
+
+    def value(self, name: str) -> Any:
+        """A member of the record, or a relation of that name."""
+        return self.record[name] if name in self.record else self.refs.get(name)
+
+
+class Table:
+    """Rows by id, in the order they were made."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = {row.id: row for row in rows}
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows.values())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def get(self, row_id: object) -> Row | None:
+        return self._rows.get(str(row_id))
+
+    def put(self, row: Row) -> Row:
+        self._rows[row.id] = row
+        return row
+
+    def remove(self, row_id: object) -> None:
+        self._rows.pop(str(row_id), None)
+
+
+class Store:
+    """All tables of an application."""
+
+    def __init__(self, rows_of: Callable[[str], Iterable[Row]]) -> None:
+        self._rows_of = rows_of
+        self._tables: dict[str, Table] = {}
+        self._last_numbers: dict[str, int] = {}
+
+    def table(self, name: str) -> Table:
+        if name not in self._tables:
+            self._tables[name] = Table(self._rows_of(name))
+        return self._tables[name]
+
+    def next_number(self, name: str) -> int:
+        """The number of a new row: one more than any that the table ever had."""
+        self._last_numbers[name] = max(self._last_numbers.get(name, 0), len(self.table(name))) + 1
+        return self._last_numbers[name]
+
+    def reset(self) -> None:
+        """Back to the ready-made records."""
+        self._tables.clear()
+        self._last_numbers.clear()

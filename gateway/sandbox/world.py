@@ -1,0 +1,85 @@
+"""The records of one application: which there are at first, how they belong together and how they change."""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from gateway.connectors.catalog import Kind
+from gateway.sandbox import records
+from gateway.sandbox.calls import Refusal
+from gateway.sandbox.store import Row, Store
+
+
+class World:
+    """Tables of made-up records that agree with one another, the same for the same seed."""
+
+    #: how many records a table starts with
+    counts: ClassVar[Mapping[str, int]] = {}
+    usual_count: ClassVar[int] = 40
+    #: field → the table whose records it points to
+    references: ClassVar[Mapping[str, str]] = {}
+    #: entities whose records are those of another: entity → table
+    shared_tables: ClassVar[Mapping[str, str]] = {}
+    #: tables whose rows belong to a row of another: table → (relation, table of the parents)
+    parents: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    #: the members that hold a record's id and the time of its last change
+    id_member: ClassVar[str] = "id"
+    changed_member: ClassVar[str] = "updated_at"
+
+    def __init__(self, kind: Kind, seed: int, scale: int) -> None:
+        self.kind = kind
+        self.seed, self.scale = seed, scale
+        self.style = records.Style(self.id_of, self.time, self.references, self.count_of)
+        self.store = Store(self.rows_of)
+
+    def count_of(self, table: str) -> int:
+        return self.counts.get(table, self.usual_count) * self.scale
+
+    def id_of(self, table: str, number: int) -> int | str:
+        """The id of a table's n-th record; every table has ids of its own."""
+        return (zlib.crc32(table.encode()) % 9000 + 1000) * 100_000 + number
+
+    def time(self, moment: float) -> str:
+        return records.iso_time(moment)
+
+    def fields_of(self, table: str) -> Mapping[str, records.FieldType]:
+        entity = self.kind.spec.entities.get(table)
+        return entity.fields if entity else {}
+
+    def rows_of(self, table: str) -> Iterable[Row]:
+        return [self.made(table, number) for number in range(1, self.count_of(table) + 1)]
+
+    def made(self, table: str, number: int) -> Row:
+        """The n-th ready-made record of a table."""
+        making = records.Making(self.style, f"{self.seed}/{self.kind.name}", table, number)
+        record = records.made(making, self.fields_of(table))
+        record[self.id_member] = making.id
+        refs: dict[str, Any] = {}
+        if table in self.parents:
+            relation, parent = self.parents[table]
+            refs[relation] = self.id_of(parent, 1 + (number - 1) % self.count_of(parent))
+            if relation in record:
+                record[relation] = refs[relation]
+        return Row(str(making.id), record, refs, making.updated)
+
+    def born(self, table: str, members: Mapping[str, Any], now: float) -> Row:
+        """A new record with these members, put into its table."""
+        number = self.store.next_number(table)
+        record = records.blank(self.fields_of(table))
+        row_id = self.id_of(table, number)
+        stamps = {name: self.time(now) for name in ("created_at", self.changed_member) if name in record}
+        record.update({self.id_member: row_id, **stamps, **members})
+        return self.store.table(table).put(Row(str(row_id), record, {}, now))
+
+    def change(self, row: Row, members: Mapping[str, Any], now: float) -> None:
+        row.record.update(members)
+        row.changed = now
+        if self.changed_member in row.record:
+            row.record[self.changed_member] = self.time(now)
+
+    def found(self, table: str, row_id: object) -> Row:
+        """The row, or the application's 404."""
+        row = self.store.table(table).get(row_id)
+        if row is None:
+            raise Refusal(404, message=f"{table} has no {row_id}")
+        return row

@@ -1,0 +1,130 @@
+"""The support desk of the sandbox, driven by the engine."""
+
+import aiohttp
+import pytest
+from yarl import URL
+
+from gateway.errors import ReauthorizationRequired, UpstreamNotFound, UpstreamRateLimited, UpstreamRejected
+from gateway.sandbox.kinds.support_desk.application import SupportDesk
+
+
+@pytest.fixture
+def desk(connect):
+    return connect("support-desk", subdomain="acme")
+
+
+async def test_a_list_goes_on_to_its_second_page(desk):
+    pages = desk.pages("tickets", "list", {"per_page": 2})
+
+    first, second = [await anext(pages) for _ in range(2)]
+
+    assert [ticket["id"] for ticket in first.decoded() + second.decoded()] == [1, 2, 3, 4]
+    assert first.meta["count"] == 500
+    assert first.meta["previous_page"] is None
+    assert URL(second.meta["previous_page"]).query["page"] == "1"
+
+
+async def test_two_sandboxes_of_one_seed_hold_the_same_records(catalog, desk):
+    known = await desk.execute("tickets", "get", {"ticket_id": 7})
+
+    assert SupportDesk(catalog.kind("support-desk"), seed=7).store.table("tickets").get(7).record == known.decoded()
+
+
+async def test_what_is_created_is_listed_and_can_be_changed(desk):
+    created = await desk.execute(
+        "tickets", "create", {"ticket": {"subject": "New", "external_id": "x-1", "comment": {"body": "Hello"}}}
+    )
+    ticket_id = created.decoded()["id"]
+    await desk.execute("tickets", "update", {"ticket_id": ticket_id, "ticket": {"status": "open", "tags": ["a"]}})
+    await desk.execute("ticket_comments", "create", {"ticket_id": ticket_id, "ticket": {"comment": {"body": "Again"}}})
+
+    found = (await desk.execute("tickets", "list", {"external_id": "x-1"})).decoded()
+    comments = (await desk.execute("ticket_comments", "list", {"ticket_id": ticket_id})).decoded()
+    audits = (await desk.execute("ticket_audits", "list", {"ticket_id": ticket_id})).decoded()
+
+    assert [(ticket["id"], ticket["status"], ticket["tags"]) for ticket in found] == [(ticket_id, "open", ["a"])]
+    assert [comment["body"] for comment in comments] == ["Hello", "Again"]
+    assert len(audits) == 2
+
+
+async def test_filters_and_order_are_those_asked_for(desk):
+    agents = (await desk.execute("users", "list", {"role": "agent", "per_page": 100})).decoded()
+    latest = (await desk.execute("tickets", "list", {"sort_by": "updated_at", "sort_order": "desc"})).decoded()
+
+    assert {user["role"] for user in agents} == {"agent"}
+    assert latest == sorted(latest, key=lambda ticket: ticket["updated_at"], reverse=True)
+
+
+async def test_a_bulk_update_changes_every_ticket_and_names_those_that_are_missing(desk):
+    ids = ",".join(str(number) for number in [*range(1, 121), 99_999])
+
+    answer = await desk.execute("ticket_bulk_updates", "create", {"ids": ids, "ticket": {"status": "hold"}})
+
+    report = answer.decoded()
+    assert (report["total"], report["succeeded"] + report["failed"]) == (121, 121)
+    refused = {result["id"] for result in report["results"] if not result["success"]}
+    ticket = (await desk.execute("tickets", "get", {"ticket_id": 120})).decoded()
+    assert refused == {99_999}
+    assert ticket["status"] == "hold"
+
+
+async def test_a_job_shows_its_progress_on_the_way(http):
+    ids = ",".join(str(number) for number in range(1, 101))
+    headers = {"Authorization": "Bearer token"}
+    async with http.put(
+        f"/api/v2/tickets/update_many.json?ids={ids}", json={"ticket": {"priority": "low"}}, headers=headers
+    ) as answer:
+        started = (await answer.json())["job_status"]
+
+    seen = [started]
+    while seen[-1]["status"] != "completed":
+        async with http.get(f"/api/v2/job_statuses/{started['id']}.json", headers=headers) as answer:
+            seen.append((await answer.json())["job_status"])
+
+    assert started["status"] == "queued"
+    assert any(0 < job["progress"] < 100 for job in seen)
+    assert len(seen[-1]["results"]) == 100
+
+
+@pytest.mark.parametrize(
+    ("entity", "action", "params", "error", "code"),
+    [
+        ("tickets", "get", {"ticket_id": 99_999}, UpstreamNotFound, "RecordNotFound"),
+        ("ticket_comments", "list", {"ticket_id": 99_999}, UpstreamNotFound, "RecordNotFound"),
+        ("tickets", "list", {"page": 101, "per_page": 100}, UpstreamRejected, "BadRequest"),
+        ("tickets", "create", {"ticket": {"subject": "x", "group_id": 1}}, UpstreamRejected, "RecordInvalid"),
+    ],
+)
+async def test_refusals_carry_the_applications_own_code(desk, entity, action, params, error, code):
+    with pytest.raises(error) as refused:
+        await desk.execute(entity, action, params)
+
+    assert refused.value.upstream.code == code
+
+
+async def test_a_bad_token_is_refused(connect):
+    desk = connect("support-desk", token="bad-token", subdomain="acme")
+
+    with pytest.raises(ReauthorizationRequired):
+        await desk.execute("tickets", "list")
+
+
+async def test_basic_credentials_name_the_user_with_token(http):
+    statuses = []
+    for user in ("ann@example.com/token", "ann@example.com"):
+        headers = {"Authorization": aiohttp.encode_basic_auth(user, "secret")}
+        async with http.get("/api/v2/users/me.json", headers=headers) as answer:
+            statuses.append(answer.status)
+
+    assert statuses == [200, 401]
+
+
+async def test_a_rate_limit_on_request_is_the_applications_own(desk, http):
+    fault = {"kind": "support-desk", "entity": "tickets", "status": 429, "headers": {"Retry-After": "60"}}
+    await (await http.post("/_sandbox/faults", json=fault)).release()
+
+    with pytest.raises(UpstreamRateLimited) as limited:
+        await desk.execute("tickets", "get", {"ticket_id": 1})
+
+    assert limited.value.retry_after == 60
+    assert limited.value.upstream.code == "APIRateLimitExceeded"
