@@ -140,6 +140,8 @@ class OAuthEndpoints(Model):
     #: credentials and variables that come with the token answer: name → where it lies; of the members that RFC 6749
     #: names, such as `access_token`, the place that is looked at when the answer has none
     learns: dict[str, JsonPath] = Field(default_factory=dict)
+    #: the application's own words for RFC 6749's `invalid_grant`: the refresh token counts no more
+    refused: tuple[str, ...] = ()
 
 
 class Variable(Model):

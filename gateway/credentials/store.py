@@ -28,7 +28,8 @@ _SEAL = """
     VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (connector_id) DO UPDATE
     SET key_id = EXCLUDED.key_id, wrapped_key = EXCLUDED.wrapped_key, sealed = EXCLUDED.sealed,
-        expires_at = EXCLUDED.expires_at, version = connector_secrets.version + 1, updated_at = now()
+        expires_at = EXCLUDED.expires_at, version = connector_secrets.version + 1, updated_at = now(),
+        refreshing_by = NULL, refreshing_until = NULL, refreshing_since = NULL
 """
 _GET = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2 AND deleted_at IS NULL"
 _LIST = f"""
