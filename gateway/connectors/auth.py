@@ -1,4 +1,4 @@
-"""Credentials into headers: what each authentication method puts on a request, and what a kind's credentials must hold."""
+"""Credentials into headers: what each method puts on a request, and what a kind's credentials must hold."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str,
 
 
 def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """The authentication method that the fields belong to, and the fields; raises InvalidCredentials naming each fault."""
+    """The method that the fields belong to, and the fields; raises InvalidCredentials naming each fault."""
     name = _method_of(spec, credentials)
     method = spec.authentication[name]
     found = [

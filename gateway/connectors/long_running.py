@@ -160,7 +160,7 @@ async def _finish_batch(run: Run, ids: list[str], started: str, done: int, total
 
 
 def _ticket_result(ticket_id: str, entry: Mapping[str, Any] | None, status: Mapping[str, Any]) -> dict[str, Any]:
-    """A completed batch can still hold failures; a failed one tells of no ticket that it was updated unless it says so."""
+    """A completed batch can hold failures; in a failed one only a ticket reported as updated was updated."""
     is_updated = entry.get("success", "error" not in entry) if entry else status["status"] == "completed"
     if is_updated:
         return {"id": int(ticket_id), "success": True}

@@ -1,7 +1,7 @@
 """When a failed request may be sent again, and after how long."""
 
-import random
 from dataclasses import dataclass
+from random import SystemRandom
 
 from gateway.connectors.spec import Effect
 from gateway.errors import GatewayError, UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamTooLarge
@@ -10,6 +10,7 @@ from gateway.errors import GatewayError, UpstreamError, UpstreamInvalidResponse,
 TRIES = 3
 #: seconds; doubled for each further try and jittered by half
 _BACK_OFF = 0.25
+_RANDOM = SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ def delay(effect: Effect, attempt: Attempt, patience: float) -> float | None:
     """
     if attempt.number >= TRIES or not _may_repeat(effect, attempt):
         return None
-    wait = float(attempt.error.retry_after or 0) or _BACK_OFF * 2 ** (attempt.number - 1) * random.uniform(0.5, 1.5)
+    wait = float(attempt.error.retry_after or 0) or _BACK_OFF * 2 ** (attempt.number - 1) * _RANDOM.uniform(0.5, 1.5)
     return wait if wait <= patience else None
 
 

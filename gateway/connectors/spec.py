@@ -309,7 +309,7 @@ class ConnectorSpec(Model):
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
     rate_limit: RateLimit
     health_check: str
-    #: names that callers use for the application's own, in property maps: ours → theirs
+    #: names that callers use for the application's own, in property maps: ours → theirs; `a_*: b_*` is for a prefix
     property_names: dict[str, str] = Field(default_factory=dict)
     #: JSON Schemas that params refer to as `$ref: "#/$defs/name"`
     definitions: dict[Identifier, JsonSchema] = Field(default_factory=dict)
@@ -327,6 +327,9 @@ class ConnectorSpec(Model):
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
+        for ours, theirs in self.property_names.items():
+            if ours.endswith("*") is not theirs.endswith("*"):
+                raise ValueError(f"property_names: {ours} and {theirs} must both end with * or neither")
         for entity_id, entity in self.entities.items():
             for action_id, action in entity.actions.items():
                 for paging in (action.paging, *(alternative.paging for alternative in action.alternatives)):
