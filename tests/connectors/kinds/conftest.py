@@ -80,3 +80,14 @@ async def connect(upstream: UpstreamStub) -> AsyncIterator[Connect]:
             return Connector(kind_named(kind), variables, authorizer, transport, override=upstream.origin)
 
         yield connected
+
+
+@pytest.fixture
+def offline() -> Connect:
+    """Connectors that show what they would send."""
+
+    def unsent(kind: str, **environment: str) -> Connector:
+        variables = checked_environment(kind_named(kind).spec, environment)
+        return Connector(kind_named(kind), variables, StaticAuthorizer({}), Transport())
+
+    return unsent
