@@ -10,24 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
-import yaml
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from gateway.connectors.naming import did_you_mean
+from gateway.connectors.sources import Complaint, SpecError, complaint, read_yaml
 from gateway.connectors.spec import Action, ConnectorSpec, Entity, Paging
+from gateway.connectors.spec_schema import members_at
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 
 #: the action that the context store answers, on entities with search fields
 SEARCH_ACTION = "context_store_search"
 #: keywords of ours beside JSON Schema's own: where a param goes and what it is called there
 PLACEMENT_KEYWORDS = ("in", "as")
-
-
-class SpecError(Exception):
-    """A spec that cannot be used: `path:line: what is wrong and what to do`."""
-
-
-_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,43 +214,18 @@ def load_kind(folder: Path) -> Kind:
     try:
         spec = ConnectorSpec.model_validate(document)
     except ValidationError as error:
-        raise SpecError(_described(folder, error)) from error
+        raise SpecError([_complaint(folder, fault) for fault in error.errors()]) from error
     return Kind(spec)
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; raises SpecError with the line."""
-    try:
-        document = yaml.load(path.read_text("utf-8"), Loader=_YAML_LOADER)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise SpecError(f"{path}:{line}: {error.problem}") from error
-    if not isinstance(document, dict):
-        raise SpecError(f"{path}:1: a spec file is a mapping")
-    return document
-
-
-def _described(folder: Path, error: ValidationError) -> str:
-    """The model's complaints as `path:line: place: message`, one a line."""
-    return "\n".join(_located(folder, [str(part) for part in fault["loc"]], fault["msg"]) for fault in error.errors())
-
-
-def _located(folder: Path, place: list[str], message: str) -> str:
-    path = folder / "connector.yaml"
-    if len(place) > 1 and place[0] == "entities":
-        path, place = folder / f"{place[1]}.yaml", place[2:]
-    return f"{path}:{_line_of(path, place)}: {'.'.join(place) or 'the file'}: {message.removeprefix('Value error, ')}"
-
-
-def _line_of(path: Path, place: list[str]) -> int:
-    """The line of the deepest member of `place` that the file has."""
-    node = yaml.compose(path.read_text("utf-8"), Loader=_YAML_LOADER)
-    line = 1
-    for part in place:
-        if not isinstance(node, yaml.MappingNode):
-            break
-        found = next(((key, value) for key, value in node.value if key.value == part), None)
-        if found is None:
-            break
-        line, node = found[0].start_mark.line + 1, found[1]
-    return line
+def _complaint(folder: Path, fault: ErrorDetails) -> Complaint:
+    """What the model says of a member, as a complaint that tells how to mend it."""
+    place = [str(part) for part in fault["loc"] if part != "[key]"]
+    message = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "missing":
+        message = "is missing; add it"
+        if place[-1] == "effect":
+            message = "is missing; say what running it twice would do: read, idempotent or write"
+    elif fault["type"] == "extra_forbidden":
+        message = f"is not a member of this; {did_you_mean(place[-1], members_at(place[:-1]))}"
+    return complaint(folder, place, message)

@@ -1,0 +1,85 @@
+"""Spec files as text: what they hold, and on which line a member of theirs stands."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One thing wrong with a spec file: where, what, and what to do."""
+
+    path: Path
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+class SpecError(Exception):
+    """A spec that cannot be used; its text is a line for each complaint: `path:line: what is wrong and what to do`."""
+
+    def __init__(self, complaints: Sequence[Complaint]) -> None:
+        super().__init__("\n".join(map(str, complaints)))
+        self.complaints = tuple(complaints)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file; raises SpecError with the line."""
+    try:
+        document = yaml.load(path.read_text("utf-8"), Loader=_LOADER)
+    except FileNotFoundError as error:
+        said = "there is no such file; a kind is a folder with a connector.yaml"
+        raise SpecError([Complaint(path, 1, said)]) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        said = getattr(error, "problem", None) or "this is not text in UTF-8"
+        raise SpecError([Complaint(path, mark.line + 1 if mark else 1, f"not YAML: {said}")]) from error
+    if not isinstance(document, dict):
+        raise SpecError([Complaint(path, 1, "a spec file is a mapping, such as `description: …`")])
+    return document
+
+
+def complaint(folder: Path, place: Sequence[str], message: str) -> Complaint:
+    """A complaint about a place of the whole spec: `entities.tickets.actions…` lies in `tickets.yaml`."""
+    path, members = folder / "connector.yaml", list(place)
+    if len(members) > 1 and members[0] == "entities":
+        path, members = folder / f"{members[1]}.yaml", members[2:]
+    return Complaint(path, line_of(path, members), f"{'.'.join(members) or 'the file'}: {message}")
+
+
+def line_of(path: Path, place: Sequence[str]) -> int:
+    """The line of the deepest member of `place` that the file has."""
+    node, line = yaml.compose(path.read_text("utf-8"), Loader=_LOADER), 1
+    for part in place:
+        found = next(((key, value) for name, key, value in _members(node) if name == part), None)
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line
+
+
+def repeated_members(path: Path) -> Iterator[Complaint]:
+    """Members that a mapping has twice: YAML would silently keep the last of them."""
+    pending = [yaml.compose(path.read_text("utf-8"), Loader=_LOADER)]
+    while pending:
+        seen: set[str] = set()
+        for name, key, value in _members(pending.pop()):
+            if isinstance(key, yaml.ScalarNode) and name in seen:
+                yield Complaint(path, key.start_mark.line + 1, f"{name} stands here twice; remove one of them")
+            seen.add(name)
+            pending.append(value)
+
+
+def _members(node: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Name, node of the name (of the item in a list) and node of the value, for each member."""
+    if isinstance(node, yaml.MappingNode):
+        yield from ((str(key.value), key, value) for key, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        yield from ((str(position), item, item) for position, item in enumerate(node.value))
