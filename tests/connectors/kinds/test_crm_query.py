@@ -204,6 +204,7 @@ def test_what_a_query_says_is_read_outside_its_strings_and_sub_queries():
     [
         ("accounts.list", {}, "", "at least one of q, nextRecordsUrl must be given"),
         ("accounts.list", {"q": ""}, "q", "at least 1 character"),
+        ("accounts.list", {"q": 5}, "q", "expected string"),
         ("accounts.list", {"nextRecordsUrl": "https://evil.example" + NEXT_PAGE}, "nextRecordsUrl", "must match"),
         ("accounts.list", {"nextRecordsUrl": "//evil.example" + NEXT_PAGE}, "nextRecordsUrl", "must match"),
         ("accounts.list", {"nextRecordsUrl": "@evil.example" + NEXT_PAGE}, "nextRecordsUrl", "must match"),
