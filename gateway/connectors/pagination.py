@@ -1,9 +1,8 @@
 """From one page of a list to the params of the next."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
-
-from yarl import URL
 
 from gateway.connectors.catalog import Operation
 from gateway.connectors.responses import value_at
@@ -24,10 +23,12 @@ def next_params(
         follow = _page_number(paging, params, str(follow))
         if paging.pages is not None and follow > paging.pages:
             return None
+    if params.get(paging.param) == follow:  # a page that names itself would be asked for without end
+        return None
     return {**params, paging.param: follow}
 
 
 def _page_number(paging: Paging, params: Mapping[str, Any], next_page: str) -> int:
     """The number in the application's own link, else one more than the page just read."""
-    named = URL(next_page).query.get(paging.param, "")
-    return int(named) if named.isdigit() else int(params.get(paging.param, 1)) + 1
+    named = re.search(rf"[?&]{re.escape(paging.param)}=([0-9]{{1,9}})(?![0-9])", next_page)
+    return int(named[1]) if named else int(params.get(paging.param, 1)) + 1

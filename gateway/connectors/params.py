@@ -14,14 +14,16 @@ from gateway.errors import Fault, InvalidParams
 _SHOWN_CHARACTERS = 60
 #: nesting beyond which params are refused; no application takes more
 _DEPTH = 64
+#: what a format looks like
+_FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026-01-31"}
 
 
 def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
     given = _with_limit_mapped(operation, _with_numeric_ids(operation, params))
-    unsafe = list(_unsafe_values(operation, given))
-    if unsafe or not operation.validator.is_valid(given):
-        raise invalid(str(operation), [*unsafe, *faults(operation, given)])
+    found = list(_unsafe_values(operation, given)) or _faults(operation, given)
+    if found:
+        raise invalid(str(operation), found)
     completed = {**operation.defaults, **given}
     for name, defaults in operation.member_defaults.items():
         if isinstance(completed.get(name), dict):
@@ -39,8 +41,10 @@ def invalid(subject: str, found: list[Fault]) -> InvalidParams:
 def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """`limit` under the name that the application has for it; an unpaged list is cut to it afterwards."""
     given = dict(params)
-    size = operation.paging.size if operation.paging else None
-    if not operation.is_list or "limit" not in given or "limit" in operation.action.params:
+    paging = operation.instead(params).paging
+    size = paging.size if paging else None
+    is_own_param = size == "limit" or (size is None and "limit" in operation.action.params)
+    if not operation.is_list or "limit" not in given or is_own_param:
         return given
     limit = given.pop("limit")
     if not _is_integer(limit) or limit < 1:
@@ -53,6 +57,15 @@ def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[
         text = f"limit is {limit} and {size} is {_shown(given[size])}; send one of them"
         raise invalid(str(operation), [_fault(operation, ["limit"], "conflict", text)])
     return given
+
+
+def unpaged_limit(operation: Operation, params: Mapping[str, Any]) -> int | None:
+    """The `limit` of a list that the application does not page: the answer is cut to it."""
+    is_sized = operation.paging is not None and operation.paging.size is not None
+    if not operation.is_list or is_sized or "limit" in operation.action.params:
+        return None
+    limit = params.get("limit")
+    return limit if _is_integer(limit) else None
 
 
 def _with_numeric_ids(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,9 +82,14 @@ def _is_numeric_id(operation: Operation, name: str, value: Any) -> bool:
     return is_integer and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
 
 
-def faults(operation: Operation, params: Mapping[str, Any]) -> list[Fault]:
+def _faults(operation: Operation, params: Mapping[str, Any]) -> list[Fault]:
     """What the schema finds wrong, each as a sentence that stands alone."""
-    return [fault for error in operation.validator.iter_errors(params) for fault in _faults_of(operation, error)]
+    try:
+        if operation.validator.is_valid(params):
+            return []
+        return [fault for error in operation.validator.iter_errors(params) for fault in _faults_of(operation, error)]
+    except ValueError as error:
+        return [_fault(operation, [], "type", f"params are not JSON: {error}")]
 
 
 def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> Iterator[Fault]:
@@ -98,7 +116,14 @@ def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> It
         case "type":
             yield _fault(operation, place, "type", f"{said}; expected {_what(operation, place)}")
         case _:
-            yield _fault(operation, place, kind.name, f"{said}; {_expectation(kind.name, kind.value)}")
+            expectation = f"{_expectation(kind.name, kind.value)}{_condition(error)}"
+            yield _fault(operation, place, kind.name, f"{said}; {expectation}")
+
+
+def _condition(error: jsonschema_rs.ValidationError) -> str:
+    """The other param on which a limit depends."""
+    path = list(error.schema_path)
+    return f" with {path[path.index('dependentSchemas') + 1]}" if "dependentSchemas" in path else ""
 
 
 def _expectation(keyword: str, value: Any) -> str:
@@ -110,7 +135,7 @@ def _expectation(keyword: str, value: Any) -> str:
         "minItems": f"at least {value} items",
         "maxItems": f"at most {value} items",
         "minProperties": f"at least {value} members",
-        "format": f"must be a {value}",
+        "format": f"must be a {value}{_FORMATS.get(value, '')}",
         "const": f"must be {value}",
     }
     return sentences.get(keyword, f"must satisfy {keyword} {value}")

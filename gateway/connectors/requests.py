@@ -33,9 +33,6 @@ class UpstreamRequest:
     def with_headers(self, headers: Mapping[str, str]) -> "UpstreamRequest":
         return replace(self, headers={**self.headers, **headers})
 
-    def with_query(self, members: Mapping[str, str]) -> "UpstreamRequest":
-        return replace(self, url=_encoded(str(self.url.with_query(None)), {**self.url.query, **members}))
-
 
 def build(
     operation: Operation, params: Mapping[str, Any], environment: Mapping[str, str], override: URL | None = None
@@ -48,7 +45,7 @@ def build(
             placed[placement.where][placement.wire] = params[placement.name]
     path = operation.action.request.split(" ", 1)[1]
     filled = re.sub(r"{(\w+)}", lambda found: _segment(operation, found[1], placed["path"][found[1]]), path)
-    headers = {**operation.spec.headers, **{name: _text(value) for name, value in placed["header"].items()}}
+    headers = {**operation.spec.headers, **_header_lines(operation, placed["header"])}
     body = None
     if operation.method not in ("GET", "DELETE"):
         body = _ENCODER.encode(placed["body"])
@@ -144,6 +141,19 @@ def _segment(operation: Operation, name: str, value: Any) -> str:
         message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
         raise invalid(str(operation), [Fault(f"/params/{name}", name, "pattern", message)])
     return quote(text, safe="")
+
+
+def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, str]:
+    """Params that travel as headers; the range of a file that lies elsewhere is for the request that fetches it."""
+    if operation.action.download is not None and operation.action.download.url is not None:
+        return {}
+    lines = {header: _text(value) for header, value in placed.items()}
+    for name, header in ((placement.name, placement.wire) for placement in operation.placements):
+        text = lines.get(header, "")
+        if not (text.isascii() and text.isprintable()):
+            message = f"{operation}: {name} is {text!r}; a header holds printable ASCII only"
+            raise invalid(str(operation), [Fault(f"/params/{name}", name, "pattern", message)])
+    return lines
 
 
 def _encoded(address: str, query: Mapping[str, Any]) -> URL:

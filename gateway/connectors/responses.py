@@ -165,6 +165,8 @@ def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None
 
 def _class_by_status(status: int) -> type[GatewayError]:
     match status:
+        case status if status < 400:  # redirects are never followed, and no API answers with anything else
+            return UpstreamInvalidResponse
         case 401:
             return ReauthorizationRequired
         case 404 | 410:

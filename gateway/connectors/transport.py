@@ -91,6 +91,8 @@ class Transport:
             max_line_size=16 << 10,
             max_field_size=32 << 10,
         )
+        # aiohttp would by itself send a PUT or DELETE again on a connection that broke; `retries` alone decides that.
+        self._opened._retry_connection = False
         return self
 
     async def __aexit__(self, *_: object) -> None:
