@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,11 +16,11 @@ from gateway.connectors.requests import effect_of
 from gateway.connectors.responses import Answer
 from gateway.connectors.spec import Effect
 from gateway.credentials.opened import OpenConnectors, OpenedConnector
-from gateway.errors import IdempotencyInFlight, IdempotencyMismatch
+from gateway.errors import Conflict, IdempotencyInFlight, IdempotencyMismatch, OutcomeUnknown
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.bell import Bell
-from gateway.jobs.model import Job, NewJob
+from gateway.jobs.model import Job, JobStatus, NewJob
 from gateway.jobs.runner import JobJournal, Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.watch import Watch
@@ -141,7 +141,8 @@ class Execution:
         effect = effect_of(operation, given)
         caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
         opened.need_ready()
-        return _Prepared(caller, call, opened, operation, given, effect)
+        cut = replace(call, shape=replace(call.shape, limit=checks.unpaged_limit(operation, call.params)))
+        return _Prepared(caller, cut, opened, operation, given, effect)
 
     async def _inline(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here; a read that outlasts the budget becomes a job without being started again."""
@@ -212,6 +213,34 @@ class Execution:
         async with self._jobs.lines(job) as lines:
             pieces = [piece async for piece in results.document(head, lines)]
         return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])
+
+    async def retry(self, caller: Caller, job: Job, *, confirm: bool) -> Job:
+        """The work of an ended job as a new one; a write that may have happened only with `confirm`."""
+        if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
+            raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
+        if job.status is JobStatus.UNKNOWN and not confirm:
+            raise OutcomeUnknown(
+                'the write may have happened; look it up first, and send {"confirm": true} to send it again',
+                extra=job.error and {"known": job.error},
+            )
+        new = NewJob(
+            id=uuid4(),
+            organization_id=job.organization_id,
+            client_id=caller.client_id,
+            connector_id=job.connector_id,
+            workspace_name=job.workspace_name,
+            task=job.task,
+            kind=job.kind,
+            entity=job.entity,
+            action=job.action,
+            params=job.params,
+            shape=job.shape,
+            effect=job.effect,
+            labels=job.labels,
+        )
+        accepted = (await self._jobs.accept(new)).job
+        await self._bell.ring(accepted.id, accepted.attempt)
+        return accepted
 
     async def run_job(self, job: Job, journal: JobJournal) -> Answer:
         """The worker's side: run a job's operation, keeping its journal."""

@@ -62,6 +62,9 @@ _MARK_DELETED = """
     RETURNING id
 """
 _GET_DELETED = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
+_DELETED_OF_WORKSPACE = """
+    SELECT id FROM connectors WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NOT NULL ORDER BY id
+"""
 _DELETE = "DELETE FROM connectors WHERE organization_id = $1 AND id = $2"
 
 
@@ -241,6 +244,11 @@ class ConnectorStore:
     async def delete(self, organization_id: UUID, connector_id: UUID) -> None:
         async with self._database.tenant(organization_id) as connection:
             await connection.execute(_DELETE, organization_id, connector_id)
+
+    async def deleted_of(self, organization_id: UUID, workspace_id: UUID) -> Sequence[UUID]:
+        """The connectors of a workspace whose deletion began."""
+        async with self._database.tenant(organization_id) as connection:
+            return [row["id"] for row in await connection.fetch(_DELETED_OF_WORKSPACE, organization_id, workspace_id)]
 
 
 def _record(row: Any) -> ConnectorRecord:

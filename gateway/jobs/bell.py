@@ -132,6 +132,12 @@ class BellWorker(Worker):
         """Take no more rings; what runs goes on."""
         self.allow_pick_jobs = False
 
+    async def close_quietly(self) -> None:
+        """Close the connection, whether or not Redis is there to hear it."""
+        if self._pool is not None:
+            with contextlib.suppress(*_AWAY):
+                await self._pool.aclose(close_connection_pool=True)
+
     async def main(self) -> None:
         """Look at the queue when rung, when a slot frees, and every half second besides."""
         listener = asyncio.create_task(self._listen(), name="listen for rings")

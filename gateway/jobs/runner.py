@@ -102,7 +102,11 @@ class Runner:
 
     async def run(self, job: Job) -> None:
         """Run a claimed job to its end, or leave it to others; never raises for what the job does."""
-        await asyncio.wait([self._hold(job, self._tasks[job.task])])
+        await asyncio.wait([self.start(job)])
+
+    def start(self, job: Job) -> asyncio.Task[None]:
+        """Run a claimed job beside whatever else runs."""
+        return self._hold(job, self._tasks[job.task])
 
     def adopt(self, job: Job, reading: "asyncio.Future[Answer]") -> None:
         """Take over what is running already: a read that outlasted its caller's patience."""

@@ -1,0 +1,292 @@
+"""The operator's commands: run the gateway or its parts, and look after them."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import click
+import msgspec
+
+from gateway.connectors.catalog import load_catalog
+from gateway.connectors.sources import SpecError
+from gateway.credentials.vault import KeyListError
+from gateway.errors import GatewayError
+from gateway.logs import configure_logs
+from gateway.settings import Settings, settings_of
+
+T = TypeVar("T")
+
+_BIND = click.option("--bind", metavar="HOST:PORT", help="Where to listen; 127.0.0.1:8080 by default.")
+
+
+def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run to the end on the fastest loop there is; what goes wrong is one line that says how to mend it."""
+    try:
+        try:
+            import uvloop
+        except ImportError:
+            return asyncio.run(main())
+        return uvloop.run(main())
+    except (GatewayError, KeyListError, SpecError) as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _settings(**overrides: Any) -> Settings:
+    settings = settings_of(**overrides)
+    configure_logs(settings.log_format, settings.log_level)
+    return settings
+
+
+@click.command()
+@click.option("--data-dir", type=click.Path(path_type=Path), default=Path(".gateway"), show_default=True)
+@_BIND
+@click.option("--ready-file", type=click.Path(path_type=Path), help="Written, with mode 0600, once everything answers.")
+@click.option("--front-ends", default=1, show_default=True, help="Front-end processes on the same port.")
+@click.option("--workers", default=1, show_default=True, help="Worker processes.")
+@click.option("--sandbox", is_flag=True, help="Also start a stand-in for all applications, to try things out.")
+def up(data_dir: Path, bind: str | None, ready_file: Path | None, front_ends: int, workers: int, sandbox: bool) -> None:
+    """Run the whole gateway, with its own PostgreSQL and Redis.
+
+    Everything lives in the data directory; a second start goes on where the first one ended. Set
+    GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL to use servers of yours. Ctrl-C stops everything cleanly.
+    """
+    from gateway.embedded import StartupError
+    from gateway.embedded.plan import UpOptions
+    from gateway.embedded.up import FirstSteps
+    from gateway.embedded.up import up as start
+
+    settings = _settings(bind=bind)
+    given = settings.model_fields_set
+    options = UpOptions(
+        data_dir=data_dir,
+        bind=settings.bind,
+        database_url=settings.database_url if "database_url" in given else None,
+        redis_url=settings.redis_url if "redis_url" in given else None,
+        public_url=settings.public_url,
+        ready_file=ready_file,
+        front_ends=front_ends,
+        workers=workers,
+        sandbox=sandbox,
+        kinds=tuple(load_catalog(settings.specs).kinds),
+    )
+    try:
+        run(lambda: start(options, FirstSteps(_migrated, _first_client)))
+    except StartupError as error:
+        raise click.ClickException(str(error)) from error
+
+
+async def _migrated(database_url: str) -> None:
+    from gateway.db.migrate import migrate
+
+    await migrate(database_url)
+
+
+async def _first_client(database_url: str) -> Any:
+    """The first organization and client, or None when there is one already."""
+    from gateway.db.pool import Database
+    from gateway.embedded.first_run import Credentials
+    from gateway.identity.store import IdentityStore
+    from gateway.identity.tokens import hashed, new_secret
+
+    async with Database.open(database_url, size=1) as database:
+        store = IdentityStore(database)
+        if await store.organizations():
+            return None
+        organization = await store.create_organization("default")
+        secret = new_secret()
+        client_id = await store.create_client("default", [organization.id], hashed(secret), ["read", "write", "admin"])
+        return Credentials(str(client_id), secret, str(organization.id))
+
+
+@click.command()
+@_BIND
+@click.option("--reuse-port", is_flag=True, help="Share the port with other front ends.")
+def serve(bind: str | None, reuse_port: bool) -> None:
+    """Run one front end."""
+    from gateway.http.serve import serve as start
+
+    settings = _settings(bind=bind)
+    run(lambda: start(settings, reuse_port=reuse_port))
+
+
+@click.command()
+def worker() -> None:
+    """Run one worker."""
+    from workers.main import work
+
+    settings = _settings()
+    run(lambda: work(settings))
+
+
+@click.command()
+@click.option("--bind", metavar="HOST:PORT", default="127.0.0.1:9001", show_default=True)
+def sandbox(bind: str) -> None:
+    """Run a stand-in for all applications, to try things out without an account anywhere."""
+    from gateway.sandbox.app import create_sandbox
+
+    _settings()
+    run(lambda: _serve_sandbox(create_sandbox(load_catalog()), bind))
+
+
+async def _serve_sandbox(app: Any, bind: str) -> None:
+    from aiohttp import web
+
+    host, _, port = bind.rpartition(":")
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, int(port)).start()
+        await stopped()
+    finally:
+        await runner.cleanup()
+
+
+async def stopped() -> None:
+    """Returns on SIGTERM or SIGINT."""
+    import signal
+
+    stopping = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stopping.set)
+    await stopping.wait()
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
+def migrate(check: bool) -> None:
+    """Bring the database's schema up to this version."""
+    from gateway.db import migrate as migrations
+
+    settings = _settings()
+    if check:
+        missing = run(lambda: migrations.pending(settings.database_url))
+        for migration in missing:
+            click.echo(f"missing: {migration.number:04d} {migration.name}")
+        sys.exit(1 if missing else 0)
+    for migration in run(lambda: migrations.migrate(settings.database_url)):
+        click.echo(f"applied {migration.number:04d} {migration.name}")
+
+
+@click.group()
+def admin() -> None:
+    """Manage organizations and clients in the database of GATEWAY_DATABASE_URL.
+
+    Prints JSON, one object a line.
+    """
+
+
+@admin.group()
+def organization() -> None:
+    """Tenants."""
+
+
+@admin.group()
+def client() -> None:
+    """Programs that may call the gateway."""
+
+
+def _with_store(use: Callable[[Any], Awaitable[T]]) -> T:
+    from gateway.db.pool import Database
+    from gateway.identity.store import IdentityStore
+
+    settings = _settings()
+
+    async def main() -> T:
+        async with Database.open(settings.database_url, size=1) as database:
+            return await use(IdentityStore(database))
+
+    return run(main)
+
+
+def _print(*documents: dict[str, Any]) -> None:
+    for document in documents:
+        click.echo(msgspec.json.encode(document).decode())
+
+
+@organization.command("create")
+@click.argument("name")
+def create_organization(name: str) -> None:
+    """Create an organization."""
+    created = _with_store(lambda store: store.create_organization(name))
+    _print({"organization_id": str(created.id), "name": created.name})
+
+
+@organization.command("list")
+def list_organizations() -> None:
+    """List all organizations."""
+    found = _with_store(lambda store: store.organizations())
+    _print(
+        *({"organization_id": str(each.id), "name": each.name, "disabled": bool(each.disabled_at)} for each in found)
+    )
+
+
+@organization.command("disable")
+@click.argument("organization_id", type=click.UUID)
+def disable_organization(organization_id: UUID) -> None:
+    """Lock every client out of an organization."""
+    _with_store(lambda store: store.disable_organization(organization_id))
+    _print({"organization_id": str(organization_id), "disabled": True})
+
+
+@client.command("create")
+@click.argument("name")
+@click.option("--organization", "organization_ids", type=click.UUID, multiple=True, required=True)
+@click.option(
+    "--scope", "scopes", type=click.Choice(["read", "write", "admin"]), multiple=True, default=("read", "write")
+)
+@click.option("--redirect-url", "redirect_urls", multiple=True, help="Where OAuth consent may send browsers back to.")
+def create_client(
+    name: str, organization_ids: tuple[UUID, ...], scopes: tuple[str, ...], redirect_urls: tuple[str, ...]
+) -> None:
+    """Create a client; its secret is shown this once."""
+    from gateway.identity.tokens import hashed, new_secret
+
+    secret = new_secret()
+    client_id = _with_store(
+        lambda store: store.create_client(name, organization_ids, hashed(secret), scopes, redirect_urls)
+    )
+    _print({"client_id": str(client_id), "client_secret": secret, "name": name, "scopes": list(scopes)})
+
+
+@client.command("list")
+def list_clients() -> None:
+    """List all clients."""
+    found = _with_store(lambda store: store.clients())
+    _print(
+        *(
+            {
+                "client_id": str(each.id),
+                "name": each.name,
+                "organizations": sorted(str(organization_id) for organization_id in each.organization_ids),
+                "scopes": sorted(each.scopes),
+                "disabled": bool(each.disabled_at),
+            }
+            for each in found
+        )
+    )
+
+
+@client.command("disable")
+@click.argument("client_id", type=click.UUID)
+def disable_client(client_id: UUID) -> None:
+    """Disable a client and end its tokens at once."""
+    _with_store(lambda store: store.disable_client(client_id))
+    _print({"client_id": str(client_id), "disabled": True})
+
+
+@click.group()
+def keys() -> None:
+    """The keys that seal credentials."""
+
+
+@keys.command("new")
+def new() -> None:
+    """Print a fresh key, as GATEWAY_ENCRYPTION_KEYS takes it."""
+    from gateway.credentials.vault import new_key
+
+    click.echo(new_key())

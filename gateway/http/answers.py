@@ -1,0 +1,81 @@
+"""JSON answers, cursors and preferences: what several handlers say alike."""
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from aiohttp import web
+
+from gateway.errors import Fault, InvalidParams, MalformedRequest
+
+#: seconds that `Prefer: wait` may ask for
+MOST_WAIT = 300
+_PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
+
+
+def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(
+        body=msgspec.json.encode(document), status=status, content_type="application/json", headers=headers
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """What `Prefer` (RFC 7240) asks for."""
+
+    respond_async: bool = False
+    wait: int | None = None
+
+    @property
+    def applied(self) -> dict[str, str]:
+        """The header that says which preference was followed."""
+        if self.respond_async:
+            return {"Preference-Applied": "respond-async"}
+        return {} if self.wait is None else {"Preference-Applied": f"wait={self.wait}"}
+
+
+def preference(request: web.Request) -> Preference:
+    """The preferences of a request that we know; others are ignored, as RFC 7240 has it."""
+    given = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer", []))))
+    wait = given.get("wait")
+    if wait is not None and not (wait.isascii() and wait.isdigit() and int(wait) <= MOST_WAIT):
+        raise MalformedRequest(f"Prefer: wait is {wait!r}; it is a number of seconds, at most {MOST_WAIT}")
+    return Preference("respond-async" in given, None if wait is None else int(wait))
+
+
+def cursor_of(position: tuple[Any, UUID]) -> str:
+    """Where a list goes on, opaque to callers."""
+    key, item_id = position
+    text = key.isoformat() if isinstance(key, datetime) else str(key)
+    return base64.urlsafe_b64encode(msgspec.json.encode([text, str(item_id)])).decode().rstrip("=")
+
+
+def read_cursor(cursor: str | None) -> tuple[str, UUID] | None:
+    """The position in a cursor; raises InvalidParams for what we did not make."""
+    if cursor is None:
+        return None
+    try:
+        text, item_id = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        return str(text), UUID(item_id)
+    except (ValueError, TypeError, AttributeError, msgspec.DecodeError) as error:
+        raise _bad_cursor() from error
+
+
+def read_time_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
+    position = read_cursor(cursor)
+    if position is None:
+        return None
+    try:
+        return datetime.fromisoformat(position[0]), position[1]
+    except ValueError as error:
+        raise _bad_cursor() from error
+
+
+def _bad_cursor() -> InvalidParams:
+    message = "cursor is not one of ours; send next_cursor of the last page as it came"
+    return InvalidParams(message, faults=[Fault("/cursor", "cursor", "invalid", message)])

@@ -1,0 +1,33 @@
+"""The front end: `create_app(settings)` is the only way in."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from importlib.metadata import version
+
+import msgspec
+from aiohttp import web
+
+from gateway.http.edge import edge
+from gateway.http.keys import IS_DRAINING, OPENAPI, SERVICES
+from gateway.http.openapi import openapi_document
+from gateway.http.routes import ROUTES
+from gateway.services import open_services
+from gateway.settings import Settings
+
+
+def create_app(settings: Settings) -> web.Application:
+    """The application; its services open when it starts and close when it ends."""
+    app = web.Application(middlewares=[edge], client_max_size=settings.max_body_bytes)
+    app[IS_DRAINING] = asyncio.Event()
+    for route in ROUTES:
+        app.router.add_route(route.method, route.path, route.handler)
+
+    async def services(app: web.Application) -> AsyncIterator[None]:
+        async with open_services(settings) as opened:
+            app[SERVICES] = opened
+            document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
+            app[OPENAPI] = msgspec.json.encode(document)
+            yield
+
+    app.cleanup_ctx.append(services)
+    return app

@@ -1,0 +1,98 @@
+"""The only place that knows which status an error has, and the one shape of every error (RFC 9457)."""
+
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from multidict import CIMultiDict
+
+from gateway import errors
+from gateway.errors import GatewayError
+
+PROBLEM = "application/problem+json"
+
+STATUS: dict[type[GatewayError], int] = {
+    errors.MalformedRequest: 400,
+    errors.Unauthorized: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.ResultExpired: 410,
+    errors.Conflict: 409,
+    errors.BodyTooLarge: 413,
+    errors.RangeNotSatisfiable: 416,
+    errors.InvalidParams: 422,
+    errors.ReauthorizationRequired: 424,
+    errors.RateLimited: 429,
+    errors.UpstreamError: 502,
+    errors.UpstreamTimeout: 504,
+    errors.Unavailable: 503,
+    errors.WorkerCrashed: 502,
+    errors.GatewayError: 500,
+}
+
+
+def status_of(error: GatewayError) -> int:
+    """The status of the nearest class in the error's own ancestry."""
+    return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+
+
+def problem(error: GatewayError, request_id: str) -> dict[str, Any]:
+    """The error document. `message` repeats `detail`, because known clients read only `message`."""
+    if status_of(error) == 500:
+        error = errors.InternalError()
+    members: dict[str, Any] = {
+        "type": f"urn:gateway:error:{error.code}",
+        "title": error.title,
+        "status": status_of(error),
+        "code": error.code,
+        "detail": error.detail,
+        "message": error.detail,
+        "retryable": error.retryable,
+        "request_id": request_id,
+        **error.extra,
+    }
+    if error.faults:
+        members["errors"] = [asdict(fault) for fault in error.faults]
+    if error.upstream:
+        members["upstream"] = {name: value for name, value in asdict(error.upstream).items() if value is not None}
+    return members
+
+
+def problem_response(error: GatewayError, request_id: str) -> web.Response:
+    """The answer that tells the error."""
+    status = status_of(error)
+    headers: CIMultiDict[str] = CIMultiDict()
+    if error.retry_after is not None or status in (429, 503):
+        headers["Retry-After"] = str(error.retry_after or 1)
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status == 416:
+        headers["Content-Range"] = f"bytes */{error.extra.get('size', '*')}"
+    body = msgspec.json.encode(problem(error, request_id))
+    return web.Response(status=status, body=body, content_type=PROBLEM, headers=headers)
+
+
+def from_http(error: web.HTTPException) -> GatewayError:
+    """aiohttp's own refusals (no such route, no such method, body too large) in our words."""
+    match error.status:
+        case 404:
+            return errors.NotFound("there is nothing at this path; /docs shows what there is")
+        case 405:
+            allowed = ", ".join(sorted(getattr(error, "allowed_methods", ())))
+            return MethodNotAllowed(f"this path takes {allowed}", extra={"allowed": allowed})
+        case 413:
+            return errors.BodyTooLarge("the body is too large")
+        case status if status < 500:
+            return errors.MalformedRequest(error.reason)
+        case _:
+            return errors.InternalError()
+
+
+class MethodNotAllowed(GatewayError):
+    """RFC 9110 §15.5.6; only the edge knows methods."""
+
+    code, title = "method_not_allowed", "Method not allowed"
+
+
+STATUS[MethodNotAllowed] = 405

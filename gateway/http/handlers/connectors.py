@@ -1,0 +1,250 @@
+"""Connectors and workspaces: create, list, look at, change, check, delete."""
+
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+from aiohttp import web
+from pydantic import Field, StringConstraints
+
+from gateway.audit import Entry
+from gateway.connectors.catalog import Catalog
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus
+from gateway.errors import GatewayError
+from gateway.http.answers import cursor_of, json_response, read_cursor, read_time_cursor
+from gateway.http.bodies import Body, Query, path_id, read_body, read_query
+from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.identity.model import Scope
+from gateway.jobs.model import NewJob, moment
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class CreateConnector(Body):
+    """A new connector."""
+
+    workspace_name: Name
+    connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
+    name: Name | None = Field(None, description="display name; the kind's title when left out")
+    credentials: dict[str, Any]
+    environment: dict[str, Any] = Field(default_factory=dict)
+    validate_: bool = Field(True, alias="validate", description="ask the application before the connector is stored")
+
+
+class ChangeConnector(Body):
+    """What to change of a connector."""
+
+    name: Name | None = None
+    credentials: dict[str, Any] | None = None
+    status: Literal["active", "disabled"] | None = None
+
+
+class ConnectorQuery(Query):
+    """Which connectors."""
+
+    workspace_name: str | None = None
+    connector_type: str | None = None
+    definition_id: str | None = None
+    status: ConnectorStatus | None = None
+    limit: int | None = Field(None, ge=1, le=1000)
+    cursor: str | None = None
+
+
+class WorkspaceQuery(Query):
+    """Which workspaces."""
+
+    name_contains: str | None = None
+    limit: int | None = Field(None, ge=1, le=1000)
+    cursor: str | None = None
+
+
+def connector_view(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
+    """The connector as callers see it; credentials never come back, not even masked."""
+    spec = catalog.kind(record.kind).spec
+    return {
+        "id": str(record.id),
+        "name": record.name,
+        "workspace_name": record.workspace_name,
+        "connector_type": spec.display_name,
+        "kind": record.kind,
+        "definition_id": spec.definition_id,
+        "status": record.status.value,
+        "status_reason": record.status_reason,
+        "auth_method": record.auth_method,
+        "environment": record.environment,
+        "created_at": moment(record.created_at),
+        "updated_at": moment(record.updated_at),
+        "summarized_source_template": {"id": spec.definition_id, "name": spec.display_name},
+    }
+
+
+async def create_connector(request: web.Request) -> web.Response:
+    """POST …/connectors: a connector from credentials that the application has accepted."""
+    body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
+    caller.need(Scope.WRITE)
+    proven = await services.connector_changes.prove(
+        body.connector_type, body.credentials, body.environment, validate=body.validate_
+    )
+    record = await services.connector_changes.create(
+        caller.organization_id, body.workspace_name, body.name or proven.kind.spec.title, proven
+    )
+    _note(request, "connector.create", record)
+    location = {"Location": f"/api/v1/integrations/connectors/{record.id}"}
+    return json_response(connector_view(record, services.catalog), 201, location)
+
+
+async def list_connectors(request: web.Request) -> web.Response:
+    """GET …/connectors: all that match, or a page of them when a limit is given."""
+    query, caller, services = read_query(request, ConnectorQuery), request[CALLER], request.app[SERVICES]
+    kinds = {kind.spec.definition_id: kind.name for kind in services.catalog}
+    kind = services.catalog.kind(query.connector_type).name if query.connector_type else None
+    if query.definition_id is not None:
+        named = kinds.get(query.definition_id, "")
+        kind = named if kind in (None, named) else ""
+    records = await services.connector_store.find(
+        caller.organization_id,
+        workspace_name=query.workspace_name,
+        kind=kind,
+        status=query.status,
+        after=read_time_cursor(query.cursor),
+        limit=None if query.limit is None else query.limit + 1,
+    )
+    page = records[: query.limit]
+    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(records) > len(page) else None
+    data = [connector_view(record, services.catalog) for record in page]
+    return json_response({"data": data, "next_cursor": next_cursor})
+
+
+async def get_connector(request: web.Request) -> web.Response:
+    """GET …/connectors/{id}."""
+    services = request.app[SERVICES]
+    record = await services.connector_store.get(request[CALLER].organization_id, path_id(request, "connector_id"))
+    return json_response(connector_view(record, services.catalog))
+
+
+async def change_connector(request: web.Request) -> web.Response:
+    """PATCH …/connectors/{id}: name, status, or new credentials under the same id."""
+    body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
+    caller.need(Scope.WRITE)
+    record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
+    status = None if body.status is None else ConnectorStatus(body.status)
+    changed = await services.connector_changes.change(
+        record, name=body.name, credentials=body.credentials, status=status
+    )
+    _note(request, "connector.update", changed)
+    return json_response(connector_view(changed, services.catalog))
+
+
+async def delete_connector(request: web.Request) -> web.Response:
+    """DELETE …/connectors/{id}: gone at once for callers; a job drops everything that belonged to it."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    caller.need(Scope.WRITE)
+    record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
+    await services.connector_store.mark_deleted(caller.organization_id, record.id)
+    job_id = await _accept_task(request, "delete_connector", record)
+    _note(request, "connector.delete", record)
+    return json_response({"job_id": job_id}, 202, {"Location": f"/api/v1/jobs/{job_id}"})
+
+
+async def check_connector(request: web.Request) -> web.Response:
+    """POST …/connectors/{id}/check: ask the application now."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    opened = await services.connectors.get(caller.organization_id, path_id(request, "connector_id"))
+    opened.need_ready()
+    try:
+        await opened.connector.check()
+    except GatewayError as error:
+        reason = {"code": error.code, "message": error.detail, "retryable": error.retryable}
+        return json_response({"status": "unhealthy", "reason": reason, "message": error.detail})
+    return json_response({"status": "healthy"})
+
+
+async def inspect_connector(request: web.Request) -> web.Response:
+    """GET …/connectors/{id}/inspect: what an agent can do with it now."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
+    kind = services.catalog.kind(record.kind)
+    operations = [
+        {"entity": entity, "actions": kind.actions_of(entity), "description": spec.description}
+        for entity, spec in kind.spec.entities.items()
+    ]
+    return json_response(
+        {
+            **connector_view(record, services.catalog),
+            "ready": record.status is ConnectorStatus.ACTIVE,
+            "operations": operations,
+            "context_store": {},
+            "docs_skill_id": record.kind,
+        }
+    )
+
+
+async def list_workspaces(request: web.Request) -> web.Response:
+    """GET /api/v1/workspaces."""
+    query, caller, services = read_query(request, WorkspaceQuery), request[CALLER], request.app[SERVICES]
+    limit = query.limit or 1000
+    found = await services.identity.workspaces(
+        caller.organization_id, query.name_contains, read_cursor(query.cursor), limit + 1
+    )
+    page = found[:limit]
+    data = [
+        {
+            "id": str(workspace.id),
+            "name": workspace.name,
+            "connectors": workspace.connectors,
+            "created_at": moment(workspace.created_at),
+        }
+        for workspace in page
+    ]
+    next_cursor = cursor_of((page[-1].name, page[-1].id)) if len(found) > len(page) else None
+    return json_response({"data": data, "next_cursor": next_cursor})
+
+
+async def delete_workspace(request: web.Request) -> web.Response:
+    """DELETE /api/v1/workspaces/{id}: it and everything in it, as a job."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    caller.need(Scope.WRITE)
+    workspace_id = path_id(request, "workspace_id")
+    name = await services.identity.workspace_name(caller.organization_id, workspace_id)
+    for record in await services.connector_store.find(caller.organization_id, workspace_name=name):
+        await services.connector_store.mark_deleted(caller.organization_id, record.id)
+    new = NewJob(
+        uuid4(),
+        caller.organization_id,
+        caller.client_id,
+        workspace_name=name,
+        task="delete_workspace",
+        params={"workspace_id": str(workspace_id)},
+    )
+    job = (await services.jobs.accept(new)).job
+    await services.bell.ring(job.id, job.attempt)
+    return json_response({"job_id": str(job.id)}, 202, {"Location": f"/api/v1/jobs/{job.id}"})
+
+
+async def _accept_task(request: web.Request, task: str, record: ConnectorRecord) -> str:
+    services = request.app[SERVICES]
+    new = NewJob(
+        uuid4(),
+        record.organization_id,
+        request[CALLER].client_id,
+        connector_id=record.id,
+        workspace_name=record.workspace_name,
+        task=task,
+        kind=record.kind,
+    )
+    job = (await services.jobs.accept(new)).job
+    await services.bell.ring(job.id, job.attempt)
+    return str(job.id)
+
+
+def _note(request: web.Request, what: str, record: ConnectorRecord) -> None:
+    caller = request[CALLER]
+    request.app[SERVICES].audit.note(
+        Entry(
+            record.organization_id,
+            caller.client_id,
+            what,
+            "succeeded",
+            connector_id=record.id,
+            request_id=request[REQUEST_ID],
+        )
+    )

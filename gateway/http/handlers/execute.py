@@ -1,0 +1,132 @@
+"""POST …/connectors/{id}/execute: one operation, answered now or as a job."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from aiohttp import web
+from pydantic import Field, StringConstraints
+
+from gateway.audit import Entry
+from gateway.connectors.catalog import SEARCH_ACTION
+from gateway.connectors.responses import Answer
+from gateway.errors import GatewayError, MalformedRequest
+from gateway.execution import Accepted, Call, Done
+from gateway.http.answers import Preference, json_response, preference
+from gateway.http.bodies import Body, path_id, read_body
+from gateway.http.handlers.downloads import download
+from gateway.http.handlers.jobs import accepted_response, chained
+from gateway.http.handlers.search import search
+from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.shaping import Shape
+
+Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
+_MOST_FIELDS = 500
+
+
+class ExecuteBody(Body):
+    """One operation: entity and action, and what they take."""
+
+    entity: str = Field(max_length=100)
+    action: str = Field(max_length=100)
+    params: dict[str, Any] | None = None
+    select_fields: list[Text] | None = Field(None, max_length=_MOST_FIELDS, description="dotted paths to keep")
+    exclude_fields: list[Text] | None = Field(None, max_length=_MOST_FIELDS, description="dotted paths to leave out")
+    skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")
+    intent: Text | None = Field(None, description="why, for the audit log")
+    labels: dict[str, Text] | None = Field(None, max_length=50, description="labels of the job, should it become one")
+    dry_run: bool | None = Field(None, description="show the application's requests and send nothing")
+
+
+async def execute(request: web.Request) -> web.StreamResponse:
+    """Run an operation of a connector."""
+    body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
+    wanted = preference(request)
+    call = _call(request, body, wanted)
+    if body.dry_run:
+        requests = await services.execution.dry_run(request[CALLER], call)
+        return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
+    if body.action == SEARCH_ACTION:
+        return await search(request, call)
+    if body.action == "download" and not wanted.respond_async:
+        return await download(request, call)
+    try:
+        outcome = await services.execution.execute(request[CALLER], call)
+    except GatewayError as error:
+        note(request, call, error.code)
+        raise
+    note(request, call, "accepted" if isinstance(outcome, Accepted) else "succeeded")
+    return _answered(request, call, outcome, wanted)
+
+
+def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Call:
+    return Call(
+        connector_id=path_id(request, "connector_id"),
+        entity=body.entity,
+        action=body.action,
+        params=body.params or {},
+        shape=Shape(body.select_fields, body.exclude_fields, body.skip_truncation is not False),
+        intent=body.intent,
+        labels=body.labels or {},
+        idempotency_key=_idempotency_key(request),
+        respond_async=wanted.respond_async,
+        wait=wanted.wait,
+    )
+
+
+def _idempotency_key(request: web.Request) -> str | None:
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not (1 <= len(key) <= 255 and key.isascii() and key.isprintable() and " " not in key):
+        raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
+    return key
+
+
+def _answered(request: web.Request, call: Call, outcome: Done | Accepted, wanted: Preference) -> web.Response:
+    headers = dict(wanted.applied)
+    if outcome.is_replayed:
+        headers["Idempotency-Replayed"] = "true"
+    if isinstance(outcome, Accepted):
+        if is_sdk(request):
+            raise chained(outcome.job, 0)
+        return accepted_response(request, outcome.job, headers)
+    return envelope(request, str(call.connector_id), outcome.answer, outcome.took_ms, headers)
+
+
+def envelope(
+    request: web.Request, connector_id: str, answer: Answer, took_ms: int, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    """The answer of an inline call; the records' bytes are spliced in as the application sent them."""
+    body = msgspec.json.encode(
+        {
+            "status": "success",
+            "result": answer.result,
+            "connector_metadata": answer.meta,
+            "execution_metadata": {
+                "connector_instance_id": connector_id,
+                "execution_time_ms": took_ms,
+                "request_id": request[REQUEST_ID],
+            },
+        }
+    )
+    return web.Response(body=body, content_type="application/json", headers=headers)
+
+
+def is_sdk(request: web.Request) -> bool:
+    """A caller that cannot follow a job: it gets a chain of redirects to the result instead."""
+    return "X-ADP-Agent-SDK" in request.headers
+
+
+def note(request: web.Request, call: Call, outcome: str) -> None:
+    """Take the call down in the audit log, without its params."""
+    caller = request[CALLER]
+    request.app[SERVICES].audit.note(
+        Entry(
+            caller.organization_id,
+            caller.client_id,
+            f"{call.entity}.{call.action}",
+            outcome,
+            connector_id=call.connector_id,
+            intent=call.intent,
+            request_id=request[REQUEST_ID],
+        )
+    )

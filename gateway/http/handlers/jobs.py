@@ -1,0 +1,226 @@
+"""Jobs: look at them, wait for them, stream what happens to them and what they came to."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from aiohttp import web
+from pydantic import BeforeValidator, Field
+
+from gateway.errors import JobNotCancelable, MalformedRequest
+from gateway.http.answers import MOST_WAIT, cursor_of, json_response, preference, read_time_cursor
+from gateway.http.bodies import Body, Query, path_id, read_json, read_query
+from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.identity.model import Scope
+from gateway.jobs import results
+from gateway.jobs.model import Job, JobStatus, view
+from gateway.jobs.store import JobFilter
+
+#: seconds that a caller may come back after
+_RETRY_AFTER = 1
+#: hops of the chain for callers that cannot follow a job, and seconds that each waits
+_HOPS, _HOP_WAIT = 20, 240
+#: seconds between signs of life of an event stream
+_KEEP_ALIVE = 15.0
+
+
+def _split(value: object) -> object:
+    return value.split(",") if isinstance(value, str) else value
+
+
+class JobQuery(Query):
+    """Which jobs."""
+
+    status: Annotated[list[JobStatus] | None, BeforeValidator(_split)] = None
+    connector_id: UUID | None = None
+    workspace_name: str | None = None
+    entity: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    limit: int = Field(100, ge=1, le=1000)
+    cursor: str | None = None
+
+
+class WaitQuery(Query):
+    """How long to wait, and which hop of a chain this is."""
+
+    wait: int | None = Field(None, ge=0, le=MOST_WAIT)
+    hop: int = Field(0, ge=0, le=_HOPS)
+
+
+class RetryBody(Body):
+    """Whether a write that may have happened is to be sent again."""
+
+    confirm: bool = False
+
+
+def job_view(request: web.Request, job: Job) -> dict[str, Any]:
+    return view(job, base_url(request))
+
+
+def base_url(request: web.Request) -> str:
+    """The address by which this caller reaches us."""
+    settings = request.app[SERVICES].settings
+    return settings.base_url if settings.public_url else f"{request.scheme}://{request.host}"
+
+
+def accepted_response(request: web.Request, job: Job, headers: Mapping[str, str] | None = None) -> web.Response:
+    """202: the job goes on, and here is where to look."""
+    document = job_view(request, job)
+    return json_response(
+        {"status": "accepted", "result": document, "job": document},
+        202,
+        {"Location": f"/api/v1/jobs/{job.id}", "Retry-After": str(_RETRY_AFTER), **(headers or {})},
+    )
+
+
+def chained(job: Job, hop: int) -> web.HTTPException:
+    """The next hop of the chain that ends in the job's result; relative, so that the token goes with it."""
+    return web.HTTPSeeOther(f"/api/v1/jobs/{job.id}/result?wait={_HOP_WAIT}&hop={hop + 1}")
+
+
+async def list_jobs(request: web.Request) -> web.Response:
+    """GET /api/v1/jobs: the newest first."""
+    query, caller = read_query(request, JobQuery), request[CALLER]
+    wanted = JobFilter(
+        query.status,
+        query.connector_id,
+        query.workspace_name,
+        query.entity,
+        query.created_after,
+        query.created_before,
+    )
+    before = read_time_cursor(query.cursor)
+    found = await request.app[SERVICES].jobs.find(caller.organization_id, wanted, before, query.limit + 1)
+    page = found[: query.limit]
+    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(found) > len(page) else None
+    return json_response({"data": [job_view(request, job) for job in page], "next_cursor": next_cursor})
+
+
+async def get_job(request: web.Request) -> web.Response:
+    """GET /api/v1/jobs/{id}: as it is, or as soon as it changes."""
+    query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
+    wanted = preference(request)
+    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    wait = query.wait if query.wait is not None else wanted.wait
+    known = _version(request.headers.get("If-None-Match"), job.version)
+    if wait and not job.is_done:
+        job = await services.watch.changed(job.organization_id, job.id, known, wait)
+    headers = {"ETag": f'"{job.version}"', **wanted.applied}
+    if not job.is_done:
+        headers["Retry-After"] = str(_RETRY_AFTER)
+    if "If-None-Match" in request.headers and known == job.version:
+        return web.Response(status=304, headers=headers)
+    return json_response(job_view(request, job), headers=headers)
+
+
+def _version(etag: str | None, current: int) -> int:
+    """The version that the caller has seen: that of its ETag, else the current one."""
+    text = (etag or "").strip().removeprefix("W/").strip('"')
+    return int(text) if text.isdigit() else current
+
+
+async def cancel_job(request: web.Request) -> web.Response:
+    """POST /api/v1/jobs/{id}/cancel: queued work ends, a read is stopped, a write sent runs to its true end."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    caller.need(Scope.WRITE)
+    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    canceled = await services.jobs.request_cancel(job.organization_id, job.id)
+    if canceled is None:
+        raise JobNotCancelable(f"the job has ended: it is {job.status}")
+    return json_response(job_view(request, canceled), 202)
+
+
+async def retry_job(request: web.Request) -> web.Response:
+    """POST /api/v1/jobs/{id}/retry: the same work as a new job."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    caller.need(Scope.WRITE)
+    confirm = RetryBody.model_validate(await read_json(request)).confirm if request.can_read_body else False
+    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    return accepted_response(request, await services.execution.retry(caller, job, confirm=confirm))
+
+
+async def job_result(request: web.Request) -> web.StreamResponse:
+    """GET /api/v1/jobs/{id}/result: what the inline call would have answered, in pieces whatever its size."""
+    query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
+    wanted = preference(request)
+    job_id = path_id(request, "job_id")
+    wait = query.wait if query.wait is not None else (wanted.wait or 0)
+    job = await services.watch.done(caller.organization_id, job_id, wait)
+    if not job.is_done:
+        if "X-ADP-Agent-SDK" in request.headers and query.hop < _HOPS:
+            raise chained(job, query.hop)
+        return accepted_response(request, job, wanted.applied)
+    head = results.need_result(job)
+    as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
+    async with services.jobs.lines(job) as lines:
+        pieces = results.records(head, lines) if as_lines else _document(request, job, head, lines)
+        content_type = "application/x-ndjson" if as_lines else "application/json"
+        return await _streamed(request, pieces, content_type)
+
+
+async def _document(
+    request: web.Request, job: Job, head: Mapping[str, Any], lines: AsyncIterator[str]
+) -> AsyncIterator[bytes]:
+    """The envelope of an inline answer around the stored result."""
+    yield b'{"status":"success","result":'
+    async for piece in results.document(head, lines):
+        yield piece
+    took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
+    metadata = {
+        "connector_instance_id": str(job.connector_id),
+        "execution_time_ms": round(took * 1000),
+        "request_id": request[REQUEST_ID],
+    }
+    rest = {"connector_metadata": head["meta"], "execution_metadata": metadata}
+    yield b"," + msgspec.json.encode(rest)[1:]
+
+
+async def _streamed(request: web.Request, pieces: AsyncIterator[bytes], content_type: str) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": content_type, "X-Request-Id": request[REQUEST_ID]})
+    await response.prepare(request)
+    async for piece in pieces:
+        await response.write(piece)
+    await response.write_eof()
+    return response
+
+
+async def job_events(request: web.Request) -> web.StreamResponse:
+    """GET /api/v1/jobs/{id}/events: Server-Sent Events, resumed by Last-Event-ID without gap or repeat."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    seen = _last_event(request)
+    response = web.StreamResponse(
+        headers={
+            "Content-Type": "text/event-stream",
+            "Cache-Control": "no-store",
+            "X-Accel-Buffering": "no",
+            "X-Request-Id": request[REQUEST_ID],
+        }
+    )
+    await response.prepare(request)
+    await response.write(b"retry: 1000\n\n")
+    while True:
+        news = await services.jobs.events(job, seen)
+        for event in news:
+            data = event.data if event.event != "done" else msgspec.json.encode(job_view(request, job)).decode()
+            await response.write(f"id: {event.number}\nevent: {event.event}\ndata: {data}\n\n".encode())
+            seen = event.number
+        if job.is_done and seen >= job.version:
+            break
+        before = asyncio.get_running_loop().time()
+        job = await services.watch.changed(job.organization_id, job.id, seen, _KEEP_ALIVE)
+        if asyncio.get_running_loop().time() - before >= _KEEP_ALIVE:
+            await response.write(b": alive\n\n")
+    await response.write_eof()
+    return response
+
+
+def _last_event(request: web.Request) -> int:
+    text = request.headers.get("Last-Event-ID", "0").strip()
+    if not text.isdigit():
+        raise MalformedRequest("Last-Event-ID is the id of an event of this stream")
+    return int(text)

@@ -1,0 +1,63 @@
+"""The gateway about itself: liveness, readiness, its OpenAPI document and a page that shows it."""
+
+import asyncio
+from importlib.resources import files
+
+from aiohttp import web
+
+from gateway.db.pool import Database
+from gateway.errors import Unavailable
+from gateway.http.answers import json_response
+from gateway.http.keys import IS_DRAINING, OPENAPI, SERVICES
+from gateway.services import Services
+
+_PROBE_TIMEOUT = 2.0
+_PROBE = "SELECT 1"
+
+
+async def healthz(request: web.Request) -> web.Response:
+    """GET /healthz: the process runs."""
+    return json_response({"status": "ok"})
+
+
+async def readyz(request: web.Request) -> web.Response:
+    """GET /readyz: whether to send traffic here. Redis away does not stop the work; it is told all the same."""
+    services = request.app[SERVICES]
+    database, redis, worker = await asyncio.gather(
+        _is_database_there(services.database), services.bell.is_there(), _is_worker_there(services)
+    )
+    is_draining = request.app[IS_DRAINING].is_set()
+    is_ready = database and redis and worker and not is_draining
+    document = {
+        "status": "ready" if is_ready else "not_ready",
+        "checks": {"postgres": database, "redis": redis, "worker": worker, "draining": is_draining},
+    }
+    return json_response(document, 200 if is_ready else 503, {} if is_ready else {"Retry-After": "2"})
+
+
+async def _is_database_there(database: Database) -> bool:
+    try:
+        async with asyncio.timeout(_PROBE_TIMEOUT), database.system() as connection:
+            await connection.fetchval(_PROBE)
+    except (Unavailable, TimeoutError):
+        return False
+    return True
+
+
+async def _is_worker_there(services: Services) -> bool:
+    try:
+        return await services.upkeep.is_a_worker_there()
+    except Unavailable:
+        return False
+
+
+async def openapi(request: web.Request) -> web.Response:
+    """GET /openapi.json: this contract, as OpenAPI 3.1."""
+    return web.Response(body=request.app[OPENAPI], content_type="application/json")
+
+
+async def docs(request: web.Request) -> web.Response:
+    """GET /docs: the contract as a page, with nothing loaded from elsewhere."""
+    page = (files("gateway.http") / "docs.html").read_text("utf-8")
+    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+    return web.Response(text=page, content_type="text/html", headers={"Content-Security-Policy": policy})

@@ -1,0 +1,16 @@
+"""What the application and its requests carry, by typed keys."""
+
+import asyncio
+
+from aiohttp import web
+
+from gateway.identity.model import Caller
+from gateway.services import Services
+
+SERVICES = web.AppKey("services", Services)
+#: set while the process drains: it takes no new traffic
+IS_DRAINING = web.AppKey("is_draining", asyncio.Event)
+#: the served OpenAPI document
+OPENAPI = web.AppKey("openapi", bytes)
+CALLER = web.RequestKey("caller", Caller)
+REQUEST_ID = web.RequestKey("request_id", str)

@@ -1,0 +1,142 @@
+"""The OpenAPI 3.1 document, made from the routes, their models and the specs."""
+
+import re
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from gateway.connectors.catalog import Catalog
+from gateway.http.errors import PROBLEM
+from gateway.http.routes import ROUTES, Route
+
+_REF = "#/components/schemas/"
+_ERRORS = {
+    "400": "Malformed request",
+    "401": "No good token",
+    "403": "Not allowed",
+    "404": "Not found",
+    "409": "Conflict",
+    "413": "Body too large",
+    "422": "Invalid",
+    "424": "The connector must be authorized again",
+    "429": "Rate limited",
+    "500": "A bug of the gateway",
+    "502": "The application failed",
+    "503": "Temporarily unavailable",
+    "504": "The application did not answer in time",
+}
+
+
+def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str, Any]:
+    """The contract as callers can rely on it."""
+    models = [model for route in ROUTES for model in (route.body, route.query) if model is not None]
+    _, schemas = models_json_schema(
+        [(model, "validation") for model in dict.fromkeys(models)], ref_template=_REF + "{model}"
+    )
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Agent connector gateway",
+            "version": version,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            "description": "One way for software agents to read and change data in business applications.",
+        },
+        "servers": [{"url": base_url}],
+        "security": [{"bearer": []}],
+        "tags": [{"name": name} for name in dict.fromkeys(route.tag for route in ROUTES)],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "schemas": {**schemas.get("$defs", {}), "Problem": _PROBLEM_SCHEMA},
+        },
+        "x-connector-types": {
+            kind.name: {entity: kind.actions_of(entity) for entity in kind.spec.entities} for kind in catalog
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    answers: dict[str, Any] = {
+        str(status): {"description": meaning, **({} if status in (304,) else {"content": _content(route)})}
+        for status, meaning in route.answers.items()
+    }
+    for status, meaning in _ERRORS.items():
+        answers.setdefault(
+            status, {"description": meaning, "content": {PROBLEM: {"schema": {"$ref": _REF + "Problem"}}}}
+        )
+    operation: dict[str, Any] = {
+        "operationId": route.handler.__name__,
+        "summary": route.summary,
+        "tags": [route.tag],
+        "parameters": [*_path_parameters(route.path), *_query_parameters(route.query)],
+        "responses": answers,
+    }
+    if route.body is not None:
+        schema = {"$ref": _REF + route.body.__name__}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    if not route.needs_token:
+        operation["security"] = []
+    return operation
+
+
+def _content(route: Route) -> dict[str, Any]:
+    if route.path == "/docs":
+        return {"text/html": {}}
+    if route.path.endswith("/events"):
+        return {"text/event-stream": {}}
+    return {"application/json": {}}
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+
+
+def _query_parameters(model: type[BaseModel] | None) -> list[dict[str, Any]]:
+    if model is None:
+        return []
+    schema = model.model_json_schema(ref_template=_REF + "{model}")
+    return [
+        {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": member}
+        for name, member in schema["properties"].items()
+    ]
+
+
+_PROBLEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "description": "RFC 9457. `message` repeats `detail`; each of `errors` stands alone.",
+    "required": ["type", "title", "status", "code", "detail", "message", "retryable", "request_id"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string"},
+        "detail": {"type": "string"},
+        "message": {"type": "string"},
+        "retryable": {"type": "boolean"},
+        "request_id": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["pointer", "field", "code", "message"],
+                "properties": {name: {"type": "string"} for name in ("pointer", "field", "code", "message")},
+            },
+        },
+        "upstream": {
+            "type": "object",
+            "properties": {
+                "status": {"type": "integer"},
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "request_id": {"type": "string"},
+            },
+        },
+    },
+}

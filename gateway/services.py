@@ -1,0 +1,130 @@
+"""What a process of the gateway holds, opened together and closed in reverse."""
+
+import os
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from uuid import uuid4
+
+from yarl import URL
+
+from gateway.audit import Audit
+from gateway.connectors.catalog import Catalog, load_catalog
+from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.transport import Transport
+from gateway.credentials.authorizer import SealedAuthorizer
+from gateway.credentials.changing import ConnectorChanges
+from gateway.credentials.opened import OpenConnectors
+from gateway.credentials.store import ConnectorStore
+from gateway.credentials.vault import Vault, read_keys
+from gateway.db.changes import Changes
+from gateway.db.pool import Database
+from gateway.execution import Execution
+from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import Tokens
+from gateway.jobs.bell import Bell
+from gateway.jobs.model import OPERATION
+from gateway.jobs.runner import Runner, Task
+from gateway.jobs.store import JobStore
+from gateway.jobs.upkeep import Upkeep
+from gateway.jobs.watch import Watch
+from gateway.settings import Settings, upstream_overrides
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything that handlers and workers act through."""
+
+    settings: Settings
+    database: Database
+    changes: Changes
+    catalog: Catalog
+    overrides: Mapping[str, URL]
+    vault: Vault
+    transport: Transport
+    identity: IdentityStore
+    tokens: Tokens
+    connector_store: ConnectorStore
+    connector_changes: ConnectorChanges
+    connectors: OpenConnectors
+    jobs: JobStore
+    bell: Bell
+    watch: Watch
+    runner: Runner
+    #: what a worker does with a job, by the job's task
+    tasks: dict[str, Task]
+    upkeep: Upkeep
+    audit: Audit
+    execution: Execution
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """All services of one process; raises Unavailable, KeyListError and SpecError when it cannot start."""
+    keys = settings.encryption_keys.get_secret_value() if settings.encryption_keys else None
+    vault = Vault(read_keys(keys, settings.encryption_keys_file))
+    catalog = load_catalog(settings.specs)
+    overrides = upstream_overrides()
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database.open(settings.database_url, size=settings.database_pool))
+        transport = await stack.enter_async_context(Transport(EgressPolicy.of(overrides.values())))
+        bell = await stack.enter_async_context(Bell.open(settings.redis_url))
+        identity = IdentityStore(database)
+        tokens = Tokens(identity, settings.token_seconds)
+        connector_store = ConnectorStore(database, vault)
+        connectors = OpenConnectors(
+            connector_store,
+            catalog,
+            transport,
+            lambda record: SealedAuthorizer(connector_store, catalog, record),
+            overrides,
+        )
+        jobs = JobStore(database, settings.job_retention)
+        watch = Watch(jobs)
+        tasks: dict[str, Task] = {}
+        runner = Runner(jobs, tasks, process_name())
+        execution = Execution(
+            connectors,
+            jobs,
+            bell,
+            watch,
+            runner,
+            inline_budget=settings.inline_budget,
+            idempotency_seconds=settings.idempotency_seconds,
+        )
+        tasks[OPERATION] = execution.run_job
+        audit = await stack.enter_async_context(Audit(database).writing())
+        changes = Changes(settings.database_url)
+        changes.subscribe(connectors.heard, connectors.forget_all)
+        changes.subscribe(tokens.heard, tokens.forget_all)
+        changes.subscribe(watch.heard, watch.wake_all)
+        await stack.enter_async_context(changes.listening())
+        await stack.enter_async_context(runner.keeping_leases())
+        yield Services(
+            settings=settings,
+            database=database,
+            changes=changes,
+            catalog=catalog,
+            overrides=overrides,
+            vault=vault,
+            transport=transport,
+            identity=identity,
+            tokens=tokens,
+            connector_store=connector_store,
+            connector_changes=ConnectorChanges(catalog, connector_store, identity, transport, overrides),
+            connectors=connectors,
+            jobs=jobs,
+            bell=bell,
+            watch=watch,
+            runner=runner,
+            tasks=tasks,
+            upkeep=Upkeep(database, settings.job_retention),
+            audit=audit,
+            execution=execution,
+        )
+
+
+def process_name() -> str:
+    """A name for this process that no other, earlier or later, has."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
