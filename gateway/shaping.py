@@ -1,4 +1,4 @@
-"""The caller's wishes for an answer: which fields, and whether long texts are cut. Records stay unparsed without any."""
+"""The caller's wishes for an answer: which fields, and whether long texts are cut. Without any, nothing is parsed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

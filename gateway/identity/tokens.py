@@ -110,7 +110,11 @@ class Tokens:
         self._verified[token_hash] = verified = _Verified(stored.client, found[1], now + _TRUST)
         return verified
 
-    def forget(self, client_id: UUID | None = None) -> None:
-        """Drop what is remembered of a client, or of all when news may have been missed."""
-        kept = {} if client_id is None else self._verified
-        self._verified = {key: each for key, each in kept.items() if each.client.id != client_id}
+    def heard(self, topic: str, subject: str) -> None:
+        """News of another process: what is remembered of a changed client is dropped."""
+        if topic == "client":
+            self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != subject}
+
+    def forget_all(self) -> None:
+        """News may have been missed."""
+        self._verified.clear()
