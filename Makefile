@@ -1,0 +1,45 @@
+# Everything a fresh machine needs: Python 3.11 or later, make and the package index.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+
+help: ## Show what there is to make
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@echo "installing into $(VENV) (a minute, the first time) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]'
+	@touch $@
+
+install: $(INSTALLED) ## Make the virtual environment
+
+demo: $(INSTALLED) ## Run the main job for real: embedded stores, sandbox, one tour
+	@$(BIN)/gateway demo
+
+run: $(INSTALLED) ## Leave the same set-up serving, sandbox included
+	@$(BIN)/gateway up --sandbox
+
+test: $(INSTALLED) ## Run the tests
+	@$(BIN)/python -m pytest --quiet
+
+faults: $(INSTALLED) ## Kill and freeze real processes under load and print the report
+	@$(BIN)/python -m tests.faults
+
+bench: $(INSTALLED) ## Measure, each figure beside its baseline in the same run
+	@$(BIN)/python -m tests.benchmarks
+
+check: $(INSTALLED) ## Format, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+clean: ## Remove what the above made
+	rm -rf $(VENV) .gateway build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help install demo run test faults bench check clean
