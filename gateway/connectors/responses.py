@@ -165,6 +165,8 @@ def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None
 
 def _class_by_status(status: int) -> type[GatewayError]:
     match status:
+        case 200:  # a refusal all the same, and not by a code that the spec lists as the application's own fault
+            return UpstreamRejected
         case status if status < 400:  # redirects are never followed, and no API answers with anything else
             return UpstreamInvalidResponse
         case 401:
@@ -173,8 +175,6 @@ def _class_by_status(status: int) -> type[GatewayError]:
             return UpstreamNotFound
         case 429 | 529:
             return UpstreamRateLimited
-        case 200:  # a refusal all the same, and not by a code that the spec lists as the application's own fault
-            return UpstreamRejected
         case 400 | 402 | 403 | 405 | 406 | 408 | 409 | 412 | 413 | 414 | 415 | 422 | 423 | 451:
             return UpstreamRejected
         case _:
