@@ -1,0 +1,1 @@
+"""OAuth 2.0: consent, apps, and tokens that are renewed once however many ask."""

@@ -1,0 +1,102 @@
+"""Which OAuth app speaks for a connector: the organization's own, else the platform's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import SecretStr
+
+from gateway.credentials.vault import Binding, Sealed, Vault
+from gateway.db.pool import Database
+from gateway.errors import Conflict
+from gateway.oauth.model import App, app_in
+
+_PUT = """
+    INSERT INTO oauth_apps (organization_id, kind, client_id, key_id, wrapped_key, sealed)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (organization_id, kind) DO UPDATE
+    SET client_id = EXCLUDED.client_id, key_id = EXCLUDED.key_id, wrapped_key = EXCLUDED.wrapped_key,
+        sealed = EXCLUDED.sealed, updated_at = now()
+    RETURNING kind, client_id, created_at, updated_at
+"""
+_LIST = """
+    SELECT kind, client_id, created_at, updated_at FROM oauth_apps WHERE organization_id = $1 ORDER BY kind
+"""
+_GET = """
+    SELECT client_id, key_id, wrapped_key, sealed FROM oauth_apps WHERE organization_id = $1 AND kind = $2
+"""
+_DELETE = "DELETE FROM oauth_apps WHERE organization_id = $1 AND kind = $2"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnApp:
+    """An organization's own app as callers may see it."""
+
+    kind: str
+    client_id: str
+    created_at: datetime
+    updated_at: datetime
+
+
+def binding(organization_id: UUID, kind: str) -> Binding:
+    """What the sealed secret of an own app belongs to."""
+    return Binding(organization_id, f"oauth_apps:{kind}", "client_secret")
+
+
+class Apps:
+    """The platform's apps from the settings, and the organizations' own in their place."""
+
+    def __init__(self, database: Database, vault: Vault, platform: Mapping[str, tuple[str, SecretStr]]) -> None:
+        self._database = database
+        self._vault = vault
+        self._platform = {kind: App(client_id, secret) for kind, (client_id, secret) in platform.items()}
+
+    async def put(self, organization_id: UUID, kind: str, client_id: str, client_secret: SecretStr) -> OwnApp:
+        """Make an app the organization's own, from the next consent on."""
+        sealed = self._vault.seal({"client_secret": client_secret.get_secret_value()}, binding(organization_id, kind))
+        async with self._database.tenant(organization_id) as connection:
+            row: Any = await connection.fetchrow(
+                _PUT, organization_id, kind, client_id, sealed.key_id, sealed.wrapped_key, sealed.sealed
+            )
+        return OwnApp(**row)
+
+    async def find(self, organization_id: UUID) -> list[OwnApp]:
+        async with self._database.tenant(organization_id) as connection:
+            return [OwnApp(**row) for row in await connection.fetch(_LIST, organization_id)]
+
+    async def delete(self, organization_id: UUID, kind: str) -> None:
+        """From the next consent on the platform's app again; there need not be an own one."""
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_DELETE, organization_id, kind)
+
+    async def current(self, organization_id: UUID, kind: str) -> App:
+        """The app for the next consent; raises Conflict that names both ways to set one."""
+        app = await self._own(organization_id, kind) or self._platform.get(kind)
+        if app is None:
+            variable = f"GATEWAY_OAUTH_{kind.upper().replace('-', '_')}_CLIENT_ID"
+            raise Conflict(
+                f"there is no OAuth app for {kind}: set your own with PUT /api/v1/oauth/credentials, "
+                f"or let the operator set {variable} and {variable.removesuffix('ID')}SECRET"
+            )
+        return app
+
+    async def of(self, organization_id: UUID, kind: str, credentials: Mapping[str, str]) -> App:
+        """The app that the credentials' tokens were given to, with its newest secret; no other can stand in for it."""
+        client_id = credentials.get("client_id")
+        if client_id is None:
+            return await self.current(organization_id, kind)
+        for app in (await self._own(organization_id, kind), self._platform.get(kind)):
+            if app is not None and app.client_id == client_id:
+                return app
+        return app_in(credentials)
+
+    async def _own(self, organization_id: UUID, kind: str) -> App | None:
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_GET, organization_id, kind)
+        if row is None:
+            return None
+        sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+        secret = self._vault.open(sealed, binding(organization_id, kind))["client_secret"]
+        return App(row["client_id"], SecretStr(secret), is_own=True)

@@ -1,0 +1,95 @@
+"""What an authorization server sends the browser back with, and where it may be sent on. Pure."""
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from urllib.parse import urlencode
+
+from yarl import URL
+
+from gateway.connectors.egress import host_matches
+from gateway.connectors.spec import ConnectorSpec
+from gateway.errors import Fault, UpstreamInvalidResponse
+from gateway.oauth.answers import oauth_of, plain
+from gateway.oauth.exchange import endpoint
+from gateway.oauth.model import Denial, Meaning
+
+#: query members as they came, repeated ones too
+Query = Sequence[tuple[str, str]]
+
+
+def single(query: Query, name: str) -> str | None:
+    """The one value of a member; None when it is missing, empty or given twice (RFC 6749 §3.1)."""
+    values = [value for key, value in query if key == name]
+    return values[0] or None if len(values) == 1 else None
+
+
+def read_code(query: Query, spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> str | Denial:
+    """The code, or why there is none (RFC 6749 §4.1.2); an `iss` must be the application's own (RFC 9207 §2.4)."""
+    issuers = [value for key, value in query if key == "iss"]
+    if any(not _is_issuer(issuer, spec, environment, override) for issuer in issuers):
+        return _denied("invalid_request", "the answer comes from another authorization server (iss)")
+    if error := single(query, "error"):
+        return _denied(plain(error), plain(single(query, "error_description") or ""))
+    code = single(query, "code")
+    return code or _denied("invalid_request", "the application sent no code")
+
+
+def _is_issuer(issuer: str, spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> bool:
+    """Whether it is the server that was asked, or another host of the application: some issue by account."""
+    try:
+        origin = URL(issuer).origin()
+    except ValueError:
+        return False
+    oauth = oauth_of(spec)
+    own = (endpoint(template, environment, override).origin() for template in (oauth.authorize, oauth.token))
+    if origin in own:
+        return True
+    return override is None and origin.scheme == "https" and host_matches(origin.raw_host or "", spec.hosts)
+
+
+def _denied(code: str, description: str) -> Denial:
+    return Denial(code, description, Meaning.GRANT, UpstreamInvalidResponse)
+
+
+def redirect_fault(url: str, allowed: Sequence[str], *, is_embedded: bool) -> Fault | None:
+    """What is wrong with a redirect_url. It is one of the client's, by https; embedded, any loopback (RFC 8252 §7.3)."""
+    try:
+        parsed = URL(url, encoded=True)
+        host, port = parsed.host, parsed.port  # the port is parsed only now
+    except ValueError:
+        return _redirect_fault("format", "is not a URL")
+    if not url.isascii() or not url.isprintable() or any(each in url for each in ' \\"<>^`{|}'):
+        return _redirect_fault("format", "must be written in plain ASCII, everything else percent-encoded")
+    if not host or not port or parsed.scheme not in ("http", "https"):
+        return _redirect_fault("format", "must be an absolute https URL")
+    if "#" in url:
+        return _redirect_fault("fragment", "must have no fragment")
+    if "@" in parsed.raw_authority:
+        return _redirect_fault("userinfo", "must have no user or password")
+    if parsed.scheme == "http":
+        if is_embedded and _is_loopback(host):
+            return None
+        return _redirect_fault("scheme", "must be https; http is allowed for loopback addresses in embedded mode only")
+    if url not in allowed:
+        known = f"allowed: {', '.join(allowed)}" if allowed else "the client has none"
+        return _redirect_fault("not_allowed", f"must be exactly one of the client's redirect URLs; {known}")
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _redirect_fault(code: str, text: str) -> Fault:
+    return Fault("/redirect_url", "redirect_url", code, f"redirect_url {text}")
+
+
+def landing_url(redirect_url: str, members: Mapping[str, str]) -> str:
+    """Where the browser lands: the caller's URL as it was written, with the members added to its query."""
+    joint = "" if redirect_url.endswith(("?", "&")) else "&" if "?" in redirect_url else "?"
+    return f"{redirect_url}{joint}{urlencode(members)}"

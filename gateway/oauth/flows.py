@@ -1,0 +1,211 @@
+"""The consent flow: from the wish for a connector to the connector, exactly once.
+
+A new connector is kept as soon as there are tokens: they were made a moment ago, and a check that fails for another
+reason must not lose the grant. A connector that is authorized again keeps its old credentials until the application
+has accepted the new ones, because there is something to lose.
+"""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from yarl import URL
+
+from gateway.connectors.auth import StaticAuthorizer, headers_for
+from gateway.connectors.catalog import Catalog, Kind
+from gateway.connectors.connector import Connector
+from gateway.connectors.requests import checked_environment
+from gateway.connectors.transport import Transport
+from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.errors import (
+    Fault,
+    GatewayError,
+    InvalidCredentials,
+    InvalidParams,
+    NotFound,
+    ReauthorizationRequired,
+    UpstreamInvalidResponse,
+)
+from gateway.identity.model import Caller
+from gateway.identity.store import IdentityStore
+from gateway.oauth import callback, wishes
+from gateway.oauth.answers import oauth_of, plain
+from gateway.oauth.apps import Apps
+from gateway.oauth.endpoint import TokenEndpoint
+from gateway.oauth.exchange import Code, Consent, consent_url, endpoint
+from gateway.oauth.model import App, Denial, Meaning, Tokens, credentials_of, missing_variables
+from gateway.oauth.store import Flow, FlowState, FlowStore
+from gateway.oauth.wishes import Wish
+
+log = logging.getLogger(__name__)
+
+#: where authorization servers send browsers back to
+CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A consent that waits for its user."""
+
+    flow_id: UUID
+    consent_url: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where the browser goes in the end, and what came of the consent."""
+
+    url: str
+    flow: Flow
+    #: the connector there is now; None when there is none, and `error` says why
+    connector_id: UUID | None = None
+    error: str | None = None
+
+
+def hashed(state: str) -> bytes:
+    """What is kept of a state. It is a random 256-bit value, so a plain hash cannot be guessed back."""
+    return hashlib.sha256(state.encode()).digest()
+
+
+class Flows:
+    """Consents: begun by callers, ended by browsers."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        identity: IdentityStore,
+        connectors: ConnectorStore,
+        apps: Apps,
+        store: FlowStore,
+        transport: Transport,
+        overrides: Mapping[str, URL],
+        *,
+        base_url: str,
+        is_embedded: bool,
+    ) -> None:
+        self._catalog = catalog
+        self._identity = identity
+        self._connectors = connectors
+        self._apps = apps
+        self._store = store
+        self._transport = transport
+        self._overrides = overrides
+        self._callback = base_url + CALLBACK_PATH
+        self._is_embedded = is_embedded
+
+    async def initiate(self, caller: Caller, wish: Wish) -> Started:
+        """The address for the user's browser; raises InvalidParams, NotFound, and Conflict when there is no app."""
+        spec = self._catalog.kind(wish.connector_type).spec
+        wishes.need_oauth(spec)
+        wish = await self._completed(caller, wish, spec.kind)
+        environment, scopes = wishes.checked(spec, wish, caller.client.redirect_urls, is_embedded=self._is_embedded)
+        oauth = oauth_of(spec)
+        app = await self._apps.current(caller.organization_id, spec.kind)
+        state = secrets.token_urlsafe(32)
+        verifier = secrets.token_urlsafe(48) if oauth.pkce else None
+        flow = Flow(
+            id=uuid4(),
+            organization_id=caller.organization_id,
+            client_id=caller.client_id,
+            workspace_id=await self._identity.workspace_named(caller.organization_id, wish.workspace_name),
+            kind=spec.kind,
+            name=wish.name,
+            redirect_url=wish.redirect_url,
+            environment=environment,
+            app_client_id=app.client_id,
+            verifier=verifier,
+            reauthorizes=wish.connector_id,
+        )
+        expires_at = await self._store.create(flow, hashed(state))
+        address = endpoint(oauth.authorize, environment, self._overrides.get(spec.kind))
+        consent = Consent(self._callback, scopes, state, verifier)
+        return Started(flow.id, consent_url(oauth, address, app, consent), expires_at)
+
+    async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
+        return await self._store.state(caller.organization_id, flow_id)
+
+    async def _completed(self, caller: Caller, wish: Wish, kind: str) -> Wish:
+        """The wish with what the connector that is authorized again brings; raises NotFound and InvalidParams."""
+        if wish.connector_id is None:
+            return wish
+        record = await self._connectors.get(caller.organization_id, wish.connector_id)
+        given = {"connector_type": (kind, record.kind), "workspace_name": (wish.workspace_name, record.workspace_name)}
+        faults = [
+            Fault(f"/{name}", name, "mismatch", f"{name} is {asked!r}, and the connector's is {own!r}")
+            for name, (asked, own) in given.items()
+            if asked != own
+        ]
+        if faults:
+            raise InvalidParams(faults[0].message, faults=faults)
+        return replace(wish, environment={**record.environment, **wish.environment})
+
+    async def finish(self, query: callback.Query) -> Landing | None:
+        """Take up the application's answer; None, for a page that leads nowhere, when the state is not good."""
+        state = callback.single(query, "state")
+        flow = await self._store.use(hashed(state)) if state else None
+        if flow is None or not await self._may_land(flow):
+            return None
+        outcome = await self._connected(flow, query)
+        if isinstance(outcome, Denial):
+            await self._store.fail(flow, outcome.code, outcome.description)
+            url = callback.landing_url(
+                flow.redirect_url, {"error": outcome.code, "error_description": outcome.description}
+            )
+            return Landing(url, flow, error=outcome.code)
+        return Landing(callback.landing_url(flow.redirect_url, {"connector_id": str(outcome)}), flow, outcome)
+
+    async def _may_land(self, flow: Flow) -> bool:
+        """Whether the client that began it may still receive its end: not disabled, its redirect URL not withdrawn."""
+        stored = await self._identity.client(flow.client_id)
+        if stored is None or stored.client.disabled_at or flow.organization_id not in stored.client.organization_ids:
+            return False
+        allowed = stored.client.redirect_urls
+        return callback.redirect_fault(flow.redirect_url, allowed, is_embedded=self._is_embedded) is None
+
+    async def _connected(self, flow: Flow, query: callback.Query) -> UUID | Denial:
+        """The connector of a consent, or why there is none."""
+        kind, override = self._catalog.kind(flow.kind), self._overrides.get(flow.kind)
+        code = callback.read_code(query, kind.spec, flow.environment, override)
+        if isinstance(code, Denial):
+            return code
+        app = await self._apps.of(flow.organization_id, flow.kind, {"client_id": flow.app_client_id})
+        server = TokenEndpoint(kind.spec, flow.environment, self._transport, override)
+        tokens = await server.redeem(app, Code(code, self._callback, flow.verifier))
+        if isinstance(tokens, Denial):
+            return tokens
+        try:
+            return await self._kept(flow, kind, app, tokens)
+        except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
+            return Denial("server_error", plain(error.detail), Meaning.MOMENT, UpstreamInvalidResponse)
+
+    async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: Tokens) -> UUID:
+        spec, override = kind.spec, self._overrides.get(flow.kind)
+        environment = checked_environment(spec, {**flow.environment, **tokens.environment}, override)
+        if missing := missing_variables(spec, environment):
+            raise InvalidCredentials(f"the application's token answer brought no {missing[0]}")
+        method = spec.oauth_method or ""
+        credentials = credentials_of(app, tokens)
+        name = flow.name or spec.title
+        new = NewConnector(flow.workspace_id, spec.kind, name, method, environment, credentials, tokens.expires_at)
+        if flow.reauthorizes is None:
+            return await self._store.complete(flow, new)
+        await self._need_accepted(kind, new)
+        return await self._store.complete_again(flow, flow.reauthorizes, new)
+
+    async def _need_accepted(self, kind: Kind, new: NewConnector) -> None:
+        """Raise ReauthorizationRequired when the application refuses the new credentials; other trouble is none."""
+        headers = headers_for(kind.spec.authentication[new.auth_method], new.credentials)
+        override = self._overrides.get(kind.name)
+        connector = Connector(kind, new.environment, StaticAuthorizer(headers), self._transport, override)
+        try:
+            await connector.check()
+        except ReauthorizationRequired as error:
+            message = f"the new credentials are refused, and the connector keeps its old ones: {error.detail}"
+            raise ReauthorizationRequired(message) from error
+        except GatewayError as error:
+            log.info("new credentials could not be checked: %s", error.code, extra={"kind": kind.name})

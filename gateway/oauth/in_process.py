@@ -1,0 +1,100 @@
+"""OAuth tokens held in memory: for connectors in a caller's own process, and for credentials not stored yet.
+
+Imports no database; authlib only when a token is renewed.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from yarl import URL
+
+from gateway.connectors.auth import headers_for
+from gateway.connectors.spec import ConnectorSpec
+from gateway.connectors.transport import Transport
+from gateway.errors import ConnectorNotReady
+from gateway.oauth.model import (
+    App,
+    Denial,
+    app_in,
+    credentials_of,
+    denied,
+    is_due,
+    learned,
+    missing_variables,
+    need_refresh_token,
+)
+
+
+class RefreshingAuthorizer:
+    """Renews its tokens once for all who ask; what they have become is there to be read and kept."""
+
+    def __init__(
+        self,
+        spec: ConnectorSpec,
+        credentials: Mapping[str, str],
+        environment: Mapping[str, str],
+        transport: Transport,
+        override: URL | None = None,
+        app: App | None = None,
+    ) -> None:
+        self._spec = spec
+        self._method = spec.authentication[spec.oauth_method or ""]
+        self._transport = transport
+        self._override = override
+        self._app = app
+        self._renewing: asyncio.Future[None] | None = None
+        #: the tokens as they are now: a renewal may have replaced the refresh token too
+        self.credentials: Mapping[str, str] = dict(credentials)
+        self.environment: Mapping[str, str] = dict(environment)
+        self.expires_at: datetime | None = None
+
+    async def completed(self) -> Mapping[str, str]:
+        """The variables with those that only a token brings, minting the first one where they are missing."""
+        if missing_variables(self._spec, self.environment) and self.credentials.get("refresh_token"):
+            await self._renew(self.credentials)
+        return self.environment
+
+    async def headers(self) -> Mapping[str, str]:
+        has_none = not self.credentials.get(self._method.token or "")
+        if self.credentials.get("refresh_token") and (has_none or is_due(self.expires_at, datetime.now(UTC))):
+            await self._renew(self.credentials)
+        return headers_for(self._method, self.credentials)
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        held = self.credentials
+        if headers_for(self._method, held) == refused:
+            if not held.get("refresh_token"):
+                return None
+            await self._renew(held)
+        return headers_for(self._method, self.credentials)
+
+    async def _renew(self, stale: Mapping[str, str]) -> None:
+        """Put new tokens in the place of the stale ones, unless that has been done already."""
+        if self.credentials is not stale:
+            return
+        if self._renewing is None:
+            self._renewing = asyncio.ensure_future(self._exchange())
+            self._renewing.add_done_callback(self._landed)
+        # A caller that gives up must not take an answer with it that replaces the refresh token.
+        await asyncio.shield(self._renewing)
+
+    def _landed(self, renewing: "asyncio.Future[None]") -> None:
+        self._renewing = None
+        if not renewing.cancelled():
+            renewing.exception()  # seen, also when every caller has gone away
+
+    async def _exchange(self) -> None:
+        try:
+            from gateway.oauth.endpoint import TokenEndpoint
+        except ModuleNotFoundError as error:
+            raise ConnectorNotReady(f"renewing OAuth tokens takes the package {error.name}; install it") from error
+        need_refresh_token(self.credentials)
+        app = self._app or app_in(self.credentials)
+        endpoint = TokenEndpoint(self._spec, self.environment, self._transport, self._override)
+        answer = await endpoint.renew(app, self.credentials)
+        if isinstance(answer, Denial):
+            raise denied(answer, app)
+        self.environment = learned(self._spec, self.environment, answer, self._override)
+        self.credentials = credentials_of(app, answer, self.credentials)
+        self.expires_at = answer.expires_at

@@ -1,0 +1,75 @@
+"""What becomes of a connector when its token endpoint has answered: written in one transaction, by version."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from uuid import UUID
+
+from gateway.credentials.store import ConnectorStore, Secret
+from gateway.db.pool import Connection, Database
+from gateway.oauth.leases import Lease, LeaseStore
+
+# A connector that was given up comes back; one that its owner switched off stays off.
+_FRESH = """
+    UPDATE connectors
+    SET environment = environment || $3::jsonb, updated_at = now(),
+        status = CASE status WHEN 'disabled' THEN status ELSE 'active' END,
+        status_reason = CASE status WHEN 'disabled' THEN status_reason END
+    WHERE organization_id = $1 AND id = $2
+      AND (status IN ('pending', 'needs_reauth') OR NOT environment @> $3::jsonb)
+"""
+_GIVE_UP = """
+    UPDATE connectors SET status = 'needs_reauth', status_reason = $3, updated_at = now()
+    WHERE organization_id = $1 AND id = $2 AND status = 'active'
+"""
+
+
+class Keeping:
+    """Keeps renewed credentials, and gives up those that are dead.
+
+    Both hold only for the version of the credentials that was sent: whoever replaced it meanwhile (another renewal, a
+    new consent, a PATCH) knows better, and their credentials are what callers get.
+    """
+
+    def __init__(self, database: Database, connectors: ConnectorStore, leases: LeaseStore) -> None:
+        self._database = database
+        self._connectors = connectors
+        self._leases = leases
+
+    async def keep(
+        self,
+        lease: Lease,
+        credentials: Mapping[str, str],
+        environment: Mapping[str, str],
+        expires_at: datetime | None,
+    ) -> Secret:
+        """The credentials that are good now: these, kept and committed, or those that replaced the old ones first."""
+        organization_id, connector_id = lease.organization_id, lease.connector_id
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            current = await self._connectors.lock_secret(connection, organization_id, connector_id)
+            if current.version != lease.version:
+                return current
+            await self._connectors.seal_within(connection, organization_id, connector_id, credentials, expires_at)
+            await connection.execute(_FRESH, organization_id, connector_id, json.dumps(dict(environment)))
+        return Secret(dict(credentials), expires_at, lease.version + 1)
+
+    async def give_up(self, lease: Lease, reason: str) -> Secret | None:
+        """Say that the connector must be authorized again; the credentials that replaced the dead ones, if any did."""
+        organization_id, connector_id = lease.organization_id, lease.connector_id
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            current = await self._connectors.lock_secret(connection, organization_id, connector_id)
+            if current.version != lease.version:
+                return current
+            await self._give_up(connection, organization_id, connector_id, reason)
+            await self._leases.release_within(connection, lease, is_lost=False)
+        return None
+
+    async def refuse(self, organization_id: UUID, connector_id: UUID, version: int, reason: str) -> None:
+        """Say that credentials of a version were refused and cannot be renewed, unless they were replaced."""
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            current = await self._connectors.lock_secret(connection, organization_id, connector_id)
+            if current.version == version:
+                await self._give_up(connection, organization_id, connector_id, reason)
+
+    async def _give_up(self, connection: Connection, organization_id: UUID, connector_id: UUID, reason: str) -> None:
+        await connection.execute(_GIVE_UP, organization_id, connector_id, reason)

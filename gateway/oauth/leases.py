@@ -1,0 +1,83 @@
+"""Who renews a connector's tokens: a claim in the row of its secret, taken by compare-and-set.
+
+A claim rather than an open transaction: the row lock of `ConnectorStore.lock_secret` would hold a connection of the
+pool for as long as the application takes to answer, and the pool gives up on commands after a second. A claim is one
+short statement; it lapses when its holder shows no sign of life for `LEASE` seconds, by the database's clock; and what
+is written in the end is guarded by the version of the credentials that were claimed, not by the claim.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from gateway.db.pool import Connection, Database
+
+#: seconds that a claim holds without a heartbeat, and between heartbeats
+LEASE, HEARTBEAT = 10, 3
+
+# `refreshing_since` is set before anything is sent; what it was before tells of an answer that was lost.
+_CLAIM = f"""
+    WITH before AS (
+        SELECT connector_id, refreshing_since FROM connector_secrets
+        WHERE organization_id = $1 AND connector_id = $2 AND version = $3
+          AND (refreshing_until IS NULL OR refreshing_until < now())
+        FOR UPDATE SKIP LOCKED
+    )
+    UPDATE connector_secrets
+    SET refreshing_by = $4, refreshing_until = now() + interval '{LEASE} seconds',
+        refreshing_since = COALESCE(before.refreshing_since, now())
+    FROM before WHERE connector_secrets.connector_id = before.connector_id
+    RETURNING before.refreshing_since AS lost_since
+"""
+_EXTEND = f"""
+    UPDATE connector_secrets SET refreshing_until = now() + interval '{LEASE} seconds'
+    WHERE organization_id = $1 AND connector_id = $2 AND refreshing_by = $3
+"""
+# A lost answer stays noted.
+_RELEASE = """
+    UPDATE connector_secrets
+    SET refreshing_by = NULL, refreshing_until = NULL,
+        refreshing_since = CASE WHEN $4::boolean THEN refreshing_since ELSE $5::timestamptz END
+    WHERE organization_id = $1 AND connector_id = $2 AND refreshing_by = $3
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to renew the tokens of a connector, for now."""
+
+    id: UUID
+    organization_id: UUID
+    connector_id: UUID
+    #: of the credentials that may be renewed
+    version: int
+    #: when an earlier renewal began whose answer was never stored
+    lost_since: datetime | None
+
+
+class LeaseStore:
+    """Claims of renewals."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(self, organization_id: UUID, connector_id: UUID, version: int) -> Lease | None:
+        """The lease, or None when another has it or the credentials are no longer of that version."""
+        lease_id = uuid4()
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_CLAIM, organization_id, connector_id, version, lease_id)
+        return row and Lease(lease_id, organization_id, connector_id, version, row["lost_since"])
+
+    async def extend(self, lease: Lease) -> None:
+        async with self._database.tenant(lease.organization_id) as connection:
+            await connection.execute(_EXTEND, lease.organization_id, lease.connector_id, lease.id)
+
+    async def release(self, lease: Lease, *, is_lost: bool) -> None:
+        """Let others try; `is_lost` keeps the note that an answer may have been missed."""
+        async with self._database.tenant(lease.organization_id) as connection:
+            await self.release_within(connection, lease, is_lost=is_lost)
+
+    async def release_within(self, connection: Connection, lease: Lease, *, is_lost: bool) -> None:
+        await connection.execute(
+            _RELEASE, lease.organization_id, lease.connector_id, lease.id, is_lost, lease.lost_since
+        )

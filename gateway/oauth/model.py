@@ -1,0 +1,130 @@
+"""The words of OAuth: apps, tokens, and the ways in which a token endpoint says no."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from pydantic import SecretStr
+from yarl import URL
+
+from gateway.connectors.requests import checked_environment
+from gateway.connectors.spec import ConnectorSpec
+from gateway.errors import ConnectorNotReady, Fault, GatewayError, InvalidCredentials, ReauthorizationRequired
+
+log = logging.getLogger(__name__)
+
+#: a token is renewed this long before it ends
+SKEW = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """An OAuth client as an application has registered it (RFC 6749 §2)."""
+
+    client_id: str
+    client_secret: SecretStr
+    #: the organization's own, rather than the platform's
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a token endpoint gave: credentials, variables that came with them, and when the access token ends."""
+
+    credentials: Mapping[str, str] = field(repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    expires_at: datetime | None = None
+
+
+class Meaning(StrEnum):
+    """What a refusal is about."""
+
+    #: the code or refresh token is refused for good (`invalid_grant`)
+    GRANT = "grant"
+    #: the app's id or secret is refused (`invalid_client`)
+    APP = "app"
+    #: nothing is said about the grant: it is as good as before
+    MOMENT = "moment"
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A token endpoint that gave no tokens, in the words of RFC 6749 §5.2, secrets already removed."""
+
+    code: str
+    description: str
+    meaning: Meaning
+    #: what callers of the connector are told when the denial is of the moment
+    error: type[GatewayError]
+    #: whether the request arrived and no answer to it is known
+    is_lost: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.description}" if self.description else self.code
+
+
+def is_due(expires_at: datetime | None, now: datetime) -> bool:
+    """Whether an access token should be renewed before it is used."""
+    return expires_at is not None and now >= expires_at - SKEW
+
+
+def credentials_of(app: App, tokens: Tokens, old: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Credentials with new tokens in place; an old refresh token stays when no new one came (RFC 6749 §6).
+
+    They name their app, and keep the secret of an organization's own: its tokens outlive its override. The platform's
+    secret stays in the settings.
+    """
+    made_by = {"client_id": app.client_id}
+    if app.is_own and app.client_secret.get_secret_value():
+        made_by["client_secret"] = app.client_secret.get_secret_value()
+    return {**(old or {}), **tokens.credentials, **made_by}
+
+
+def app_in(credentials: Mapping[str, str]) -> App:
+    """The app that credentials bring along; raises InvalidCredentials where they name none."""
+    client_id = credentials.get("client_id")
+    if not client_id:
+        message = "client_id is missing: renewing an access token takes the OAuth app that it was given to"
+        fault = Fault("/credentials/client_id", "client_id", "required", message)
+        raise InvalidCredentials(message, faults=[fault])
+    return App(client_id, SecretStr(credentials.get("client_secret", "")), is_own=True)
+
+
+def learned(
+    spec: ConnectorSpec, environment: Mapping[str, str], tokens: Tokens, override: URL | None
+) -> dict[str, str]:
+    """The variables with those that came with the tokens, where these are what the kind's variables must be."""
+    known = {name: value for name, value in environment.items() if name in spec.environment}
+    try:
+        return checked_environment(spec, {**known, **tokens.environment}, override)
+    except InvalidCredentials as error:
+        # The tokens are good, and perhaps the only ones: they are kept all the same.
+        log.warning("variables that came with a token are refused: %s", error.detail, extra={"kind": spec.kind})
+        return dict(environment)
+
+
+def missing_variables(spec: ConnectorSpec, environment: Mapping[str, str]) -> list[str]:
+    """The variables that come with the first token and have not come yet."""
+    learns = spec.oauth.learns if spec.oauth else {}
+    return [name for name in learns if name in spec.environment and name not in environment]
+
+
+def denied(denial: Denial, app: App) -> GatewayError:
+    """A denial as callers of a connector are told it."""
+    if denial.meaning is Meaning.GRANT:
+        return ReauthorizationRequired(f"the application refused the refresh token ({denial}); authorize again")
+    if denial.meaning is Meaning.APP:
+        return ConnectorNotReady(
+            f"the application refuses the OAuth app {app.client_id} ({denial}): correct its client_id and client_secret"
+        )
+    return denial.error(f"the access token could not be renewed: {denial}")
+
+
+def need_refresh_token(credentials: Mapping[str, str]) -> str:
+    """The refresh token; raises ReauthorizationRequired where there is none."""
+    token = credentials.get("refresh_token")
+    if not token:
+        raise ReauthorizationRequired("the access token has ended and there is no refresh token; authorize again")
+    return token

@@ -1,0 +1,163 @@
+"""Renews the access tokens of stored connectors: once, whoever asks and in whichever process.
+
+Within a process all callers wait for one task, which outlives the caller that began it: a request that was sent must
+have its answer kept, because the refresh token it used may be good no more. Between processes a lease decides
+(`leases` tells why it is no lock); those without it watch the row for the version to change.
+
+A renewal goes: claim, noting its beginning; send; keep the new pair in one transaction; only then use it. A process
+that dies in between leaves the note, so that a refresh token which then turns out dead is told for what it is.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping
+from functools import partial
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from yarl import URL
+
+from gateway.connectors.catalog import Catalog
+from gateway.connectors.transport import Transport
+from gateway.credentials.store import ConnectorRecord, ConnectorStore, Secret
+from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
+from gateway.oauth.apps import Apps
+from gateway.oauth.endpoint import TokenEndpoint
+from gateway.oauth.keeping import Keeping
+from gateway.oauth.leases import HEARTBEAT, Lease, LeaseStore
+from gateway.oauth.model import App, Denial, Meaning, Tokens, credentials_of, denied, learned, need_refresh_token
+
+log = logging.getLogger(__name__)
+
+#: seconds between looks at a renewal in another process, and for which it is waited for
+_LOOK, _PATIENCE = 0.1, 30.0
+#: seconds for which new tokens are held on to while PostgreSQL is away, and between tries
+_HOLD_ON, _RETRY = 30.0, 0.5
+
+
+class Renewals:
+    """The renewals under way in this process; leaving the block waits for them."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        connectors: ConnectorStore,
+        apps: Apps,
+        leases: LeaseStore,
+        keeping: Keeping,
+        transport: Transport,
+        overrides: Mapping[str, URL],
+    ) -> None:
+        self._catalog = catalog
+        self._connectors = connectors
+        self._apps = apps
+        self._leases = leases
+        self._keeping = keeping
+        self._transport = transport
+        self._overrides = overrides
+        self._under_way: dict[tuple[UUID, int], asyncio.Task[Secret]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    async def renewed(self, record: ConnectorRecord, stale: Secret) -> Secret:
+        """Credentials newer than the stale ones, committed.
+
+        Raises ReauthorizationRequired when the grant is dead, ConnectorNotReady when its app is refused, and
+        UpstreamError when this attempt says nothing of either.
+        """
+        key = (record.id, stale.version)
+        task = self._under_way.get(key)
+        if task is None:
+            task = asyncio.create_task(self._renew(record, stale), name=f"renew the tokens of {record.id}")
+            self._under_way[key] = task
+            task.add_done_callback(partial(self._landed, key))
+        return await asyncio.shield(task)
+
+    def _landed(self, key: tuple[UUID, int], task: "asyncio.Task[Secret]") -> None:
+        del self._under_way[key]
+        if not task.cancelled():
+            task.exception()  # seen, also when every caller has gone away
+
+    async def _renew(self, record: ConnectorRecord, stale: Secret) -> Secret:
+        need_refresh_token(stale.values)
+        app = await self._apps.of(record.organization_id, record.kind, stale.values)
+        claimed = await self._claimed(record, stale.version)
+        if isinstance(claimed, Secret):
+            return claimed
+        answer = await self._asked(record, app, stale, claimed)
+        match answer:
+            case Tokens():
+                return await self._kept(record, app, stale, claimed, answer)
+            case Denial(meaning=Meaning.GRANT):
+                return await self._given_up(claimed, answer)
+            case _:
+                await self._leases.release(claimed, is_lost=answer.is_lost)
+                raise denied(answer, app)
+
+    async def _claimed(self, record: ConnectorRecord, version: int) -> Lease | Secret:
+        """The lease, or the credentials that another process has put in the place of the stale ones."""
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        while asyncio.get_running_loop().time() < deadline:
+            lease = await self._leases.claim(record.organization_id, record.id, version)
+            if lease is not None:
+                return lease
+            secret = await self._connectors.secret(record.organization_id, record.id)
+            if secret.version != version:
+                return secret
+            await asyncio.sleep(_LOOK)
+        raise UpstreamTimeout("another process is still renewing the access token; try again")
+
+    async def _asked(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease) -> Tokens | Denial:
+        """The application's answer, the lease kept alive while it takes its time."""
+        spec, override = self._catalog.kind(record.kind).spec, self._overrides.get(record.kind)
+        endpoint = TokenEndpoint(spec, record.environment, self._transport, override)
+        asking = asyncio.ensure_future(endpoint.renew(app, stale.values))
+        try:
+            while not (await asyncio.wait([asking], timeout=HEARTBEAT))[0]:
+                with contextlib.suppress(Unavailable):
+                    await self._leases.extend(lease)
+        finally:
+            asking.cancel()
+        return asking.result()
+
+    async def _kept(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease, tokens: Tokens) -> Secret:
+        """The new pair, committed; it is the only copy, so an absent database is waited for."""
+        spec, override = self._catalog.kind(record.kind).spec, self._overrides.get(record.kind)
+        environment = learned(spec, record.environment, tokens, override)
+        credentials = credentials_of(app, tokens, stale.values)
+        deadline = asyncio.get_running_loop().time() + _HOLD_ON
+        while True:
+            try:
+                return await self._keeping.keep(lease, credentials, environment, tokens.expires_at)
+            except Unavailable:
+                if asyncio.get_running_loop().time() > deadline:
+                    log.error("new tokens were lost: PostgreSQL is away", extra={"connector_id": str(record.id)})
+                    raise
+            await asyncio.sleep(_RETRY)
+
+    async def _given_up(self, lease: Lease, denial: Denial) -> Secret:
+        """The credentials that replaced the dead ones meanwhile; else the connector says that it needs a new consent."""
+        reason = _reason(lease, denial)
+        replaced = await self._keeping.give_up(lease, reason)
+        if replaced is None:
+            raise ReauthorizationRequired(reason)
+        return replaced
+
+
+def _reason(lease: Lease, denial: Denial) -> str:
+    """What happened to the grant, and how to mend it."""
+    happened = f"the application refused the refresh token ({denial})"
+    if lease.lost_since is not None:
+        happened = (
+            f"a renewal begun at {lease.lost_since:%Y-%m-%dT%H:%M:%SZ} was cut off before its answer was stored, "
+            f"and the application now refuses the refresh token that it may have replaced then ({denial})"
+        )
+    return f"{happened}; authorize again: start an OAuth flow with this connector_id, or PATCH credentials"

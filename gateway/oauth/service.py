@@ -1,0 +1,65 @@
+"""The parts of OAuth that a process holds, put together."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from pydantic import SecretStr
+from yarl import URL
+
+from gateway.connectors.catalog import Catalog
+from gateway.connectors.transport import Transport
+from gateway.credentials.store import ConnectorStore
+from gateway.credentials.vault import Vault
+from gateway.db.pool import Database
+from gateway.identity.store import IdentityStore
+from gateway.oauth.apps import Apps
+from gateway.oauth.flows import Flows
+from gateway.oauth.grants import Grants
+from gateway.oauth.keeping import Keeping
+from gateway.oauth.leases import LeaseStore
+from gateway.oauth.renewals import Renewals
+from gateway.oauth.store import FlowStore
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """Apps, consents, and the grants that come of them."""
+
+    apps: Apps
+    flows: Flows
+    grants: Grants
+
+
+@asynccontextmanager
+async def open_oauth(
+    catalog: Catalog,
+    database: Database,
+    vault: Vault,
+    identity: IdentityStore,
+    connectors: ConnectorStore,
+    transport: Transport,
+    overrides: Mapping[str, URL],
+    platform: Mapping[str, tuple[str, SecretStr]],
+    *,
+    base_url: str,
+    is_embedded: bool,
+) -> AsyncIterator[OAuth]:
+    """OAuth for as long as the block lasts; its end waits for renewals under way, which need what was opened before."""
+    apps = Apps(database, vault, platform)
+    leases = LeaseStore(database)
+    keeping = Keeping(database, connectors, leases)
+    store = FlowStore(database, vault, connectors)
+    flows = Flows(
+        catalog,
+        identity,
+        connectors,
+        apps,
+        store,
+        transport,
+        overrides,
+        base_url=base_url,
+        is_embedded=is_embedded,
+    )
+    async with Renewals(catalog, connectors, apps, leases, keeping, transport, overrides) as renewals:
+        yield OAuth(apps, flows, Grants(catalog, connectors, apps, renewals, keeping, transport, overrides))

@@ -1,0 +1,202 @@
+"""Consents under way, in PostgreSQL: a state is kept as its hash and is good once."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.vault import Binding, Sealed, Vault
+from gateway.db.pool import Database
+from gateway.errors import NotFound
+
+#: seconds that a user has for the consent
+LIFETIME = 600
+
+_INSERT = f"""
+    INSERT INTO oauth_flows (id, organization_id, client_id, workspace_id, kind, name, redirect_url, environment,
+                             state_hash, app_client_id, key_id, wrapped_key, sealed, reauthorizes, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10, $11, $12, $13, $14,
+            now() + interval '{LIFETIME} seconds')
+    RETURNING expires_at
+"""
+_COLUMNS = """
+    id, organization_id, client_id, workspace_id, kind, name, redirect_url, environment::text AS environment,
+    app_client_id, key_id, wrapped_key, sealed, reauthorizes
+"""
+# A compare-and-set: of two callbacks with the same state one finds it.
+_USE = f"""
+    UPDATE oauth_flows SET used_at = now()
+    WHERE state_hash = $1 AND used_at IS NULL AND expires_at > now() AND status = 'pending'
+    RETURNING {_COLUMNS}
+"""
+_COMPLETE = """
+    UPDATE oauth_flows SET status = 'completed', connector_id = $3
+    WHERE organization_id = $1 AND id = $2 AND status = 'pending'
+"""
+# A connector that its owner switched off stays off.
+_REAUTHORIZE = """
+    UPDATE connectors
+    SET auth_method = $3, environment = $4::jsonb, updated_at = now(),
+        status = CASE status WHEN 'disabled' THEN status ELSE 'active' END, status_reason = NULL
+    WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
+    RETURNING id
+"""
+_FAIL = """
+    UPDATE oauth_flows SET status = 'failed', error = $3, error_description = $4
+    WHERE organization_id = $1 AND id = $2 AND status = 'pending'
+"""
+_STATUS = """
+    SELECT id, status, connector_id, error, error_description, expires_at, used_at FROM oauth_flows
+    WHERE organization_id = $1 AND id = $2
+"""
+_PRUNE = "DELETE FROM oauth_flows WHERE expires_at < now() - interval '7 days'"
+
+
+class FlowStatus(StrEnum):
+    """Where a consent stands."""
+
+    #: the user has not answered yet
+    PENDING = "pending"
+    #: the connector is there
+    COMPLETED = "completed"
+    #: there is no connector, and the error says why
+    FAILED = "failed"
+    #: nobody answered in time
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A consent, and all that its answer is bound to."""
+
+    id: UUID
+    organization_id: UUID
+    client_id: UUID
+    workspace_id: UUID
+    kind: str
+    name: str | None
+    redirect_url: str
+    environment: Mapping[str, str]
+    app_client_id: str
+    #: PKCE; None where the application knows none
+    verifier: str | None = field(repr=False)
+    #: the connector that is authorized again, in place
+    reauthorizes: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowState:
+    """What callers without a browser ask for."""
+
+    id: UUID
+    status: FlowStatus
+    connector_id: UUID | None
+    error: str | None
+    error_description: str | None
+    expires_at: datetime
+
+
+def binding(organization_id: UUID, flow_id: UUID) -> Binding:
+    """What the sealed PKCE verifier of a flow belongs to."""
+    return Binding(organization_id, flow_id, "verifier")
+
+
+class FlowStore:
+    """Consents by organization and id, or once by the hash of their state."""
+
+    def __init__(self, database: Database, vault: Vault, connectors: ConnectorStore) -> None:
+        self._database = database
+        self._vault = vault
+        self._connectors = connectors
+
+    async def create(self, flow: Flow, state_hash: bytes) -> datetime:
+        """Keep a consent; when it expires."""
+        secrets = {"verifier": flow.verifier} if flow.verifier else {}
+        sealed = self._vault.seal(secrets, binding(flow.organization_id, flow.id))
+        async with self._database.tenant(flow.organization_id) as connection:
+            expires_at: datetime = await connection.fetchval(
+                _INSERT,
+                flow.id,
+                flow.organization_id,
+                flow.client_id,
+                flow.workspace_id,
+                flow.kind,
+                flow.name,
+                flow.redirect_url,
+                json.dumps(dict(flow.environment)),
+                state_hash,
+                flow.app_client_id,
+                sealed.key_id,
+                sealed.wrapped_key,
+                sealed.sealed,
+                flow.reauthorizes,
+            )
+        return expires_at
+
+    async def use(self, state_hash: bytes) -> Flow | None:
+        """The consent of a state, this once; None when it is unknown, used or expired."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_USE, state_hash)
+        return row and self._flow(row)
+
+    def _flow(self, row: Any) -> Flow:
+        members = dict(row)
+        sealed = Sealed(members.pop("key_id"), members.pop("wrapped_key"), members.pop("sealed"))
+        secrets = self._vault.open(sealed, binding(members["organization_id"], members["id"]))
+        members["environment"] = json.loads(members["environment"])
+        return Flow(**members, verifier=secrets.get("verifier"))
+
+    async def complete(self, flow: Flow, new: NewConnector) -> UUID:
+        """The consent's connector, made in the transaction that says so."""
+        organization_id = flow.organization_id
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            connector_id = await self._connectors.create_within(connection, organization_id, new)
+            await connection.execute(_COMPLETE, organization_id, flow.id, connector_id)
+        return connector_id
+
+    async def complete_again(self, flow: Flow, connector_id: UUID, new: NewConnector) -> UUID:
+        """The same connector with new credentials; raises NotFound when it was deleted meanwhile."""
+        organization_id, variables = flow.organization_id, json.dumps(dict(new.environment))
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            found = await connection.fetchval(_REAUTHORIZE, organization_id, connector_id, new.auth_method, variables)
+            if found is None:
+                raise NotFound("the connector was deleted meanwhile")
+            await self._connectors.seal_within(
+                connection, organization_id, connector_id, new.credentials, new.expires_at
+            )
+            await connection.execute(_COMPLETE, organization_id, flow.id, connector_id)
+        return connector_id
+
+    async def fail(self, flow: Flow, error: str, description: str) -> None:
+        async with self._database.tenant(flow.organization_id) as connection:
+            await connection.execute(_FAIL, flow.organization_id, flow.id, error, description)
+
+    async def state(self, organization_id: UUID, flow_id: UUID) -> FlowState:
+        """Where it stands; raises NotFound, for another organization's just the same."""
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_STATUS, organization_id, flow_id)
+        if row is None:
+            raise NotFound("there is no such OAuth flow")
+        return _state(dict(row), datetime.now(UTC))
+
+    async def prune(self) -> None:
+        """Forget consents a week after their end."""
+        async with self._database.system() as connection:
+            await connection.execute(_PRUNE)
+
+
+def _state(members: dict[str, Any], now: datetime) -> FlowState:
+    was_answered = members.pop("used_at") is not None
+    status = FlowStatus(members.pop("status"))
+    if status is FlowStatus.PENDING and members["expires_at"] < now:
+        status = FlowStatus.FAILED if was_answered else FlowStatus.EXPIRED
+        if was_answered:
+            # The process that took the callback up is gone, and with it the code.
+            members |= {"error": "server_error", "error_description": "the gateway was interrupted; begin again"}
+        else:
+            members["error"] = "expired"
+    return FlowState(status=status, **members)
