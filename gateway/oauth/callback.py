@@ -52,7 +52,7 @@ def _denied(code: str, description: str) -> Denial:
 
 
 def redirect_fault(url: str, allowed: Sequence[str], *, is_embedded: bool) -> Fault | None:
-    """What is wrong with a redirect_url. It is one of the client's, by https; embedded, any loopback (RFC 8252 §7.3)."""
+    """What is wrong with a redirect_url. It is one of the client's, https; embedded, any loopback (RFC 8252 §7.3)."""
     try:
         parsed = URL(url, encoded=True)
         host, port = parsed.host, parsed.port  # the port is parsed only now

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from yarl import URL
 
+from gateway.connectors import responses
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.spec import ConnectorSpec, Failure
 from gateway.connectors.transport import Transport
@@ -43,16 +44,16 @@ class TokenEndpoint:
     async def revoke(self, app: App | None, credentials: Mapping[str, str]) -> bool:
         """End the grant at the application; whether it said that it did."""
         oauth = answers.oauth_of(self.spec)
-        request = (
-            exchange.revoke_request(oauth, self._address(oauth.revoke), app, credentials) if oauth.revoke else None
-        )
+        if oauth.revoke is None:
+            return False
+        request = exchange.revoke_request(oauth, self._address(oauth.revoke), app, credentials)
         if request is None:
             return False
         try:
             response = await self.transport.send(request, failure=self.spec.failure, timeout=_TIMEOUT)
         except GatewayError:
             return False
-        return 200 <= response.status < 300
+        return responses.failure(self.spec.failure, response) is None
 
     def _address(self, template: str) -> URL:
         return exchange.endpoint(template, self.environment, self.override)

@@ -144,7 +144,7 @@ class Renewals:
             await asyncio.sleep(_RETRY)
 
     async def _given_up(self, lease: Lease, denial: Denial) -> Secret:
-        """The credentials that replaced the dead ones meanwhile; else the connector says that it needs a new consent."""
+        """The credentials that replaced the dead ones meanwhile; else the connector says that it needs consent."""
         reason = _reason(lease, denial)
         replaced = await self._keeping.give_up(lease, reason)
         if replaced is None:

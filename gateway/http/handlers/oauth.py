@@ -1,0 +1,157 @@
+"""OAuth: consents begun by callers and ended by browsers, and the organizations' own apps."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+from aiohttp import web
+from pydantic import Field, SecretStr, StringConstraints
+
+from gateway.audit import Entry
+from gateway.http.answers import json_response
+from gateway.http.bodies import Body, path_id, read_body
+from gateway.http.handlers.connectors import Name
+from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.identity.model import Scope
+from gateway.jobs.model import moment
+from gateway.oauth.apps import OwnApp
+from gateway.oauth.flows import Landing
+from gateway.oauth.wishes import Wish, need_oauth
+
+#: RFC 6749 appendix A.1 and A.2
+Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
+# The address of a callback holds a code: nothing may keep it or pass it on.
+_PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+_LEADS_NOWHERE = (
+    "This consent is unknown, was used already or has expired. Nothing was connected.\n"
+    "Go back to where you came from and begin again.\n"
+)
+
+
+class InitiateOAuth(Body):
+    """A connector that is to come from a user's consent."""
+
+    workspace_name: Name
+    connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
+    redirect_url: str = Field(max_length=2000, description="where the browser lands; one of the client's")
+    name: Name | None = Field(None, description="display name; the kind's title when left out")
+    environment: dict[str, Any] = Field(default_factory=dict)
+    scopes: list[str] | None = Field(None, max_length=100, description="the kind's usual ones when left out")
+    connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
+        None, description="the connector to authorize again, in place"
+    )
+
+
+class AppConfiguration(Body):
+    """An OAuth app as the application has registered it."""
+
+    client_id: Visible
+    client_secret: Annotated[SecretStr, Field(min_length=1, max_length=1000)]
+
+
+class PutOAuthApp(Body):
+    """An organization's own OAuth app for a kind."""
+
+    connector_type: str = Field(max_length=100, description="the kind, such as support-desk")
+    configuration: AppConfiguration
+
+
+async def initiate_oauth(request: web.Request) -> web.Response:
+    """POST …/oauth/initiate: the address to send the user's browser to."""
+    body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
+    caller.need(Scope.WRITE)
+    started = await services.oauth.flows.initiate(caller, Wish(**dict(body)))
+    return json_response(
+        {
+            "consent_url": started.consent_url,
+            "flow_id": str(started.flow_id),
+            "expires_at": moment(started.expires_at),
+        },
+        headers=_PRIVATE,
+    )
+
+
+async def finish_oauth(request: web.Request) -> web.Response:
+    """GET …/oauth/callback: the browser comes back, and lands where the caller wanted it."""
+    landing = await request.app[SERVICES].oauth.flows.finish(list(request.query.items()))
+    if landing is None:
+        return web.Response(status=400, text=_LEADS_NOWHERE, headers=_PRIVATE)
+    _note_landing(request, landing)
+    return web.Response(status=303, headers={"Location": landing.url, **_PRIVATE})
+
+
+def _note_landing(request: web.Request, landing: Landing) -> None:
+    flow = landing.flow
+    request.app[SERVICES].audit.note(
+        Entry(
+            flow.organization_id,
+            flow.client_id,
+            "connector.reauthorize" if flow.reauthorizes else "connector.create",
+            landing.error or "succeeded",
+            connector_id=landing.connector_id or flow.reauthorizes,
+            request_id=request[REQUEST_ID],
+        )
+    )
+
+
+async def get_oauth_flow(request: web.Request) -> web.Response:
+    """GET …/oauth/flows/{flow_id}: where a consent stands, for callers without a browser."""
+    state = await request.app[SERVICES].oauth.flows.state(request[CALLER], path_id(request, "flow_id"))
+    members: Mapping[str, str | None] = {
+        "connector_id": str(state.connector_id) if state.connector_id else None,
+        "error": state.error,
+        "error_description": state.error_description,
+    }
+    return json_response(
+        {
+            "flow_id": str(state.id),
+            "status": state.status.value,
+            "expires_at": moment(state.expires_at),
+            **{name: value for name, value in members.items() if value is not None},
+        }
+    )
+
+
+async def put_oauth_app(request: web.Request) -> web.Response:
+    """PUT /api/v1/oauth/credentials: consents show the organization's own app from now on."""
+    body, caller, services = await read_body(request, PutOAuthApp), request[CALLER], request.app[SERVICES]
+    caller.need(Scope.ADMIN)
+    spec = services.catalog.kind(body.connector_type).spec
+    need_oauth(spec)
+    configuration = body.configuration
+    app = await services.oauth.apps.put(
+        caller.organization_id, spec.kind, configuration.client_id, configuration.client_secret
+    )
+    _note_app(request, f"oauth_app.put {spec.kind}")
+    return json_response(_app_view(app))
+
+
+async def list_oauth_apps(request: web.Request) -> web.Response:
+    """GET /api/v1/oauth/credentials: the organization's own apps, without their secrets."""
+    apps = await request.app[SERVICES].oauth.apps.find(request[CALLER].organization_id)
+    return json_response({"data": [_app_view(app) for app in apps]})
+
+
+async def delete_oauth_app(request: web.Request) -> web.Response:
+    """DELETE /api/v1/oauth/credentials/connector_type/{connector_type}: the platform's app again."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    caller.need(Scope.ADMIN)
+    kind = services.catalog.kind(request.match_info["connector_type"]).name
+    await services.oauth.apps.delete(caller.organization_id, kind)
+    _note_app(request, f"oauth_app.delete {kind}")
+    return web.Response(status=204)
+
+
+def _app_view(app: OwnApp) -> dict[str, Any]:
+    return {
+        "connector_type": app.kind,
+        "configuration": {"client_id": app.client_id},
+        "created_at": moment(app.created_at),
+        "updated_at": moment(app.updated_at),
+    }
+
+
+def _note_app(request: web.Request, what: str) -> None:
+    caller = request[CALLER]
+    entry = Entry(caller.organization_id, caller.client_id, what, "succeeded", request_id=request[REQUEST_ID])
+    request.app[SERVICES].audit.note(entry)
