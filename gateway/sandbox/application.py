@@ -1,7 +1,7 @@
 """An application of the sandbox: how it answers the operations of its spec; what is odd in one kind is in `kinds`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import jsonschema_rs
@@ -37,6 +37,8 @@ class Route:
 class Application(Operations):
     """The stand-in for one kind, whole when the kind is plain: lists, gets and writes come from the spec."""
 
+    #: headers of every answer
+    standing_headers: ClassVar[Mapping[str, str]] = {}
     #: how the kind's authorization server gives out tokens
     tokens: ClassVar[TokenStyle] = TokenStyle()
 
@@ -82,11 +84,16 @@ class Application(Operations):
                 self.admit(call)
             self.advance(call.now)
             self.check(route, call)
-            return self._answered(route, call)
+            return self._with_standing_headers(self._answered(route, call))
         except Refusal as refusal:
             return self.refused(refusal)
         except paging.BadPage as bad:
             return self.refused(Refusal(400, message=str(bad)))
+
+    def _with_standing_headers(self, reply: Reply | FileReply) -> Reply | FileReply:
+        if not self.standing_headers or isinstance(reply, FileReply):
+            return reply
+        return replace(reply, headers={**self.standing_headers, **reply.headers})
 
     def _answered(self, route: Route, call: Call) -> Reply | FileReply:
         if not route.is_kept:

@@ -11,13 +11,15 @@ from gateway.sandbox.calls import Call, Record, Reply, nested, put
 from gateway.sandbox.store import Row
 from gateway.sandbox.world import World
 
+#: records on a page where the spec sets no limit
+_LARGEST_PAGE = 1000
+
 
 class Operations(World):
     """Lists, gets and writes on a world, in the shapes that the spec says answers have."""
 
     #: query members that filter nothing
     unfiltered: ClassVar[frozenset[str]] = frozenset()
-    largest_page: ClassVar[int] = 100
 
     def list_records(self, operation: Operation, call: Call) -> Reply:
         rows = self.related(operation, call)
@@ -51,6 +53,12 @@ class Operations(World):
         relation, parent = self.parents[table]
         owner = self.found(parent, next(iter(call.params.values())))
         return [row for row in rows if str(row.refs.get(relation)) == owner.id]
+
+    def size_of(self, operation: Operation, asked: Mapping[str, str], usual: int) -> int:
+        """How many records the page is to hold, at most as many as the spec says."""
+        name = (operation.paging and operation.paging.size) or ""
+        most = operation.action.params.get(name, {}).get("maximum", _LARGEST_PAGE)
+        return paging.size_asked(asked, name, usual, most)
 
     def table_of(self, operation: Operation) -> str:
         return self.shared_tables.get(operation.entity_id, operation.entity_id)
@@ -94,7 +102,7 @@ class Operations(World):
         if style is None:
             return paging.portion(rows, 0, len(rows)), []
         asked = {**call.query, **{name: str(value) for name, value in call.body.items()}}
-        size = paging.size_asked(asked, style.size or "", self.usual_count, self.largest_page)
+        size = self.size_of(operation, asked, self.usual_count)
         if style.style is PagingStyle.PAGE:
             page_number = paging.number(asked.get(style.param) or 1)
             page = paging.portion(rows, (page_number - 1) * size, size)

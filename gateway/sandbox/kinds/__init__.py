@@ -3,9 +3,19 @@
 from collections.abc import Mapping
 
 from gateway.sandbox.application import Application
+from gateway.sandbox.kinds.crm_query.application import CrmQuery
+from gateway.sandbox.kinds.crm_records import CrmRecords
+from gateway.sandbox.kinds.incident_management import IncidentManagement
 from gateway.sandbox.kinds.support_desk.application import SupportDesk
+from gateway.sandbox.kinds.team_chat.application import TeamChat
+from gateway.sandbox.kinds.workspace_notes import WorkspaceNotes
 
 #: kind → its application; every other kind is a plain one
 APPLICATIONS: Mapping[str, type[Application]] = {
+    "crm-query": CrmQuery,
+    "crm-records": CrmRecords,
+    "incident-management": IncidentManagement,
     "support-desk": SupportDesk,
+    "team-chat": TeamChat,
+    "workspace-notes": WorkspaceNotes,
 }

@@ -71,6 +71,7 @@ class SupportDesk(Application):
         "article_attachments": ("article_id", "articles"),
     }
     unfiltered = frozenset({"sort_by", "sort_order", "include", "start_time", "end_time", "access", "cursor"})
+    standing_headers: ClassVar = {"X-Rate-Limit": "100000", "X-Rate-Limit-Remaining": "99999"}
     # The application takes both; any client secret will do.
     tokens: ClassVar[TokenStyle] = TokenStyle(lifetime=1800, rotates=True, encodings=("json", "form"))
 

@@ -1,0 +1,222 @@
+"""CRM records: property maps, search by filter groups, cursors that are offsets."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from gateway.sandbox import filters, paging, records
+from gateway.sandbox.application import Application
+from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
+from gateway.sandbox.kinds.crm_search import is_found
+from gateway.sandbox.oauth import TokenStyle
+from gateway.sandbox.store import Row
+
+#: object type → its properties; those before the bar are shown unless others are asked for
+_PROPERTIES: Mapping[str, str] = {
+    "contacts": "createdate email firstname hs_object_id lastmodifieddate lastname"
+    " | phone company jobtitle city country hubspot_owner_id associatedcompanyid lifecyclestage",
+    "companies": "createdate domain hs_lastmodifieddate hs_object_id name"
+    " | industry city country phone website hubspot_owner_id description",
+    "deals": "amount closedate createdate dealname dealstage hs_lastmodifieddate hs_object_id pipeline"
+    " | hubspot_owner_id dealtype description",
+    "tickets": "content createdate hs_lastmodifieddate hs_object_id hs_pipeline hs_pipeline_stage hs_ticket_category"
+    " hs_ticket_priority subject | hubspot_owner_id",
+    "cars": "createdate hs_lastmodifieddate hs_object_id name | color description",
+}
+#: what the account calls its own object type, and its names for it
+_OWN_TYPE, _OWN_TYPE_NAMES = "cars", ("2-3444025", "p_cars", "p1234567_cars")
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "dealstage": ("appointmentscheduled", "qualifiedtobuy", "contractsent", "closedwon", "closedlost"),
+    "pipeline": ("default",),
+    "hs_pipeline": ("0",),
+    "hs_pipeline_stage": ("1", "2", "3", "4"),
+    "hs_ticket_category": ("PRODUCT_ISSUE", "BILLING_ISSUE", "FEATURE_REQUEST", "GENERAL_INQUIRY"),
+    "hs_ticket_priority": ("LOW", "MEDIUM", "HIGH"),
+    "lifecyclestage": ("lead", "customer", "subscriber"),
+    "dealtype": ("newbusiness", "existingbusiness"),
+}
+_MOST_LISTED, _MOST_WITH_HISTORY, _MOST_SEARCHED, _DEEPEST = 100, 50, 200, 10_000
+_CATEGORIES: Mapping[int, str] = {
+    400: "VALIDATION_ERROR",
+    401: "INVALID_AUTHENTICATION",
+    403: "MISSING_SCOPES",
+    404: "OBJECT_NOT_FOUND",
+    409: "CONFLICT",
+    429: "RATE_LIMITS",
+}
+
+
+class CrmRecords(Application):
+    """Contacts, companies, deals, tickets and one object type of the account's own."""
+
+    counts: ClassVar = {"contacts": 420, "companies": 180, "deals": 260, "tickets": 240, "cars": 35, "schemas": 1}
+    references: ClassVar = {"associatedcompanyid": "companies", "hubspot_owner_id": "owners"}
+    tokens: ClassVar = TokenStyle(lifetime=1800)
+    standing_headers: ClassVar = {"X-HubSpot-RateLimit-Max": "100000", "X-HubSpot-RateLimit-Remaining": "99999"}
+
+    def id_of(self, table: str, number: int) -> str:
+        return str(super().id_of(table, number))
+
+    def time(self, moment: float) -> str:
+        return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+    def made(self, table: str, number: int) -> Row:
+        if table == "schemas":
+            return self._schema()
+        making = records.Making(self.style, f"{self.seed}/{self.kind.name}", table, number)
+        names = [name for name in _PROPERTIES[table].split() if name != "|"]
+        properties = records.made(making, dict.fromkeys(names, "string"))
+        properties |= {name: making.pick(choices) for name, choices in _CHOICES.items() if name in properties}
+        properties |= {"hs_object_id": making.id}
+        if "amount" in properties:
+            properties["amount"] = str(making.chance.randrange(1, 900) * 100)
+        record = {
+            "id": making.id,
+            "properties": properties,
+            "createdAt": self.time(making.created),
+            "updatedAt": self.time(making.updated),
+            "archived": number % 40 == 0,
+        }
+        return Row(str(making.id), record, {}, making.updated)
+
+    def _schema(self) -> Row:
+        names = [name for name in _PROPERTIES[_OWN_TYPE].split() if name != "|"]
+        record = records.blank(self.fields_of("schemas")) | {
+            "id": "3444025",
+            "name": _OWN_TYPE,
+            "objectTypeId": _OWN_TYPE_NAMES[0],
+            "fullyQualifiedName": _OWN_TYPE_NAMES[2],
+            "labels": {"singular": "Car", "plural": "Cars"},
+            "primaryDisplayProperty": "name",
+            "properties": [{"name": name, "label": name, "type": "string", "fieldType": "text"} for name in names],
+            "associations": [],
+            "archived": False,
+        }
+        return Row("3444025", record)
+
+    def refused(self, refusal: Refusal) -> Reply:
+        category = refusal.code or _CATEGORIES.get(refusal.status, "INTERNAL_ERROR")
+        document: dict[str, Any] = {
+            "status": "error",
+            "message": refusal.message or category.replace("_", " ").lower(),
+            "correlationId": "0b6f3c1e-0000-4000-8000-5a9db0c50001",
+            "category": category,
+        }
+        if refusal.status == 429:
+            document |= {"errorType": "RATE_LIMIT", "policyName": "TEN_SECONDLY_ROLLING"}
+        return Reply(document, refusal.status, refusal.headers)
+
+    def handlers(self) -> dict[str, Handler]:
+        special: dict[str, Handler] = {
+            "GET /crm-object-schemas/v3/schemas/{objectType}": self.schema,
+            "GET /crm/v3/objects/{objectType}/{objectId}": self.read,
+            "GET /crm/v3/objects/{objectType}": self.browse,
+            "POST /crm/v3/objects/{objectType}/search": self.search,
+        }
+        for entity in ("contacts", "companies", "deals", "tickets"):
+            for action, handler in (("list", self.browse), ("get", self.read), ("api_search", self.search)):
+                operation = self.kind.operations.get((entity, action))
+                if operation is not None:
+                    special[operation.action.request] = handler
+        return special
+
+    def schema(self, call: Call) -> Reply:
+        if self._type(call.params["objectType"]) != _OWN_TYPE:
+            raise Refusal(404, message="there is no schema of this type")
+        return Reply(next(iter(self.store.table("schemas"))).record)
+
+    def browse(self, call: Call) -> Reply:
+        """Records by id, a page at a time; archived ones only when asked for."""
+        table = self._type(_segment(call, 4))
+        wants_archived = call.query.get("archived") == "true"
+        rows = [row for row in self.store.table(table) if row.record["archived"] == wants_archived]
+        most = _MOST_WITH_HISTORY if call.query.get("propertiesWithHistory") else _MOST_LISTED
+        if paging.size_asked(call.query, "limit", 10, _DEEPEST) > most:
+            raise Refusal(400, message=f"limit is at most {most}")
+        page = paging.portion(rows, _offset(call.query.get("after")), paging.size_asked(call.query, "limit", 10, most))
+        return Reply({"results": [self._view(table, row, call.query) for row in page.items], **_further(page, call)})
+
+    def read(self, call: Call) -> Reply:
+        table, wanted = self._type(_segment(call, 4)), next(reversed(list(call.params.values())))
+        member = call.query.get("idProperty")
+        if member:
+            rows = self.store.table(table)
+            row = next((row for row in rows if row.record["properties"].get(member) == wanted), None)
+        else:
+            row = self.store.table(table).get(wanted)
+        if row is None or row.record["archived"] != (call.query.get("archived") == "true"):
+            raise Refusal(404, message=f"Object not found. objectId are usually numeric: {wanted}")
+        return Reply(self._view(table, row, call.query))
+
+    def search(self, call: Call) -> Reply:
+        """Records that pass one of the filter groups and hold the words of `query`."""
+        body, table = call.body, self._type(_segment(call, 4))
+        rows = [
+            row
+            for row in self.store.table(table)
+            if not row.record["archived"] and is_found(row.record["properties"], body)
+        ]
+        sort = next(iter(body.get("sorts") or ()), None)
+        if sort is not None:
+            name, direction = (sort, "") if isinstance(sort, str) else (sort["propertyName"], sort.get("direction", ""))
+            flat = {row.id: Row(row.id, row.record["properties"]) for row in rows}
+            by_id = {row.id: row for row in rows}
+            ordered = filters.ordered(flat.values(), name, descending=direction == "DESCENDING")
+            rows = [by_id[row.id] for row in ordered]
+        size = paging.size_asked(body, "limit", 10, _MOST_SEARCHED)
+        start = _offset(body.get("after"))
+        if start + size > _DEEPEST:
+            raise Refusal(400, message="a search reaches the first 10000 results only")
+        page = paging.portion(rows, start, size)
+        asked = {"properties": ",".join(body.get("properties") or ())}
+        found = [self._view(table, row, asked) for row in page.items]
+        return Reply({"total": len(rows), "results": found, **_further(page, call)})
+
+    def _view(self, table: str, row: Row, asked: Mapping[str, str]) -> Record:
+        """The record with the properties and associations that were asked for."""
+        known = row.record["properties"]
+        always = {"hs_object_id", "createdate", "lastmodifieddate" if table == "contacts" else "hs_lastmodifieddate"}
+        names = [name.strip() for name in asked.get("properties", "").split(",") if name.strip()]
+        shown = {*names, *always} if names else set(_PROPERTIES[table].partition("|")[0].split())
+        record: Record = {**row.record, "properties": {name: known.get(name) for name in sorted(shown)}}
+        history = [name for name in asked.get("propertiesWithHistory", "").split(",") if name]
+        if history:
+            past = {name: [{"value": known.get(name), "timestamp": row.record["updatedAt"]}] for name in history}
+            record["propertiesWithHistory"] = past
+        others = [name for name in asked.get("associations", "").split(",") if name]
+        if others:
+            record["associations"] = {other: {"results": list(self._associated(table, row, other))} for other in others}
+        return record
+
+    def _associated(self, table: str, row: Row, other: str) -> Iterable[Record]:
+        """One record of the other type, always the same."""
+        target = self._type(other)
+        place = int(row.id) % self.count_of(target) + 1
+        yield {"id": self.id_of(target, place), "type": f"{table[:-1]}_to_{target[:-1]}"}
+
+    def _type(self, name: str) -> str:
+        if name in _OWN_TYPE_NAMES:
+            return _OWN_TYPE
+        if name not in _PROPERTIES:
+            raise Refusal(400, message=f"Unable to infer object type from: {name}")
+        return name
+
+
+def _segment(call: Call, number: int) -> str:
+    """The n-th part of the path: the object type, whether the spec names it or leaves it open."""
+    return call.path.split("/")[number]
+
+
+def _offset(after: object) -> int:
+    text = str(after or 0)
+    if not re.fullmatch(r"\d{1,9}", text):
+        raise Refusal(400, message="after is not one that a page before gave")
+    return int(text)
+
+
+def _further(page: paging.Page[Row], call: Call) -> dict[str, Any]:
+    if not page.has_more:
+        return {}
+    link = paging.address(call, after=page.end)
+    return {"paging": {"next": {"after": str(page.end), "link": link}}}

@@ -1,0 +1,259 @@
+"""Team chat: users and channels; every failure but the rate limit is a 200 with `ok: false`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from gateway.sandbox import paging, words
+from gateway.sandbox.application import Application, Route
+from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
+from gateway.sandbox.kinds.team_chat.messages import Messages
+from gateway.sandbox.oauth import TokenStyle
+from gateway.sandbox.store import Row
+
+TEAM = "T00000001"
+#: the user that the app's token stands for
+BOT = "U00000001"
+_LETTERS: Mapping[str, str] = {"users": "U", "channels": "C", "bookmarks": "Bk", "scheduled_messages": "Q"}
+_CODES: Mapping[int, str] = {
+    400: "invalid_arguments",
+    401: "invalid_auth",
+    403: "missing_scope",
+    404: "channel_not_found",
+    429: "ratelimited",
+}
+
+
+class TeamChat(Application):
+    """One workspace; the connector's user is in every public channel."""
+
+    counts: ClassVar = {"users": 240, "channels": 40}
+    references: ClassVar = {"creator": "users"}
+    tokens: ClassVar = TokenStyle(
+        lifetime=43_200,
+        rotates=True,
+        client_authentication=("basic", "body"),
+        fails_softly=True,
+        learns=lambda call, pair: {
+            "bot_user_id": BOT,
+            "app_id": "A00000001",
+            "team": {"id": TEAM, "name": "Sandbox"},
+            "enterprise": None,
+            "authed_user": {"id": "U00000002"},
+        },
+    )
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.messages = Messages(self)
+
+    def id_of(self, table: str, number: int) -> str:
+        return f"{_LETTERS.get(table, 'X')}{number:08d}"
+
+    def rows_of(self, table: str) -> Iterable[Row]:
+        return self.messages.ready_made() if table == "messages" else super().rows_of(table)
+
+    def made(self, table: str, number: int) -> Row:
+        row = super().made(table, number)
+        record = row.record
+        if table == "users":
+            record |= {"team_id": TEAM, "is_bot": number == 1, "tz": "Europe/Berlin", "tz_offset": 3600}
+            record["name"] = f"{record['real_name']}.{number}".lower().replace(" ", ".")
+            record["profile"] = {"real_name": record["real_name"], "email": f"user{number}@example.com"}
+        elif table == "channels":
+            topic = words.TOPICS[number % len(words.TOPICS)].lower().replace(" ", "-")
+            record |= self.channel_members("general" if number == 1 else f"{topic}-{number}", number % 8 == 0)
+            record |= {"is_general": number == 1, "is_archived": number % 20 == 0, "num_members": 12}
+            row.refs["members"] = {BOT, *(self.id_of("users", place) for place in range(2, 14))}
+        return row
+
+    @staticmethod
+    def channel_members(name: str, is_private: bool) -> Record:
+        """What a channel's name and kind decide."""
+        kind = {"is_channel": not is_private, "is_group": is_private, "is_private": is_private, "is_member": True}
+        return {"name": name, "name_normalized": name, "context_team_id": TEAM, **kind}
+
+    # How it talks
+
+    def refused(self, refusal: Refusal) -> Reply:
+        usual = "internal_error" if refusal.status >= 500 else "invalid_arguments"
+        code = refusal.code or _CODES.get(refusal.status, usual)
+        document: Record = {"ok": False, "error": code}
+        if refusal.message:
+            document["response_metadata"] = {"messages": [f"[ERROR] {refusal.message}"]}
+        headers = {"Retry-After": "1"} if refusal.status == 429 else {}
+        # Only the rate limit and the application's own trouble show in the status.
+        status = refusal.status if refusal.status == 429 or refusal.status >= 500 else 200
+        return Reply(document, status, {**headers, **refusal.headers})
+
+    def authorize(self, call: Call) -> None:
+        if not call.headers.get("authorization"):
+            raise Refusal(401, "not_authed")
+        try:
+            super().authorize(call)
+        except Refusal as refusal:
+            raise Refusal(401, "invalid_auth") from refusal
+
+    def page(self, name: str, rows: Sequence[Any], call: Call, usual: int, **more: Any) -> Reply:
+        """A page by cursor; the empty cursor is the end."""
+        asked = arguments(call)
+        try:
+            size = paging.size_asked(asked, "limit", usual, 1000)
+        except paging.BadPage as error:
+            raise Refusal(400, "invalid_limit") from error
+        try:
+            found = paging.portion(rows, paging.position(asked.get("cursor"), call.path), size)
+        except paging.BadPage as error:
+            raise Refusal(400, "invalid_cursor") from error
+        following = paging.cursor(found.end, call.path) if found.has_more else ""
+        if "has_more" in more:
+            more["has_more"] = found.has_more
+        shown = [row.record if isinstance(row, Row) else row for row in found.items]
+        return Reply({"ok": True, name: shown, **more, "response_metadata": {"next_cursor": following}})
+
+    # What it does
+
+    def handlers(self) -> dict[str, Handler]:
+        reading: dict[str, Handler] = {
+            "users.list": lambda call: self.page("members", list(self.store.table("users")), call, 200),
+            "users.info": self.user,
+            "conversations.list": self.channels,
+            "conversations.info": lambda call: Reply({"ok": True, "channel": self.channel(call).record}),
+            "conversations.history": self.messages.history,
+            "conversations.replies": self.messages.replies,
+        }
+        writing: dict[str, Handler] = {
+            "conversations.create": self.create_channel,
+            "conversations.rename": self.rename,
+            "conversations.archive": self.archive,
+            "conversations.setTopic": lambda call: self.describe("topic", call),
+            "conversations.setPurpose": lambda call: self.describe("purpose", call),
+            "conversations.invite": self.invite,
+            "conversations.kick": self.kick,
+            "bookmarks.add": self.bookmark,
+            **self.messages.writing(),
+        }
+        return {f"GET /{name}": handler for name, handler in reading.items()} | {
+            f"POST /{name}": handler for name, handler in writing.items()
+        }
+
+    def routes(self) -> list[Route]:
+        """Reading methods take a form too; a JSON body tells them nothing."""
+        found = super().routes()
+        also = [
+            Route("POST", route.path, route.handler)
+            for route in found
+            if route.method == "GET" and route.path.startswith(self.prefix) and not route.is_open
+        ]
+        return [*found, *also]
+
+    def user(self, call: Call) -> Reply:
+        row = self.store.table("users").get(required(call, "user"))
+        if row is None:
+            raise Refusal(404, "user_not_found")
+        return Reply({"ok": True, "user": row.record})
+
+    def channels(self, call: Call) -> Reply:
+        asked = arguments(call)
+        types = {part.strip() for part in str(asked.get("types") or "public_channel").split(",")}
+        rows = [row for row in self.store.table("channels") if _type_of(row) in types]
+        if asked.get("exclude_archived") == "true":
+            rows = [row for row in rows if not row.record["is_archived"]]
+        return self.page("channels", rows, call, 100)
+
+    def channel(self, call: Call, member: str = "channel") -> Row:
+        """The channel that the call names."""
+        row = self.store.table("channels").get(required(call, member))
+        if row is None:
+            raise Refusal(404, "channel_not_found")
+        return row
+
+    def open_channel(self, call: Call, member: str = "channel") -> Row:
+        row = self.channel(call, member)
+        if row.record["is_archived"]:
+            raise Refusal(400, "is_archived")
+        return row
+
+    def create_channel(self, call: Call) -> Reply:
+        name = self._free_name(call)
+        members = self.channel_members(name, bool(call.body.get("is_private")))
+        times = {"created": int(call.now), "creator": BOT, "is_archived": False, "num_members": 1}
+        row = self.born("channels", {**members, **times}, call.now)
+        row.refs["members"] = {BOT}
+        return Reply({"ok": True, "channel": row.record})
+
+    def rename(self, call: Call) -> Reply:
+        row = self.open_channel(call)
+        old, name = row.record["name"], self._free_name(call)
+        previous = [*(row.record.get("previous_names") or []), old]
+        self.change(row, {"name": name, "name_normalized": name, "previous_names": previous}, call.now)
+        return Reply({"ok": True, "channel": row.record})
+
+    def _free_name(self, call: Call) -> str:
+        name = required(call, "name")
+        if name != name.lower() or " " in name:
+            raise Refusal(400, "invalid_name_specials")
+        if len(name) > 80:
+            raise Refusal(400, "invalid_name_maxlength")
+        if any(row.record["name"] == name for row in self.store.table("channels")):
+            raise Refusal(400, "name_taken")
+        return name
+
+    def archive(self, call: Call) -> Reply:
+        row = self.channel(call)
+        if row.record["is_archived"]:
+            raise Refusal(400, "already_archived")
+        if row.record.get("is_general"):
+            raise Refusal(400, "cant_archive_general")
+        self.change(row, {"is_archived": True}, call.now)
+        return Reply({"ok": True})
+
+    def describe(self, member: str, call: Call) -> Reply:
+        row = self.open_channel(call)
+        text = {"value": required(call, member), "creator": BOT, "last_set": int(call.now)}
+        self.change(row, {member: text}, call.now)
+        return Reply({"ok": True, "channel": row.record})
+
+    def invite(self, call: Call) -> Reply:
+        row = self.open_channel(call)
+        wanted = [part.strip() for part in required(call, "users").split(",")]
+        if any(self.store.table("users").get(user) is None for user in wanted):
+            raise Refusal(404, "user_not_found")
+        if all(user in row.refs["members"] for user in wanted):
+            raise Refusal(400, "already_in_channel")
+        row.refs["members"] |= set(wanted)
+        self.change(row, {"num_members": len(row.refs["members"])}, call.now)
+        return Reply({"ok": True, "channel": row.record})
+
+    def kick(self, call: Call) -> Reply:
+        row, user = self.open_channel(call), required(call, "user")
+        if user == BOT:
+            raise Refusal(400, "cant_kick_self")
+        if user not in row.refs["members"]:
+            raise Refusal(400, "not_in_channel")
+        row.refs["members"].discard(user)
+        self.change(row, {"num_members": len(row.refs["members"])}, call.now)
+        return Reply({"ok": True, "errors": {}})
+
+    def bookmark(self, call: Call) -> Reply:
+        row = self.open_channel(call, "channel_id")
+        kept = {name: call.body.get(name) for name in ("title", "type", "link", "emoji")}
+        stamps = {"channel_id": row.id, "date_created": int(call.now), "date_updated": 0, "rank": "i"}
+        return Reply({"ok": True, "bookmark": self.born("bookmarks", {**stamps, **kept}, call.now).record})
+
+
+def arguments(call: Call) -> Mapping[str, Any]:
+    """The arguments of a reading method: of the address or of a form, never of JSON."""
+    return {**call.query, **(call.body if call.is_form else {})}
+
+
+def required(call: Call, name: str) -> str:
+    """An argument that must be there."""
+    value = call.body.get(name) if call.method == "POST" else None
+    found = value or call.query.get(name)
+    if found in (None, ""):
+        raise Refusal(400, "invalid_arguments", f"missing required field: {name}")
+    return str(found)
+
+
+def _type_of(row: Row) -> str:
+    return "private_channel" if row.record["is_private"] else "public_channel"
