@@ -70,7 +70,7 @@ class GatewayError(Exception):
         self.faults = tuple(faults)
         self.upstream = upstream
         self.retry_after = retry_after
-        #: further members of the error document, such as the `status` of a connector that is not ready
+        #: further members of the error document, such as the `connector_status` of a connector that is not ready
         self.extra = dict(extra or {})
         if self.is_outcome_unknown:
             self.retryable = False

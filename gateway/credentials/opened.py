@@ -44,7 +44,7 @@ class OpenedConnector:
             step = _NEXT_STEP[self.record.status]
             raise ConnectorNotReady(
                 f"the connector is {self.record.status}; {step}",
-                extra={"status": self.record.status.value, "next_step": step},
+                extra={"connector_status": self.record.status.value, "next_step": step},
             )
 
 
