@@ -165,7 +165,14 @@ def _subschema(operation: Operation, path: Sequence[str | int]) -> Any:
 
 def _fault(operation: Operation, place: list[str], code: str, text: str) -> Fault:
     pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in ["params", *place])
-    return Fault(pointer=pointer, field=".".join(place), code=code, message=f"{operation}: {text}")
+    return Fault(
+        pointer=_whole(pointer), field=_whole(".".join(place)), code=code, message=_whole(f"{operation}: {text}")
+    )
+
+
+def _whole(text: str) -> str:
+    """The text with half characters spelt out, so that the error itself can be sent."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _schema_at(operation: Operation, place: list[str]) -> Mapping[str, Any]:
