@@ -1,0 +1,59 @@
+"""From one page to the params of the next, for each style, and where it ends."""
+
+import pytest
+
+from gateway.connectors.pagination import next_params
+from tests.connectors.small_kind import SMALL_SPEC, small_operation
+
+PAGE = small_operation({"records": "things", "paging": "page"})
+CURSOR = small_operation({"records": "things", "paging": "cursor"})
+LINK = small_operation(
+    {"records": "things", "paging": "link"},
+    paging={"link": {"style": "link", "param": "nextUrl", "next": "links.next", "meta": {"links": "links"}}},
+)
+UNPAGED = small_operation({"records": "things"})
+HREF = "https://api.example.com/v1/things?per_page=5&page="
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "meta", "following"),
+    [
+        (PAGE, {"q": "x"}, {"next_page": f"{HREF}2"}, {"q": "x", "page": 2}),
+        (PAGE, {"page": 7}, {"next_page": f"{HREF}8"}, {"page": 8}),
+        (PAGE, {"page": 7}, {"next_page": "/things?cursor=8"}, {"page": 8}),
+        (PAGE, {}, {"next_page": "http://["}, {"page": 2}),
+        (PAGE, {}, {"next_page": 2}, {"page": 2}),
+        (PAGE, {"page": 99}, {"next_page": f"{HREF}100"}, {"page": 100}),
+        (PAGE, {"page": 100}, {"next_page": f"{HREF}101"}, None),
+        (PAGE, {"page": 2}, {"next_page": None}, None),
+        (PAGE, {"page": 2}, {"next_page": f"{HREF}2"}, None),
+        (PAGE, {}, None, None),
+        (CURSOR, {"limit": 5}, {"next_cursor": "c", "has_more": True}, {"limit": 5, "after": "c"}),
+        (CURSOR, {"after": "b"}, {"next_cursor": "c", "has_more": None}, {"after": "c"}),
+        (CURSOR, {"after": "b"}, {"next_cursor": "c", "has_more": False}, None),
+        (CURSOR, {"after": "b"}, {"next_cursor": None, "has_more": True}, None),
+        (CURSOR, {"after": "b"}, {"next_cursor": "", "has_more": True}, None),
+        (CURSOR, {"after": "b"}, {"next_cursor": "b", "has_more": True}, None),
+        (LINK, {}, {"links": {"next": "/x?y=1"}}, {"nextUrl": "/x?y=1"}),
+        (LINK, {"nextUrl": "/x"}, {"links": None}, None),
+        (UNPAGED, {}, {"next_page": f"{HREF}2"}, None),
+    ],
+)
+def test_the_next_page_follows_from_the_meta_of_the_last(operation, params, meta, following):
+    assert next_params(operation, params, meta) == following
+
+
+def test_an_alternative_pages_in_its_own_style():
+    operation = small_operation(
+        {
+            "request": "GET /things/{id}/parts",
+            "records": "parts",
+            "paging": "page",
+            "params": {"id": {}},
+            "alternatives": [{"without": "id", "request": "GET /parts", "paging": "cursor"}],
+        },
+        paging=SMALL_SPEC["paging"],
+    )
+
+    assert next_params(operation, {"id": 1}, {"next_page": f"{HREF}2"}) == {"id": 1, "page": 2}
+    assert next_params(operation, {}, {"next_cursor": "c"}) == {"after": "c"}
