@@ -115,16 +115,12 @@ def _addresses(kind: Kind) -> Iterator[Finding]:
             continue
         for name in re.findall(r"{(\w+)}", address):
             if name not in spec.environment:
-                yield (
-                    place,
-                    f"needs {{{name}}}, which is not in the environment; {did_you_mean(name, spec.environment)}",
-                )
-        host = re.match(r"https://([^/]+)", re.sub(r"{\w+}", "example", address))
-        if host is None and not address.startswith("{"):
+                hint = did_you_mean(name, spec.environment)
+                yield place, f"needs {{{name}}}, which is not in the environment; {hint}"
+        if not re.match(r"https://|{", address):
             yield place, "must be an https URL, or begin with a variable that is one"
-        elif (
-            host and "://{" not in address and place != ("oauth", "authorize") and not host_matches(host[1], spec.hosts)
-        ):
+        host = re.match(r"https://((?!{\w+}/)[^/]+)", address)
+        if host and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
             yield place, f"{host[1]} is not among the hosts that may see credentials; add it to `hosts`"
 
 

@@ -113,7 +113,7 @@ def _example(operation: Operation) -> Iterator[Finding]:
         checks.validated(operation, action.example)
     except InvalidParams as refused:
         for fault in refused.faults:
-            yield ("example", *fault.field.split(".")), f"would be refused: {fault.message}"
+            yield ("example", *filter(None, fault.field.split("."))), f"would be refused: {fault.message}"
 
 
 _CHECKS: tuple[Callable[[Kind, Operation], Iterator[Finding]], ...] = (
