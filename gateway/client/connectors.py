@@ -1,0 +1,210 @@
+"""Connectors: bind an account to the workspace by credentials or consent, look at it, change it, drop it."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.client.jobs import Job
+from gateway.client.models import Connector, FlowView, Health, JobView
+from gateway.client.session import Call, Session
+from gateway.errors import Conflict, GatewayError, NotFound, ReauthorizationRequired
+
+_PATH = "/api/v1/integrations/connectors"
+
+
+class _Connectors(msgspec.Struct):
+    data: list[Connector]
+
+
+class _Deleted(msgspec.Struct):
+    job_id: str
+
+
+class _Initiated(msgspec.Struct):
+    consent_url: str
+    flow_id: str
+    expires_at: datetime | None = None
+
+
+class Consent:
+    """A consent that a person has yet to give, at `url`."""
+
+    def __init__(self, connectors: "Connectors", session: Session, initiated: _Initiated) -> None:
+        self._connectors = connectors
+        self._session = session
+        self.url = initiated.consent_url
+        self.flow_id = initiated.flow_id
+        self.expires_at = initiated.expires_at
+
+    async def state(self) -> FlowView:
+        """How far it has come."""
+        return (await self._session.fetch(Call("GET", f"{_PATH}/oauth/flows/{self.flow_id}"))).into(FlowView)
+
+    async def wait(self, every: float = 1.0) -> Connector:
+        """The connector, once consent is given, looking again `every` so many seconds.
+
+        Raises ReauthorizationRequired when consent is refused or comes too late.
+        """
+        while True:
+            flow = await self.state()
+            match flow.status:
+                case "completed" if flow.connector_id is not None:
+                    return await self._connectors.get(flow.connector_id)
+                case "pending":
+                    await asyncio.sleep(every)
+                case _:
+                    raise ReauthorizationRequired(f"the consent has {_ending(flow)}; start again")
+
+
+def _ending(flow: FlowView) -> str:
+    if flow.error is None:
+        return flow.status
+    said = flow.error.get("message") or flow.error.get("detail") if isinstance(flow.error, Mapping) else flow.error
+    return f"{flow.status}: {said}"
+
+
+class Connectors:
+    """The connectors of the workspace."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        #: by every name that was used for them
+        self._known: dict[str, Connector] = {}
+
+    async def create(
+        self,
+        kind: str,
+        credentials: Mapping[str, Any],
+        *,
+        name: str | None = None,
+        environment: Mapping[str, Any] | None = None,
+        validate: bool = True,
+    ) -> Connector:
+        """A connector from credentials that the application accepts; raises InvalidCredentials naming the field."""
+        members = {"name": name, "environment": environment}
+        body = {
+            "workspace_name": self._session.settings.workspace_name,
+            "connector_type": kind,
+            "credentials": credentials,
+            "validate": validate,
+            **_given(members),
+        }
+        return (await self._session.fetch(Call("POST", _PATH, body=body))).into(Connector)
+
+    async def connect(
+        self,
+        kind: str,
+        redirect_url: str,
+        *,
+        name: str | None = None,
+        environment: Mapping[str, Any] | None = None,
+        scopes: Sequence[str] | None = None,
+        connector: str | Connector | None = None,
+    ) -> Consent:
+        """Ask for a person's consent (OAuth); with `connector`, for that one again, which keeps its id."""
+        renewed = None if connector is None else (await self.resolve(connector)).id
+        members = {"name": name, "environment": environment, "scopes": scopes, "connector_id": renewed}
+        body = {
+            "workspace_name": self._session.settings.workspace_name,
+            "connector_type": kind,
+            "redirect_url": redirect_url,
+            **_given(members),
+        }
+        reply = await self._session.fetch(Call("POST", f"{_PATH}/oauth/initiate", body=body))
+        return Consent(self, self._session, reply.into(_Initiated))
+
+    async def list(self, kind: str | None = None, *, status: str | None = None) -> list[Connector]:
+        """Every connector of the workspace, or those of a kind or status."""
+        query = {
+            "workspace_name": self._session.settings.workspace_name,
+            "connector_type": kind,
+            "status": status,
+        }
+        return (await self._session.fetch(Call("GET", _PATH, query))).into(_Connectors).data
+
+    async def get(self, connector_id: str) -> Connector:
+        """One connector by its id; raises NotFound."""
+        return (await self._session.fetch(Call("GET", f"{_PATH}/{connector_id}"))).into(Connector)
+
+    async def resolve(self, connector: str | Connector) -> Connector:
+        """The connector of an id, a name or a kind of which the workspace has one; raises NotFound and Conflict."""
+        if isinstance(connector, Connector):
+            return connector
+        if connector not in self._known:
+            found = await self.get(connector) if _is_id(connector) else chosen(connector, await self.list())
+            self._known[connector] = found
+        return self._known[connector]
+
+    def forget(self, connector: Connector) -> None:
+        """Look it up anew next time: it is not what it was."""
+        self._known = {name: known for name, known in self._known.items() if known.id != connector.id}
+
+    async def check(self, connector: str | Connector) -> Health:
+        """Ask the application now whether it accepts the connector's credentials."""
+        return (await self._session.fetch(await self._call("POST", connector, "/check"))).into(Health)
+
+    async def inspect(self, connector: str | Connector) -> dict[str, Any]:
+        """What an agent can do with it: status, operations, how fresh the context store is."""
+        return (await self._session.fetch(await self._call("GET", connector, "/inspect"))).into(dict[str, Any])
+
+    async def update(
+        self,
+        connector: str | Connector,
+        *,
+        name: str | None = None,
+        credentials: Mapping[str, Any] | None = None,
+        status: str | None = None,
+    ) -> Connector:
+        """A new name, new credentials under the same id, or `disabled` and `active` again."""
+        body = _given({"name": name, "credentials": credentials, "status": status})
+        old = await self.resolve(connector)
+        self.forget(old)
+        return (await self._session.fetch(Call("PATCH", f"{_PATH}/{old.id}", body=body))).into(Connector)
+
+    async def delete(self, connector: str | Connector) -> Job:
+        """Revoke and forget it; the job drops what belonged to it."""
+        old = await self.resolve(connector)
+        self.forget(old)
+        deleted = (await self._session.fetch(Call("DELETE", f"{_PATH}/{old.id}"))).into(_Deleted)
+        return Job(self._session, JobView(id=deleted.job_id, status="queued", connector_id=old.id))
+
+    async def _call(self, method: str, connector: str | Connector, part: str) -> Call:
+        return Call(method, f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)
+
+
+def chosen(wanted: str, connectors: Sequence[Connector]) -> Connector:
+    """The one of that name, else of that kind; raises NotFound and Conflict, which name what there is."""
+    kind = re.sub(r"[\s_-]+", "-", wanted.strip().lower())
+    ready = [each for each in connectors if each.status != "pending"]
+    found = [each for each in ready if each.name == wanted] or [each for each in ready if each.kind == kind]
+    if len(found) > 1:
+        found = [each for each in found if each.status == "active"] or found
+    if len(found) == 1:
+        return found[0]
+    raise _not_one(wanted, found, ready)
+
+
+def _not_one(wanted: str, found: Sequence[Connector], ready: Sequence[Connector]) -> GatewayError:
+    if found:
+        ids = ", ".join(f"{each.name} ({each.id})" for each in found)
+        return Conflict(f"{wanted!r} is {len(found)} connectors: {ids}; use an id or another name")
+    there = ", ".join(sorted({each.kind for each in ready}))
+    hint = f"it has {there}" if there else "it has none"
+    return NotFound(f"the workspace has no connector {wanted!r}, {hint}; make one with `gateway connect {wanted}`")
+
+
+def _is_id(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _given(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}

@@ -1,0 +1,48 @@
+"""Server-Sent Events, from lines to events (WHATWG HTML §9.2)."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from gateway.client.models import JobEvent
+
+
+class EventReader:
+    """Puts the lines of a stream together; the last id is where a broken stream resumes."""
+
+    def __init__(self) -> None:
+        self.last_id = "0"
+        self._name = "message"
+        self._data: list[str] = []
+        self._buffer = b""
+
+    def restart(self) -> None:
+        """Forget the half event that a broken connection left."""
+        self._name, self._data, self._buffer = "message", [], b""
+
+    def feed(self, chunk: bytes) -> Iterable[JobEvent]:
+        """The events that are complete with this chunk."""
+        *lines, self._buffer = (self._buffer + chunk).split(b"\n")
+        for line in lines:
+            event = self._line(line.rstrip(b"\r").decode())
+            if event is not None:
+                yield event
+
+    def _line(self, line: str) -> JobEvent | None:
+        if not line:
+            return self._complete()
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        match name:
+            case "event":
+                self._name = value
+            case "data":
+                self._data.append(value)
+            case "id":
+                self.last_id = value
+        return None
+
+    def _complete(self) -> JobEvent | None:
+        name, data = self._name, self._data
+        self._name, self._data = "message", []
+        return JobEvent(name, msgspec.json.decode("\n".join(data)), self.last_id) if data else None

@@ -1,0 +1,240 @@
+"""`Gateway`: every call that an agent, a script or the command line makes."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from os import PathLike
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import msgspec
+
+from gateway.client.connectors import Connectors
+from gateway.client.downloads import Downloaded, Progress, Resource, chunks, download
+from gateway.client.jobs import Job, Jobs, accepted
+from gateway.client.models import Answer, Connector
+from gateway.client.paging import Listing, next_params
+from gateway.client.retries import RetryPolicy
+from gateway.client.session import Call, Reply, Session
+from gateway.client.settings import client_settings
+from gateway.errors import NotFound, UpstreamNotFound
+
+_CONNECTORS = "/api/v1/integrations/connectors"
+_TYPES = "/api/v1/integrations/connector-types"
+_SEARCH = "context_store_search"
+#: actions that change nothing, so that a repeated call needs no key
+_READS = frozenset({"list", "get", "api_search", "search", _SEARCH, "download"})
+#: records that a search asks for at a time
+_SEARCH_PAGE = 1000
+
+
+class Gateway:
+    """A gateway and a workspace on it; a connector is named by its id, its name, or its kind where there is one.
+
+    Settings that are not given come from `GATEWAY_URL`, `GATEWAY_CLIENT_ID`, `GATEWAY_CLIENT_SECRET`,
+    `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`. Every method raises the errors of `gateway.errors`.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        client_id: str | None = None,
+        client_secret: str | None = None,
+        workspace_name: str | None = None,
+        organization_id: str | None = None,
+        *,
+        retry_policy: RetryPolicy | None = None,
+    ) -> None:
+        settings = client_settings(base_url, client_id, client_secret, workspace_name, organization_id)
+        self.settings = settings
+        self._session = Session(settings, retry_policy or RetryPolicy())
+        self._types: dict[str, dict[str, Any]] = {}
+        self.connectors = Connectors(self._session)
+        self.jobs = Jobs(self._session)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._session.close()
+
+    async def execute(
+        self,
+        connector: str | Connector,
+        entity: str,
+        action: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        intent: str | None = None,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Answer:
+        """Run one operation to its end, however long that takes; a write is sent once, however often it is tried."""
+        body = _body(entity, action, params, select_fields=select, exclude_fields=exclude, intent=intent)
+        if dry_run:
+            return (await self._execute(connector, {**body, "dry_run": True}, {}, is_read=True)).into(Answer)
+        is_read = action in _READS
+        reply = await self._execute(connector, body, {} if is_read else _key(idempotency_key), is_read=is_read)
+        if reply.status == 202:
+            return await accepted(self._session, reply.into(dict[str, Any])).result()
+        return reply.into(Answer)
+
+    async def submit(
+        self,
+        connector: str | Connector,
+        entity: str,
+        action: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        intent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Have one operation run by the workers; the job is safe with the gateway when this returns."""
+        body = _body(entity, action, params, select_fields=select, exclude_fields=exclude, intent=intent, labels=labels)
+        headers = {"Prefer": "respond-async", **_key(idempotency_key)}
+        return accepted(self._session, (await self._execute(connector, body, headers)).into(dict[str, Any]))
+
+    async def pages(
+        self,
+        connector: str | Connector,
+        entity: str,
+        action: str = "list",
+        params: Mapping[str, Any] | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+    ) -> AsyncGenerator[Answer, None]:
+        """Every page of a list, however the application turns them, for as long as the caller goes on asking."""
+        connector = await self.connectors.resolve(connector)
+        listing = await self.listing(connector.kind, entity, action)
+        following: dict[str, Any] | None = dict(params or {})
+        while following is not None:
+            page = await self.execute(connector, entity, action, following, select=select, exclude=exclude)
+            yield page
+            following = next_params(listing, following, page.meta)
+
+    async def records(
+        self,
+        connector: str | Connector,
+        entity: str,
+        action: str = "list",
+        params: Mapping[str, Any] | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncGenerator[Any, None]:
+        """The records of every page one by one, at most `limit` of them."""
+        left = limit
+        pages = self.pages(connector, entity, action, params, select=select, exclude=exclude)
+        async with aclosing(pages):
+            async for page in pages:
+                for record in page.records[:left]:
+                    yield record
+                left = None if left is None else left - len(page.records)
+                if left is not None and left <= 0:
+                    return
+
+    async def search(
+        self,
+        connector: str | Connector,
+        entity: str,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the query's own word
+        *,
+        sort: Sequence[Mapping[str, Any]] | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Records of the synchronized copy that pass the filter, page after page, at most `limit` of them."""
+        query = {name: value for name, value in (("filter", filter), ("sort", sort)) if value}
+        params: dict[str, Any] = {"query": query, **({"fields": list(fields)} if fields else {})}
+        left = limit
+        while left is None or left > 0:
+            params["limit"] = _SEARCH_PAGE if left is None else min(left, _SEARCH_PAGE)
+            found = (await self.execute(connector, entity, _SEARCH, params)).result
+            for record in found["data"]:
+                yield record
+            left = None if left is None else left - len(found["data"])
+            params["cursor"] = found["meta"].get("cursor")
+            if not found["meta"].get("has_more") or params["cursor"] is None:
+                return
+
+    async def download(
+        self,
+        connector: str | Connector,
+        entity: str,
+        params: Mapping[str, Any],
+        to: str | PathLike[str],
+        *,
+        sha256: str | None = None,
+        on_progress: Progress | None = None,
+    ) -> Downloaded:
+        """A file to `to`, or into it when that is a folder: resumed where a try stopped, in place when whole."""
+        resource = await self._file(connector, entity, params)
+        return await download(self._session, resource, to, sha256=sha256, on_progress=on_progress)
+
+    async def chunks(
+        self, connector: str | Connector, entity: str, params: Mapping[str, Any]
+    ) -> AsyncGenerator[bytes, None]:
+        """A file's bytes as they come, for callers with a place of their own for them."""
+        async with aclosing(chunks(self._session, await self._file(connector, entity, params))) as stream:
+            async for chunk in stream:
+                yield chunk
+
+    async def types(self) -> list[dict[str, Any]]:
+        """Every kind of application in brief."""
+        found = (await self._session.fetch(Call("GET", _TYPES))).into(dict[str, Any])
+        return list(found["data"])
+
+    async def type(self, kind: str) -> dict[str, Any]:
+        """A kind whole: how to authenticate, its entities and actions, the JSON Schema of their params."""
+        if kind not in self._types:
+            self._types[kind] = (await self._session.fetch(Call("GET", f"{_TYPES}/{kind}"))).into(dict[str, Any])
+        return self._types[kind]
+
+    async def listing(self, kind: str, entity: str, action: str) -> Listing:
+        """How an action of a kind turns its pages."""
+        actions = (await self.type(kind))["entities"].get(entity, {}).get("actions", {})
+        return msgspec.convert(actions.get(action, {}), Listing)
+
+    async def _execute(
+        self,
+        connector: str | Connector,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        *,
+        is_read: bool = False,
+    ) -> Reply:
+        found = await self.connectors.resolve(connector)
+        path = f"{_CONNECTORS}/{found.id}/execute"
+        try:
+            return await self._session.fetch(Call("POST", path, body=body, headers=headers, is_read=is_read))
+        except NotFound as error:
+            if not isinstance(error, UpstreamNotFound):
+                self.connectors.forget(found)
+            raise
+
+    async def _file(self, connector: str | Connector, entity: str, params: Mapping[str, Any]) -> Resource:
+        found = await self.connectors.resolve(connector)
+        return Resource(f"{_CONNECTORS}/{found.id}/download/{entity}", dict(params))
+
+
+def _body(entity: str, action: str, params: Mapping[str, Any] | None, **others: Any) -> dict[str, Any]:
+    given = {name: value for name, value in others.items() if value is not None}
+    return {"entity": entity, "action": action, "params": dict(params or {}), **given}
+
+
+def _key(given: str | None) -> dict[str, str]:
+    """The key under which every try of one call is the same call."""
+    return {"Idempotency-Key": given or uuid4().hex}

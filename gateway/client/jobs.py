@@ -1,0 +1,216 @@
+"""Long work: follow it, wait for it, read its result record by record, stop it, or try it again."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from datetime import datetime
+from os import PathLike
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+
+from gateway.client.downloads import Downloaded, Progress, Resource, download
+from gateway.client.events import EventReader
+from gateway.client.models import FINAL, Answer, JobEvent, JobView
+from gateway.client.session import Call, Session, lost
+from gateway.errors import GatewayError, Unavailable
+
+#: seconds that the gateway is asked to hold a call: short enough for proxies between us
+_WAIT = 25
+#: breaks of a stream without an event between them, after which it counts as broken for good
+_BREAKS = 5
+_NDJSON = "application/x-ndjson"
+
+Watcher = Callable[[JobView], object]
+
+
+class _Page(msgspec.Struct):
+    data: list[JobView]
+    next_cursor: str | None = None
+
+
+class _Accepted(msgspec.Struct):
+    job: JobView
+
+
+class Job:
+    """One job; `view` is how it was when last seen."""
+
+    def __init__(self, session: Session, view: JobView) -> None:
+        self._session = session
+        self.view = view
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id} {self.status}>"
+
+    @property
+    def id(self) -> str:
+        return self.view.id
+
+    @property
+    def status(self) -> str:
+        return self.view.status
+
+    @property
+    def is_done(self) -> bool:
+        return self.view.done or self.view.status in FINAL
+
+    async def refresh(self) -> Self:
+        """The job as it is now."""
+        self.view = (await self._session.fetch(Call("GET", self._path()))).into(JobView)
+        return self
+
+    async def wait(self, *, on_change: Watcher | None = None) -> Self:
+        """The job when it has ended, however it did; `on_change` sees it now and after each change."""
+        etag = None
+        while True:
+            if on_change is not None and etag is not None:
+                on_change(self.view)
+            if self.is_done:
+                return self
+            etag = await self._changed(etag)
+
+    async def _changed(self, etag: str | None) -> str:
+        """Long-poll until the job is no longer as it was."""
+        while True:
+            query = {"wait": _WAIT} if etag else {}
+            headers = {"If-None-Match": etag} if etag else {}
+            reply = await self._session.fetch(Call("GET", self._path(), query, headers=headers, wait=_WAIT))
+            if reply.status == 200:
+                self.view = reply.into(JobView)
+                return reply.headers.get("ETag", '"0"')
+
+    async def events(self, after: str = "0") -> AsyncGenerator[JobEvent, None]:
+        """What happens to the job, from the beginning to `done`; a broken stream goes on where it broke."""
+        reader, breaks = EventReader(), 0
+        reader.last_id = after
+        while True:
+            try:
+                async with aclosing(self._stream(reader)) as stream:
+                    async for event in stream:
+                        breaks = 0
+                        yield event
+                        if event.name == "done":
+                            return
+            except Unavailable:
+                if breaks >= _BREAKS:
+                    raise
+            breaks += 1
+            if breaks > _BREAKS:
+                raise Unavailable("the job's events end before the job does")
+            await asyncio.sleep(self._session.policy.growing_pause(breaks))
+
+    async def _stream(self, reader: EventReader) -> AsyncGenerator[JobEvent, None]:
+        reader.restart()
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": reader.last_id}
+        async with await self._session.open(Call("GET", self._path("events"), headers=headers)) as response:
+            try:
+                async for chunk in response.content.iter_any():
+                    for event in reader.feed(chunk):
+                        yield event
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise lost(error) from error
+
+    async def result(self, *, on_change: Watcher | None = None) -> Answer:
+        """What the inline call would have answered, waiting for it; raises the error that the job ended with."""
+        if on_change is not None:
+            await self.wait(on_change=on_change)
+        with _named(self.id):
+            while True:
+                call = Call("GET", self._path("result"), {"wait": _WAIT}, wait=_WAIT)
+                reply = await self._session.fetch(call)
+                if reply.status == 200:
+                    return reply.into(Answer)
+                self.view = reply.into(_Accepted).job
+
+    async def records(self) -> AsyncGenerator[Any, None]:
+        """The records of the result one by one, whatever their number; waits for the job to end."""
+        await self.wait()
+        with _named(self.id):
+            call = Call("GET", self._path("result"), headers={"Accept": _NDJSON})
+            async with await self._session.open(call) as response:
+                rest = b""
+                try:
+                    async for chunk in response.content.iter_any():
+                        *lines, rest = (rest + chunk).split(b"\n")
+                        for line in lines:
+                            yield msgspec.json.decode(line)
+                except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                    raise lost(error) from error
+
+    async def download(
+        self, to: str | PathLike[str], *, sha256: str | None = None, on_progress: Progress | None = None
+    ) -> Downloaded:
+        """The file that the job stored, resumed where an earlier try stopped."""
+        await self.wait(on_change=None)
+        with _named(self.id):
+            return await download(
+                self._session, Resource(self._path("result")), to, sha256=sha256, on_progress=on_progress
+            )
+
+    async def cancel(self) -> Self:
+        """Ask for the end; work that was sent already runs to its true end."""
+        self.view = (await self._session.fetch(Call("POST", self._path("cancel")))).into(JobView)
+        return self
+
+    async def retry(self, *, confirm: bool = False) -> "Job":
+        """The same work as a new job; `confirm` for a write that may have happened already."""
+        reply = await self._session.fetch(Call("POST", self._path("retry"), body={"confirm": confirm}))
+        return Job(self._session, reply.into(_Accepted).job)
+
+    def _path(self, part: str = "") -> str:
+        return f"/api/v1/jobs/{self.id}/{part}".rstrip("/")
+
+
+@contextmanager
+def _named(job_id: str) -> Iterator[None]:
+    """Errors of a job carry its id, so that whoever sees them can look at it."""
+    try:
+        yield
+    except GatewayError as error:
+        error.extra["job_id"] = job_id
+        raise
+
+
+class Jobs:
+    """The jobs of the organization."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def get(self, job_id: str) -> Job:
+        """One job by its id; raises NotFound."""
+        return await Job(self._session, JobView(id=job_id, status="queued")).refresh()
+
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        connector_id: str | None = None,
+        entity: str | None = None,
+        created_after: datetime | None = None,
+        limit: int | None = None,
+    ) -> AsyncGenerator[Job, None]:
+        """Jobs, the newest first, page after page until `limit` of them."""
+        query: dict[str, Any] = {
+            "status": status,
+            "connector_id": connector_id,
+            "entity": entity,
+            "created_after": created_after and created_after.isoformat(),
+            "limit": min(limit or 100, 1000),
+        }
+        left = limit
+        while True:
+            page = (await self._session.fetch(Call("GET", "/api/v1/jobs", query))).into(_Page)
+            for view in page.data[:left]:
+                yield Job(self._session, view)
+            left = None if left is None else left - len(page.data)
+            if page.next_cursor is None or (left is not None and left <= 0):
+                return
+            query["cursor"] = page.next_cursor
+
+
+def accepted(session: Session, document: Mapping[str, Any]) -> Job:
+    """The job of a 202."""
+    return Job(session, msgspec.convert(document["job"], JobView))

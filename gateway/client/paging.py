@@ -1,0 +1,70 @@
+"""From one page of a list to the params of the next, by what the gateway says of a kind's paging."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from yarl import URL
+
+
+class Paging(msgspec.Struct, frozen=True):
+    """How a list turns its pages."""
+
+    #: the param that asks for the next page
+    param: str
+    #: `page` (a number), `cursor` (a value of Meta) or `link` (a path of Meta)
+    style: str = "cursor"
+    #: the param that sets how many records a page holds
+    size: str | None = None
+    #: where in Meta the next page is named, as a dotted path
+    next: str = ""
+    #: the Meta member that must be true for a next page to exist
+    more: str | None = None
+    #: how many pages the application serves at most
+    pages: int | None = None
+
+
+class Alternative(msgspec.Struct, frozen=True):
+    """Another paging, when a param is left out."""
+
+    without: str
+    paging: Paging | None = None
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """An action as far as paging goes."""
+
+    paging: Paging | None = None
+    alternatives: tuple[Alternative, ...] = ()
+
+    def paging_for(self, params: Mapping[str, Any]) -> Paging | None:
+        """The paging of a call with these params."""
+        return next((other.paging for other in self.alternatives if other.without not in params), self.paging)
+
+
+def next_params(listing: Listing, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The params of the page after the one that answered with this Meta, or None at the end."""
+    paging = listing.paging_for(params)
+    if paging is None or not meta:
+        return None
+    follow = _at(meta, paging.next)
+    if follow in (None, "") or (paging.more is not None and meta.get(paging.more) is False):
+        return None
+    if paging.style == "page":
+        follow = _page_number(paging, params, str(follow))
+        if paging.pages is not None and follow > paging.pages:
+            return None
+    return {**params, paging.param: follow}
+
+
+def _at(meta: Mapping[str, Any], path: str) -> Any:
+    found: Any = meta
+    for member in path.split("."):
+        found = found.get(member) if isinstance(found, Mapping) else None
+    return found
+
+
+def _page_number(paging: Paging, params: Mapping[str, Any], next_page: str) -> int:
+    """The number in the application's own link, else one more than the page just read."""
+    named = URL(next_page).query.get(paging.param, "")
+    return int(named) if named.isdigit() else int(params.get(paging.param, 1)) + 1

@@ -1,0 +1,86 @@
+"""From an answer that says no to the error that the gateway raised: the same class, code, faults and upstream."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gateway import errors
+from gateway.errors import Fault, GatewayError, UpstreamFault
+
+#: for answers that are not ours, such as a proxy's
+_BY_STATUS: Mapping[int, type[GatewayError]] = {
+    400: errors.MalformedRequest,
+    401: errors.Unauthorized,
+    403: errors.Forbidden,
+    404: errors.NotFound,
+    409: errors.Conflict,
+    413: errors.BodyTooLarge,
+    416: errors.RangeNotSatisfiable,
+    422: errors.InvalidParams,
+    429: errors.RateLimited,
+    502: errors.Unavailable,
+    503: errors.Unavailable,
+    504: errors.Unavailable,
+}
+#: members of the problem document that the error itself tells
+_TOLD = frozenset({"type", "title", "code", "detail", "message", "retryable", "errors", "upstream", "retry_after"})
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes) -> GatewayError:
+    """The error that an answer tells; `extra` holds its `http_status`, `request_id` and further members."""
+    problem = _document(body)
+    code = problem.get("code")
+    cls = errors.BY_CODE.get(code) if isinstance(code, str) else None
+    if cls is None:
+        cls = _BY_STATUS.get(status, errors.InternalError if status >= 500 else errors.RequestError)
+    extra = {name: value for name, value in problem.items() if name not in _TOLD}
+    if extra.get("status") == status:
+        del extra["status"]
+    extra["http_status"] = status
+    if "X-Request-Id" in headers:
+        extra.setdefault("request_id", headers["X-Request-Id"])
+    return cls(
+        _detail(problem, status, headers),
+        faults=_faults(problem.get("errors")),
+        upstream=_upstream(problem.get("upstream")),
+        retry_after=retry_after(headers),
+        extra=extra,
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> int | None:
+    """Seconds of `Retry-After`, which the gateway always tells as an integer."""
+    text = headers.get("Retry-After", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _document(body: bytes) -> dict[str, Any]:
+    try:
+        document = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _detail(problem: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> str:
+    said = problem.get("detail") or problem.get("message")
+    if isinstance(said, str):
+        return said
+    if 300 <= status < 400:
+        return f"the gateway's URL redirects to {headers.get('Location', 'another place')}; set GATEWAY_URL to that"
+    return f"the gateway's URL answered {status} with something that is not the gateway's; check GATEWAY_URL"
+
+
+def _faults(found: object) -> list[Fault]:
+    if not isinstance(found, list):
+        return []
+    names = ("pointer", "field", "code", "message")
+    return [Fault(*(str(fault.get(name, "")) for name in names)) for fault in found if isinstance(fault, dict)]
+
+
+def _upstream(found: object) -> UpstreamFault | None:
+    try:
+        return None if found is None else msgspec.convert(found, UpstreamFault)
+    except msgspec.ValidationError:
+        return None

@@ -1,0 +1,41 @@
+"""Whether a call that went wrong is sent again, and after how long."""
+
+import random
+from dataclasses import dataclass
+
+from gateway.errors import GatewayError, IdempotencyInFlight, RateLimited, Unavailable
+
+#: tries while our own first request is still being worked on, a second or so apart
+_IN_FLIGHT_TRIES = 120
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How patient a client is."""
+
+    #: further tries after the first
+    retries: int = 4
+    #: seconds of the longest pause; a `Retry-After` beyond it is an error for the caller to plan with
+    longest_pause: float = 30.0
+    #: seconds of the first pause where the gateway names none; each further one is twice as long
+    first_pause: float = 0.25
+
+    def pause(self, error: GatewayError, tried: int, *, is_safe: bool) -> float | None:
+        """Seconds until the next try, or None when the error stands; `is_safe`: twice would be as once."""
+        if isinstance(error, IdempotencyInFlight):
+            return float(error.retry_after or 1) if tried <= _IN_FLIGHT_TRIES else None
+        if tried > self.retries or not self._may_repeat(error, is_safe=is_safe):
+            return None
+        if error.retry_after is not None:
+            return None if error.retry_after > self.longest_pause else float(error.retry_after)
+        return self.growing_pause(tried)
+
+    def growing_pause(self, tried: int) -> float:
+        """Seconds that double with each try, spread so that callers do not come back together."""
+        longest = min(self.longest_pause, self.first_pause * (1 << tried - 1))
+        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers, guards nothing
+
+    def _may_repeat(self, error: GatewayError, *, is_safe: bool) -> bool:
+        if isinstance(error, RateLimited):
+            return True
+        return isinstance(error, Unavailable) and (is_safe or error.extra.get("sent") is False)

@@ -1,0 +1,207 @@
+"""The only module that talks to the gateway: calls with a token on them, sent again while that is safe."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import aiohttp
+import msgspec
+
+from gateway.client.problems import error_of
+from gateway.client.retries import RetryPolicy
+from gateway.client.settings import ClientSettings
+from gateway.errors import GatewayError, Unauthorized, Unavailable
+
+T = TypeVar("T")
+Model = TypeVar("Model")
+
+_TOKEN_PATH = "/api/v1/account/applications/token"
+#: a token is renewed this many seconds before it ends
+_SKEW = 30.0
+#: seconds that one read may take beyond what the gateway was asked to wait
+_IDLE = 120.0
+_CONNECT = 10.0
+#: bytes of an error's body that are read
+_PROBLEM_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to the gateway."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: seconds that the gateway was asked to wait
+    wait: float = 0.0
+    #: changes nothing although it is a POST
+    is_read: bool = False
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether sending it twice is as sending it once."""
+        return self.is_read or self.method in ("GET", "HEAD") or "Idempotency-Key" in self.headers
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer read whole."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def into(self, model: type[Model]) -> Model:
+        return msgspec.json.decode(self.body, type=model)
+
+
+@dataclass(slots=True)
+class _Token:
+    value: str
+    #: by `time.monotonic`
+    ends_at: float
+
+    @property
+    def is_good(self) -> bool:
+        return time.monotonic() < self.ends_at - _SKEW
+
+
+class Session:
+    """A connection pool, a token, and patience."""
+
+    def __init__(self, settings: ClientSettings, policy: RetryPolicy) -> None:
+        self.settings = settings
+        self.policy = policy
+        self._http: aiohttp.ClientSession | None = None
+        self._token: _Token | None = None
+        self._renewal = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.close()
+            self._http = None
+
+    async def fetch(self, call: Call) -> Reply:
+        """The whole answer; raises the GatewayError that the gateway tells."""
+        return await self._patiently(call, self._once)
+
+    async def open(self, call: Call) -> aiohttp.ClientResponse:
+        """An answer judged good whose body is still to be read; the caller closes it."""
+        return await self._patiently(call, self._opened)
+
+    async def _patiently(self, call: Call, send: Callable[[Call], Awaitable[T]]) -> T:
+        tried = 0
+        while True:
+            tried += 1
+            try:
+                return await send(call)
+            except GatewayError as error:
+                pause = self.policy.pause(error, tried, is_safe=call.is_safe)
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def _once(self, call: Call) -> Reply:
+        async with await self._opened(call) as response:
+            try:
+                return Reply(response.status, response.headers, await response.read())
+            except (aiohttp.ClientError, OSError) as error:
+                raise lost(error) from error
+
+    async def _opened(self, call: Call) -> aiohttp.ClientResponse:
+        """The answer under a good token: one that is refused is renewed once."""
+        token = await self._good_token()
+        response = await self._sent(call, token)
+        if response.status == 401:
+            response.release()
+            response = await self._sent(call, await self._good_token(refused=token))
+        return await _judged(response)
+
+    async def _good_token(self, refused: str | None = None) -> str:
+        """A bearer token; callers that find none good together ask for one together."""
+        async with self._renewal:
+            if self._token is None or not self._token.is_good or self._token.value == refused:
+                self._token = await self._patiently(_token_call(self.settings), self._new_token)
+            return self._token.value
+
+    async def _new_token(self, call: Call) -> _Token:
+        async with await _judged(await self._sent(call)) as response:
+            issued = msgspec.json.decode(await response.read())
+        return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
+
+    async def _sent(self, call: Call, token: str | None = None) -> aiohttp.ClientResponse:
+        try:
+            return await self._pool().request(
+                call.method,
+                self.settings.base_url.joinpath(call.path.lstrip("/"), encoded=True),
+                params={name: str(value) for name, value in call.query.items() if value is not None},
+                data=None if call.body is None else msgspec.json.encode(call.body),
+                headers=self._headers(call, token),
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_IDLE + call.wait),
+            )
+        except aiohttp.ClientConnectorError as error:
+            raise Unavailable(
+                f"cannot reach the gateway at {self.settings.base_url}: {error.os_error.strerror or error}; "
+                "start it with `gateway up` or set GATEWAY_URL",
+                extra={"sent": False},
+            ) from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise lost(error) from error
+
+    def _headers(self, call: Call, token: str | None) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": "gateway-client"}
+        if call.body is not None:
+            headers["Content-Type"] = "application/json"
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        if self.settings.organization_id is not None:
+            headers["X-Organization-Id"] = self.settings.organization_id
+        return {**headers, **call.headers}
+
+    def _pool(self) -> aiohttp.ClientSession:
+        """The connections, made where a loop runs: any number at once, no cookies, no proxies of the environment."""
+        if self._http is None or self._http.closed:
+            self._http = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
+            )
+        return self._http
+
+
+def lost(error: Exception) -> Unavailable:
+    """A connection that broke after the request had left: whether it was acted on is not known."""
+    reason = str(error) or type(error).__name__
+    return Unavailable(f"the connection to the gateway was lost: {reason}", extra={"sent": True})
+
+
+def _token_call(settings: ClientSettings) -> Call:
+    secrets = {"client_id": settings.client_id, "client_secret": settings.client_secret}
+    return Call("POST", _TOKEN_PATH, body=secrets, is_read=True)
+
+
+async def _judged(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
+    """The answer, when it is one; raises the error that it tells."""
+    if response.status < 300:
+        return response
+    async with response:
+        try:
+            body = await response.content.read(_PROBLEM_BYTES)
+        except (aiohttp.ClientError, OSError) as error:
+            raise lost(error) from error
+    told = error_of(response.status, response.headers, body)
+    if isinstance(told, Unauthorized) and response.url.path.endswith(_TOKEN_PATH):
+        raise Unauthorized(f"{told.detail}; check GATEWAY_CLIENT_ID and GATEWAY_CLIENT_SECRET", extra=told.extra)
+    raise told

@@ -1,0 +1,83 @@
+"""Where the gateway is and who we are: arguments first, then the environment, then what `gateway up` left here."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+from yarl import URL
+
+from gateway.errors import MalformedRequest, Unauthorized
+
+#: where `gateway up` listens unless told otherwise
+DEFAULT_URL = "http://127.0.0.1:8080"
+DEFAULT_WORKSPACE = "default"
+#: written by the first `gateway up` in a data directory, readable by its owner alone
+_FIRST_CLIENT = "first-client.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """All that a client needs to know."""
+
+    base_url: URL
+    client_id: str
+    client_secret: str = field(repr=False)
+    workspace_name: str = DEFAULT_WORKSPACE
+    organization_id: str | None = None
+
+
+def client_settings(
+    base_url: str | None = None,
+    client_id: str | None = None,
+    client_secret: str | None = None,
+    workspace_name: str | None = None,
+    organization_id: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> ClientSettings:
+    """Settings from arguments, `GATEWAY_…` variables and a local first client, in this order; raises RequestError."""
+    url = _gateway_url(base_url or environ.get("GATEWAY_URL") or DEFAULT_URL)
+    client_id = client_id or environ.get("GATEWAY_CLIENT_ID")
+    client_secret = client_secret or environ.get("GATEWAY_CLIENT_SECRET")
+    if client_id is None and client_secret is None and _is_loopback(url):
+        client_id, client_secret = _first_client(Path(environ.get("GATEWAY_DATA_DIR") or ".gateway"))
+    if not client_id or not client_secret:
+        missing = "client_secret (GATEWAY_CLIENT_SECRET)" if client_id else "client_id (GATEWAY_CLIENT_ID)"
+        raise Unauthorized(f"{missing} is not set; `gateway up` shows a first client, `gateway admin` makes more")
+    return ClientSettings(
+        url,
+        client_id,
+        client_secret,
+        workspace_name or environ.get("GATEWAY_WORKSPACE") or DEFAULT_WORKSPACE,
+        organization_id or environ.get("GATEWAY_ORGANIZATION_ID") or None,
+    )
+
+
+def _gateway_url(text: str) -> URL:
+    try:
+        url = URL(text.rstrip("/"))
+    except ValueError:
+        url = URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise MalformedRequest(f"the gateway's URL is {text!r}; it looks like https://gateway.example.com")
+    return url
+
+
+def _is_loopback(url: URL) -> bool:
+    """Whether a local client's secret may go there unasked."""
+    if url.host == "localhost":
+        return True
+    try:
+        return ip_address(url.host or "").is_loopback
+    except ValueError:
+        return False
+
+
+def _first_client(data_dir: Path) -> tuple[str | None, str | None]:
+    try:
+        kept = json.loads((data_dir / _FIRST_CLIENT).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None, None
+    return kept.get("client_id"), kept.get("client_secret")

@@ -1,0 +1,27 @@
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from gateway.client import Gateway, RetryPolicy
+from tests.client.stub import Stub
+
+#: as patient as the default, in less time
+QUICK = RetryPolicy(first_pause=0.001)
+
+
+@pytest.fixture
+def stub() -> Stub:
+    return Stub()
+
+
+@pytest.fixture
+async def server(stub: Stub) -> AsyncIterator[TestServer]:
+    async with TestServer(stub.application()) as server:
+        yield server
+
+
+@pytest.fixture
+async def gateway(server: TestServer) -> AsyncIterator[Gateway]:
+    async with Gateway(str(server.make_url("")), "id", "s3cret", retry_policy=QUICK) as gateway:
+        yield gateway

@@ -1,0 +1,346 @@
+"""A small server that plays the HTTP contract, with faults on request."""
+
+import asyncio
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+CONNECTOR_ID = "0b6f1f04-0c1f-4c7c-9c52-000000000001"
+CHAT_ID = "0b6f1f04-0c1f-4c7c-9c52-000000000002"
+JOB_ID = "0b6f1f04-0c1f-4c7c-9c52-00000000000a"
+BLOB = bytes(range(256)) * 4096
+TICKETS = [{"id": number, "subject": f"Ticket {number}", "status": "open"} for number in range(1, 6)]
+
+PAGE = {
+    "style": "page",
+    "param": "page",
+    "size": "per_page",
+    "next": "next_page",
+    "pages": 100,
+}
+CURSOR = {"style": "cursor", "param": "cursor", "size": "limit", "next": "next_cursor"}
+LIST_PARAMS = {
+    "type": "object",
+    "properties": {
+        "page": {"type": "integer"},
+        "per_page": {"type": "integer"},
+        "external_id": {"type": "string"},
+        "archived": {"type": "boolean"},
+    },
+}
+KIND = {
+    "kind": "support-desk",
+    "connector_type": "Support-Desk",
+    "title": "Support desk",
+    "description": "Tickets and the people behind them.",
+    "auth_methods": [
+        {
+            "id": "api_token",
+            "title": "API token",
+            "oauth": False,
+            "fields": {
+                "email": {"description": "the agent's address", "required": True, "secret": False},
+                "api_token": {"description": "API token", "required": True, "secret": True},
+            },
+        }
+    ],
+    "environment": {"subdomain": {"description": "the account", "required": True}},
+    "entities": {
+        "tickets": {
+            "description": "Customer requests.",
+            "actions": {
+                "list": {
+                    "description": "The account's tickets, a page at a time.",
+                    "effect": "read",
+                    "params": LIST_PARAMS,
+                    "paging": PAGE,
+                    "example": {"entity": "tickets", "action": "list", "params": {"per_page": 2}},
+                },
+                "create": {
+                    "description": "Opens a ticket.",
+                    "effect": "write",
+                    "params": {
+                        "type": "object",
+                        "properties": {
+                            "ticket": {
+                                "type": "object",
+                                "properties": {
+                                    "subject": {"type": "string"},
+                                    "tags": {"type": "array", "items": {"type": "string"}},
+                                    "requester_id": {"type": "integer"},
+                                },
+                            }
+                        },
+                        "required": ["ticket"],
+                    },
+                    "example": {"entity": "tickets", "action": "create", "params": {"ticket": {"subject": "Fire"}}},
+                },
+            },
+            "search_fields": {"id": "integer", "status": "string"},
+        },
+        "users": {
+            "description": "People.",
+            "actions": {"list": {"description": "Everybody.", "effect": "read", "params": {}, "paging": CURSOR}},
+        },
+    },
+}
+
+
+def problem(status: int, code: str, detail: str, **more: Any) -> web.Response:
+    headers = {"Retry-After": str(more.pop("retry_after"))} if "retry_after" in more else {}
+    document = {"status": status, "code": code, "detail": detail, "message": detail, "request_id": "r-1", **more}
+    return web.json_response(document, status=status, headers=headers, content_type="application/problem+json")
+
+
+@dataclass
+class Stub:
+    """What the server knows, and what it is told to do wrong: each fault is for one request."""
+
+    tokens: int = 0
+    refused_tokens: set[str] = field(default_factory=set)
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    #: `lose` answers by cutting the connection after the work is done; a response is sent instead of the answer
+    faults: deque[Any] = field(default_factory=deque)
+    created: dict[str, dict[str, Any]] = field(default_factory=dict)
+    job_states: deque[dict[str, Any]] = field(default_factory=deque)
+    job_error: web.Response | None = None
+    job_records: list[dict[str, Any]] = field(default_factory=list)
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    #: the stream of events is cut after so many, once
+    cut_events_after: int | None = None
+    blob: bytes = BLOB
+    etag: str | None = '"v1"'
+    #: bytes after which a download is cut, one number for each request
+    cuts: deque[int] = field(default_factory=deque)
+    ranges: list[str | None] = field(default_factory=list)
+    #: bytes that the client says it has: a download is cut only when the bytes before the cut are there
+    seen: int = 0
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    flow: deque[dict[str, Any]] = field(default_factory=deque)
+
+    def application(self) -> web.Application:
+        app = web.Application(middlewares=[self._edge])
+        api = "/api/v1"
+        connectors = f"{api}/integrations/connectors"
+        app.router.add_post(f"{api}/account/applications/token", self._token)
+        app.router.add_get(connectors, self._connectors)
+        app.router.add_post(connectors, self._create)
+        app.router.add_post(f"{connectors}/oauth/initiate", self._initiate)
+        app.router.add_get(f"{connectors}/oauth/flows/f-1", self._flow)
+        app.router.add_get(f"{connectors}/{{id}}", self._connector)
+        app.router.add_patch(f"{connectors}/{{id}}", self._connector)
+        app.router.add_delete(f"{connectors}/{{id}}", self._delete)
+        app.router.add_post(f"{connectors}/{{id}}/check", self._check)
+        app.router.add_get(f"{connectors}/{{id}}/inspect", self._connector)
+        app.router.add_post(f"{connectors}/{{id}}/execute", self._execute)
+        app.router.add_get(f"{connectors}/{{id}}/download/{{entity}}", self._download)
+        app.router.add_get(f"{api}/integrations/connector-types", self._types)
+        app.router.add_get(f"{api}/integrations/connector-types/{{kind}}", self._type)
+        app.router.add_get(f"{api}/jobs", self._jobs)
+        app.router.add_get(f"{api}/jobs/{JOB_ID}", self._job)
+        app.router.add_get(f"{api}/jobs/{JOB_ID}/events", self._events)
+        app.router.add_get(f"{api}/jobs/{JOB_ID}/result", self._result)
+        app.router.add_post(f"{api}/jobs/{JOB_ID}/cancel", self._cancel)
+        app.router.add_post(f"{api}/jobs/{JOB_ID}/retry", self._retry)
+        return app
+
+    @web.middleware
+    async def _edge(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        self.requests.append((request.method, request.path))
+        self.headers.append(dict(request.headers))
+        if not request.path.endswith("/token"):
+            token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+            if not token or token in self.refused_tokens:
+                return problem(401, "unauthorized", "the token is not good")
+            if request.method == "POST" and request.can_read_body:
+                self.bodies.append(await request.json())
+            fault = self.faults.popleft() if self.faults else None
+            if isinstance(fault, web.Response):
+                return fault
+            response = await handler(request)
+            if fault == "lose":
+                request.transport.close()
+                await asyncio.sleep(0)
+            return response
+        return await handler(request)
+
+    async def _token(self, request: web.Request) -> web.Response:
+        if (await request.json())["client_secret"] != "s3cret":
+            return problem(401, "unauthorized", "unknown client or wrong secret")
+        self.tokens += 1
+        return web.json_response({"access_token": f"t{self.tokens}", "token_type": "bearer", "expires_in": 900})
+
+    def _view(self, connector_id: str = CONNECTOR_ID) -> dict[str, Any]:
+        kind = "support-desk" if connector_id == CONNECTOR_ID else "team-chat"
+        name = "Help" if connector_id == CONNECTOR_ID else "Chat"
+        return {
+            "id": connector_id,
+            "name": name,
+            "kind": kind,
+            "connector_type": kind.title(),
+            "workspace_name": "default",
+            "status": "active",
+            "created_at": "2026-01-01T00:00:00Z",
+            "something_new": 1,
+        }
+
+    async def _connectors(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [self._view(), self._view(CHAT_ID)], "next_cursor": None})
+
+    async def _create(self, request: web.Request) -> web.Response:
+        if "bad" in str(self.bodies[-1]["credentials"]):
+            fault = {
+                "pointer": "/credentials/api_token",
+                "field": "api_token",
+                "code": "refused",
+                "message": "credentials.api_token was refused by the application",
+            }
+            return problem(422, "invalid_credentials", fault["message"], errors=[fault])
+        return web.json_response(self._view(), status=201)
+
+    async def _initiate(self, request: web.Request) -> web.Response:
+        return web.json_response({"consent_url": "http://app.test/consent", "flow_id": "f-1", "expires_at": None})
+
+    async def _flow(self, request: web.Request) -> web.Response:
+        return web.json_response(self.flow.popleft() if len(self.flow) > 1 else self.flow[0])
+
+    async def _connector(self, request: web.Request) -> web.Response:
+        if request.match_info["id"] not in (CONNECTOR_ID, CHAT_ID):
+            return problem(404, "not_found", "there is no such connector")
+        return web.json_response(self._view(request.match_info["id"]))
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        return web.json_response({"job_id": JOB_ID}, status=202)
+
+    async def _check(self, request: web.Request) -> web.Response:
+        return web.json_response({"status": "healthy"})
+
+    async def _types(self, request: web.Request) -> web.Response:
+        entities = {name: list(entity["actions"]) for name, entity in KIND["entities"].items()}
+        return web.json_response({"data": [{**KIND, "entities": entities}], "next_cursor": None})
+
+    async def _type(self, request: web.Request) -> web.Response:
+        if request.match_info["kind"] != "support-desk":
+            return problem(422, "unknown_connector_type", "there is no such connector type")
+        return web.json_response(KIND)
+
+    async def _execute(self, request: web.Request) -> web.Response:
+        body = self.bodies[-1]
+        if "respond-async" in request.headers.get("Prefer", "") or body["entity"] == "ticket_bulk_updates":
+            self.created.setdefault(request.headers["Idempotency-Key"], body)
+            return web.json_response({"status": "accepted", "result": {}, "job": self._job_view()}, status=202)
+        if body.get("dry_run"):
+            return self._done([{"method": "GET", "url": "https://acme.example/tickets.json"}])
+        match body["entity"], body["action"]:
+            case "tickets", "list":
+                return self._tickets(body["params"])
+            case "tickets", "context_store_search":
+                return self._search(body["params"])
+            case "tickets", "create":
+                key = request.headers["Idempotency-Key"]
+                ticket = self.created.setdefault(key, {"id": 100 + len(self.created), **body["params"]["ticket"]})
+                return self._done(ticket)
+            case _:
+                fault = {
+                    "pointer": "/entity",
+                    "field": "entity",
+                    "code": "unknown",
+                    "message": "support-desk has no entity 'tikets'; did you mean tickets?",
+                }
+                return problem(422, "unknown_entity", fault["message"], errors=[fault])
+
+    def _tickets(self, params: dict[str, Any]) -> web.Response:
+        size, page = params.get("per_page", 2), params.get("page", 1)
+        some = TICKETS[(page - 1) * size : page * size]
+        following = f"https://acme.example/tickets?page={page + 1}" if page * size < len(TICKETS) else None
+        return self._done(some, {"next_page": following, "previous_page": None, "count": len(TICKETS)})
+
+    def _search(self, params: dict[str, Any]) -> web.Response:
+        start = int(params.get("cursor") or 0)
+        some = TICKETS[start : start + min(2, params["limit"])]
+        end = start + len(some)
+        meta = {"has_more": end < len(TICKETS), "cursor": str(end) if end < len(TICKETS) else None, "took_ms": 1}
+        return self._done({"data": some, "meta": meta})
+
+    def _done(self, result: Any, meta: Any = None) -> web.Response:
+        return web.json_response({"status": "success", "result": result, "connector_metadata": meta})
+
+    def _job_view(self) -> dict[str, Any]:
+        state = self.job_states[0] if self.job_states else {"status": "succeeded", "done": True}
+        return {"id": JOB_ID, "entity": "ticket_bulk_updates", "action": "create", **state}
+
+    async def _jobs(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [self._job_view()], "next_cursor": None})
+
+    async def _job(self, request: web.Request) -> web.Response:
+        if "If-None-Match" in request.headers and len(self.job_states) > 1:
+            self.job_states.popleft()
+        return web.json_response(self._job_view(), headers={"ETag": f'"{len(self.job_states)}"'})
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        seen = int(request.headers.get("Last-Event-ID", "0"))
+        for number, (name, data) in enumerate(self.events, start=1):
+            if number <= seen:
+                continue
+            await response.write(f": alive\nid: {number}\nevent: {name}\ndata: {json.dumps(data)}\n\n".encode())
+            if number == self.cut_events_after:
+                self.cut_events_after = None
+                request.transport.close()
+                break
+        return response
+
+    async def _result(self, request: web.Request) -> web.Response:
+        if len(self.job_states) > 1:
+            self.job_states.popleft()
+            return web.json_response({"status": "accepted", "result": {}, "job": self._job_view()}, status=202)
+        if self.job_error is not None:
+            return self.job_error
+        if "application/x-ndjson" in request.headers["Accept"]:
+            lines = "".join(json.dumps(record) + "\n" for record in self.job_records)
+            return web.Response(text=lines, content_type="application/x-ndjson")
+        return self._done({"total": len(self.job_records), "results": self.job_records})
+
+    async def _cancel(self, request: web.Request) -> web.Response:
+        return web.json_response({**self._job_view(), "cancel_requested": True}, status=202)
+
+    async def _retry(self, request: web.Request) -> web.Response:
+        return web.json_response({"status": "accepted", "job": self._job_view()}, status=202)
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        wanted = request.headers.get("Range")
+        self.ranges.append(wanted)
+        headers = {"Content-Disposition": 'attachment; filename="../report.pdf"', "Content-Type": "application/pdf"}
+        if self.etag:
+            headers["ETag"] = self.etag
+        start = 0
+        if wanted and request.headers.get("If-Range") == self.etag:
+            start = int(wanted.removeprefix("bytes=").rstrip("-"))
+            headers["Content-Range"] = f"bytes {start}-{len(self.blob) - 1}/{len(self.blob)}"
+        rest = self.blob[start:]
+        response = web.StreamResponse(status=206 if start else 200, headers=headers)
+        response.content_length = len(rest)
+        await response.prepare(request)
+        cut = self.cuts.popleft() if self.cuts and request.method == "GET" else None
+        if request.method == "GET":
+            await response.write(rest[:cut])
+        if cut is not None:
+            await self._until_seen(start + cut)
+            request.transport.close()
+        return response
+
+    def progress(self, at: int, _of: int | None) -> None:
+        """For a client to tell how far it has come."""
+        self.seen = at
+        self.news.set()
+
+    async def _until_seen(self, size: int) -> None:
+        while self.seen < size:
+            self.news.clear()
+            await self.news.wait()

@@ -1,0 +1,84 @@
+import pytest
+
+from gateway import errors
+from gateway.client.connectors import chosen
+from gateway.client.models import Connector
+from tests.client.stub import CONNECTOR_ID, JOB_ID
+
+
+def connector(number: int, name: str, status: str = "active") -> Connector:
+    return Connector(str(number), name, "support-desk", "Support-Desk", "default", status)
+
+
+async def test_a_connector_is_made_from_credentials(gateway, stub):
+    made = await gateway.connectors.create(
+        "support-desk", {"email": "a@b.example", "api_token": "t"}, environment={"subdomain": "acme"}
+    )
+
+    assert made.id == CONNECTOR_ID
+    assert stub.bodies[-1]["workspace_name"] == "default"
+    assert stub.bodies[-1]["environment"] == {"subdomain": "acme"}
+
+
+async def test_refused_credentials_name_the_field(gateway):
+    with pytest.raises(errors.InvalidCredentials) as raised:
+        await gateway.connectors.create("support-desk", {"api_token": "bad"})
+
+    assert raised.value.faults[0].field == "api_token"
+
+
+async def test_a_consent_is_waited_for(gateway, stub):
+    stub.flow += [{"status": "pending"}, {"status": "completed", "connector_id": CONNECTOR_ID}]
+
+    consent = await gateway.connectors.connect("team-chat", "http://127.0.0.1/landing")
+    made = await consent.wait(every=0)
+
+    assert consent.url == "http://app.test/consent"
+    assert made.id == CONNECTOR_ID
+
+
+async def test_a_refused_consent_is_an_error(gateway, stub):
+    stub.flow.append({"status": "failed", "error": {"message": "the user said no"}})
+
+    consent = await gateway.connectors.connect("team-chat", "http://127.0.0.1/landing")
+
+    with pytest.raises(errors.ReauthorizationRequired, match="failed: the user said no"):
+        await consent.wait()
+
+
+async def test_a_connector_is_checked_and_dropped(gateway):
+    health = await gateway.connectors.check("support-desk")
+    job = await gateway.connectors.delete("support-desk")
+
+    assert health.is_healthy
+    assert job.id == JOB_ID
+
+
+async def test_a_changed_connector_is_looked_up_anew(gateway, stub):
+    await gateway.connectors.update("Help", name="Desk")
+
+    await gateway.connectors.resolve("Help")
+
+    assert sum(path.endswith("/connectors") for _, path in stub.requests) == 2
+
+
+def test_a_name_goes_before_a_kind():
+    named = connector(2, "support-desk")
+
+    assert chosen("support-desk", [connector(1, "Help"), named]) is named
+
+
+def test_the_active_one_of_a_kind_is_meant():
+    active = connector(2, "New")
+
+    assert chosen("support-desk", [connector(1, "Old", "disabled"), active]) is active
+
+
+def test_several_of_a_kind_must_be_told_apart():
+    with pytest.raises(errors.Conflict, match=r"2 connectors: A \(1\), B \(2\); use an id"):
+        chosen("support-desk", [connector(1, "A"), connector(2, "B")])
+
+
+def test_one_whose_consent_is_not_finished_is_left_out():
+    with pytest.raises(errors.NotFound, match="it has none; make one with `gateway connect support-desk`"):
+        chosen("support-desk", [connector(1, "A", "pending")])

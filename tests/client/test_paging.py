@@ -1,0 +1,32 @@
+import pytest
+
+from gateway.client.paging import Alternative, Listing, Paging, next_params
+
+PAGE = Listing(Paging("page", "page", "per_page", "next_page", pages=100))
+CURSOR = Listing(Paging("cursor", "cursor", "limit", "next_cursor", more="has_more"))
+LINK = Listing(Paging("nextRecordsUrl", "link", None, "nextRecordsUrl"))
+NESTED = Listing(Paging("offset", "cursor", "limit", "next_page.offset"))
+AUDITS = Listing(PAGE.paging, (Alternative("ticket_id", CURSOR.paging),))
+
+
+@pytest.mark.parametrize(
+    ("listing", "params", "meta", "expected"),
+    [
+        (PAGE, {"per_page": 2}, {"next_page": "https://x/t?page=2"}, {"per_page": 2, "page": 2}),
+        (PAGE, {"page": 3}, {"next_page": "https://x/t?after=abc"}, {"page": 4}),
+        (PAGE, {"page": 100}, {"next_page": "https://x/t?page=101"}, None),
+        (PAGE, {}, {"next_page": None}, None),
+        (PAGE, {}, None, None),
+        (CURSOR, {}, {"next_cursor": "abc", "has_more": True}, {"cursor": "abc"}),
+        (CURSOR, {"cursor": "abc"}, {"next_cursor": "", "has_more": True}, None),
+        (CURSOR, {}, {"next_cursor": "abc", "has_more": False}, None),
+        (LINK, {"q": "SELECT Id"}, {"nextRecordsUrl": "/q/1"}, {"q": "SELECT Id", "nextRecordsUrl": "/q/1"}),
+        (NESTED, {}, {"next_page": {"offset": "o"}}, {"offset": "o"}),
+        (NESTED, {}, {"next_page": None}, None),
+        (AUDITS, {"ticket_id": 1}, {"next_page": "https://x?page=2"}, {"ticket_id": 1, "page": 2}),
+        (AUDITS, {}, {"next_page": "https://x?page=2", "next_cursor": "c"}, {"cursor": "c"}),
+        (Listing(), {}, {"next_page": "x"}, None),
+    ],
+)
+def test_the_next_page_is_asked_for_as_the_application_has_it(listing, params, meta, expected):
+    assert next_params(listing, params, meta) == expected

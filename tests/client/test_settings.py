@@ -1,0 +1,56 @@
+import json
+
+import pytest
+
+from gateway import errors
+from gateway.client.settings import client_settings
+
+SECRETS = {"GATEWAY_CLIENT_ID": "id", "GATEWAY_CLIENT_SECRET": "s3cret"}
+
+
+def test_every_setting_comes_from_the_environment():
+    environ = {**SECRETS, "GATEWAY_URL": "https://g.example/", "GATEWAY_WORKSPACE": "w", "GATEWAY_ORGANIZATION_ID": "o"}
+
+    found = client_settings(environ=environ)
+
+    assert (str(found.base_url), found.workspace_name, found.organization_id) == ("https://g.example", "w", "o")
+
+
+def test_arguments_go_before_the_environment():
+    found = client_settings("https://mine.example", "me", "mine", environ={**SECRETS, "GATEWAY_URL": "https://g"})
+
+    assert (str(found.base_url), found.client_id, found.client_secret) == ("https://mine.example", "me", "mine")
+
+
+def test_the_secret_is_not_shown():
+    assert "s3cret" not in repr(client_settings(environ=SECRETS))
+
+
+@pytest.mark.parametrize("url", ["g.example", "ftp://g.example", "https://", "http://[::1"])
+def test_a_url_that_is_none_is_told_with_one_that_is(url):
+    with pytest.raises(errors.MalformedRequest, match=r"it looks like https://gateway\.example\.com"):
+        client_settings(url, environ=SECRETS)
+
+
+def test_missing_credentials_name_their_variable(tmp_path):
+    environ = {"GATEWAY_DATA_DIR": str(tmp_path)}
+
+    with pytest.raises(errors.Unauthorized, match="GATEWAY_CLIENT_ID"):
+        client_settings(environ=environ)
+    with pytest.raises(errors.Unauthorized, match="GATEWAY_CLIENT_SECRET"):
+        client_settings(client_id="id", environ=environ)
+
+
+def test_the_first_client_of_a_gateway_on_this_machine_is_used(tmp_path):
+    (tmp_path / "first-client.json").write_text(json.dumps({"client_id": "first", "client_secret": "own"}))
+
+    found = client_settings(environ={"GATEWAY_DATA_DIR": str(tmp_path)})
+
+    assert (found.client_id, found.client_secret) == ("first", "own")
+
+
+def test_the_first_client_never_goes_to_another_machine(tmp_path):
+    (tmp_path / "first-client.json").write_text(json.dumps({"client_id": "first", "client_secret": "own"}))
+
+    with pytest.raises(errors.Unauthorized):
+        client_settings("https://g.example", environ={"GATEWAY_DATA_DIR": str(tmp_path)})
