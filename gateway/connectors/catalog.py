@@ -196,6 +196,9 @@ def shipped_specs() -> Path:
 def spec_folders(extra: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
     """Every kind's folder, the shipped ones first; a later folder replaces an earlier kind of its name."""
     roots = [shipped_specs(), *(Path(folder) for folder in extra)]
+    missing = [root for root in roots if not root.is_dir()]
+    if missing:
+        raise SpecError([Complaint(root, 1, "there is no such folder; mend GATEWAY_SPECS") for root in missing])
     return [
         folder for root in roots for folder in sorted([root, *root.iterdir()]) if (folder / "connector.yaml").is_file()
     ]
