@@ -57,8 +57,7 @@ async def read_json(request: web.Request) -> Any:
 
 def read_query(request: web.Request, model: type[M]) -> M:
     """The query string as a model; a name that is sent twice is refused."""
-    names = list(request.query)
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name in request.query if len(request.query.getall(name)) > 1), None)
     if twice is not None:
         raise MalformedRequest(f"the query names {twice} twice; send it once")
     return _validated(model, dict(request.query))

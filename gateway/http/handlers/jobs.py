@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 
 from gateway.errors import JobNotCancelable, MalformedRequest
 from gateway.http.answers import MOST_WAIT, cursor_of, json_response, preference, read_time_cursor
-from gateway.http.bodies import Body, Query, path_id, read_json, read_query
+from gateway.http.bodies import Body, Query, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.identity.model import Scope
 from gateway.jobs import results
@@ -138,7 +138,7 @@ async def retry_job(request: web.Request) -> web.Response:
     """POST /api/v1/jobs/{id}/retry: the same work as a new job."""
     caller, services = request[CALLER], request.app[SERVICES]
     caller.need(Scope.WRITE)
-    confirm = RetryBody.model_validate(await read_json(request)).confirm if request.can_read_body else False
+    confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
     return accepted_response(request, await services.execution.retry(caller, job, confirm=confirm))
 

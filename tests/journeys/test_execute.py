@@ -1,0 +1,164 @@
+"""One operation through the gateway, in all the ways a caller may ask for it."""
+
+import json
+
+import pytest
+
+
+async def test_a_list_answers_records_and_meta(support_desk):
+    document = await support_desk.execute("tickets", "list", {"per_page": 2})
+
+    assert document["status"] == "success"
+    assert [ticket["id"] for ticket in document["result"]] == [1, 2]
+    assert set(document["connector_metadata"]) == {"next_page", "previous_page", "count"}
+    assert document["execution_metadata"]["connector_instance_id"] == support_desk.record["id"]
+
+
+async def test_meta_leads_to_the_next_page(support_desk):
+    first = await support_desk.execute("tickets", "list", {"per_page": 2})
+    second = await support_desk.execute("tickets", "list", {"per_page": 2, "page": 2})
+
+    assert "page=2" in first["connector_metadata"]["next_page"]
+    assert [ticket["id"] for ticket in second["result"]] == [3, 4]
+
+
+async def test_what_is_written_can_be_read(support_desk):
+    ticket = {"subject": "printer on fire", "comment": {"body": "please hurry"}, "priority": "urgent"}
+
+    created = await support_desk.execute("tickets", "create", {"ticket": ticket})
+    ticket_id = created["result"]["id"]
+    await support_desk.execute("tickets", "update", {"ticket_id": ticket_id, "ticket": {"status": "solved"}})
+    read = await support_desk.execute("tickets", "get", {"ticket_id": ticket_id})
+
+    assert read["result"]["subject"] == "printer on fire"
+    assert read["result"]["status"] == "solved"
+
+
+async def test_limit_is_understood_by_every_list(support_desk):
+    paged = await support_desk.execute("tickets", "list", {"limit": 3})
+
+    assert len(paged["result"]) == 3
+
+
+async def test_only_the_selected_fields_come_back(support_desk):
+    selected = await support_desk.execute("tickets", "get", {"ticket_id": 1}, select_fields=["id", "via.channel"])
+    excluded = await support_desk.execute("tickets", "get", {"ticket_id": 1}, exclude_fields=["subject"])
+
+    assert set(selected["result"]) <= {"id", "via"}
+    assert "subject" not in excluded["result"]
+    assert "status" in excluded["result"]
+
+
+async def test_long_texts_are_cut_only_when_asked(support_desk):
+    long = "x" * 5000
+    created = await support_desk.execute("tickets", "create", {"ticket": {"subject": "s", "description": long}})
+    params = {"ticket_id": created["result"]["id"]}
+
+    whole = await support_desk.execute("tickets", "get", params)
+    cut = await support_desk.execute("tickets", "get", params, skip_truncation=False)
+
+    assert whole["result"]["description"] == long
+    assert len(cut["result"]["description"]) < 1100
+
+
+async def test_a_dry_run_shows_the_request_and_sends_nothing(support_desk, upstream_requests):
+    before = len(await upstream_requests())
+
+    document = await support_desk.execute("tickets", "create", {"ticket": {"subject": "canary"}}, dry_run=True)
+
+    assert len(await upstream_requests()) == before
+    [request] = document["result"]
+    assert (request["method"], request["body"]) == ("POST", {"ticket": {"subject": "canary"}})
+    assert request["url"].endswith("/api/v2/tickets.json")
+    assert request["headers"]["Authorization"] == "***"
+
+
+async def test_a_dry_run_of_a_bulk_update_shows_each_batch(support_desk):
+    ids = ",".join(map(str, range(1, 251)))
+
+    document = await support_desk.execute(
+        "ticket_bulk_updates", "create", {"ids": ids, "ticket": {"status": "open"}}, dry_run=True
+    )
+
+    assert len(document["result"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("entity", "action", "params", "status", "code", "said"),
+    [
+        ("ticket", "list", None, 422, "unknown_entity", "did you mean tickets?"),
+        ("tickets", "lst", None, 422, "unknown_action", "did you mean list?"),
+        ("tickets", "get", None, 422, "invalid_params", "ticket_id is missing"),
+        ("tickets", "get", {"ticket_id": "x"}, 422, "invalid_params", "ticket_id is 'x'; expected integer"),
+        ("tickets", "list", {"per_page": 101}, 422, "invalid_params", "at most 100"),
+        ("tickets", "list", {"sort_ordr": "asc"}, 422, "invalid_params", "did you mean sort_order?"),
+        ("tickets", "create", {"ticket": {"subject": "s", "status": "closed"}}, 422, "invalid_params", "allowed: new"),
+        ("tickets", "get", {"ticket_id": 10**12}, 404, "upstream_not_found", "404"),
+    ],
+)
+async def test_what_is_wrong_is_said_so_that_it_can_be_mended(support_desk, entity, action, params, status, code, said):
+    answer = await support_desk.send(entity, action, params)
+
+    assert (answer.status, answer.json()["code"]) == (status, code)
+    assert said in answer.json()["message"]
+    assert answer.headers["Content-Type"].startswith("application/problem+json")
+
+
+async def test_all_faults_are_told_at_once(support_desk):
+    answer = await support_desk.send("tickets", "list", {"page": 0, "sort_by": "up", "colour": "red"})
+
+    assert {fault["field"] for fault in answer.json()["errors"]} == {"page", "sort_by", "colour"}
+    assert all(fault["message"].startswith("tickets.list: ") for fault in answer.json()["errors"])
+
+
+async def test_one_key_is_one_write_and_its_answer_is_replayed(support_desk):
+    params = {"ticket": {"subject": "once"}}
+
+    first = await support_desk.send("tickets", "create", params, headers={"Idempotency-Key": "key-1"})
+    second = await support_desk.send("tickets", "create", params, headers={"Idempotency-Key": "key-1"})
+    other = await support_desk.send(
+        "tickets", "create", {"ticket": {"subject": "other"}}, headers={"Idempotency-Key": "key-1"}
+    )
+
+    assert first.json()["result"]["id"] == second.json()["result"]["id"]
+    assert second.headers["Idempotency-Replayed"] == "true"
+    assert (other.status, other.json()["code"]) == (422, "idempotency_mismatch")
+
+
+async def test_a_bulk_update_runs_on_a_worker_to_a_result_for_each_ticket(support_desk):
+    params = {"ids": ",".join(map(str, range(1, 121))), "ticket": {"status": "pending"}}
+
+    accepted = await support_desk.send("ticket_bulk_updates", "create", params)
+    job = accepted.json()["job"]
+    result = await support_desk.api.get(f"/api/v1/jobs/{job['id']}/result?wait=30")
+    ended = await support_desk.api.get(f"/api/v1/jobs/{job['id']}")
+
+    assert accepted.status == 202
+    assert accepted.headers["Location"] == f"/api/v1/jobs/{job['id']}"
+    assert result.json()["result"]["succeeded"] == 120
+    assert len(result.json()["result"]["results"]) == 120
+    assert (ended.json()["status"], ended.json()["progress"]) == ("succeeded", 120)
+
+
+async def test_kinds_and_their_docs_can_be_discovered(api):
+    kinds = (await api.get("/api/v1/integrations/connector-types")).json()["data"]
+    desk = (await api.get("/api/v1/integrations/connector-types/Support_Desk")).json()
+    docs = (await api.get("/api/v1/skills/docs?id=support-desk&section=tickets")).json()
+
+    assert "support-desk" in {kind["kind"] for kind in kinds}
+    assert desk["entities"]["tickets"]["actions"]["create"]["params"]["required"] == ["ticket"]
+    assert docs["section_id"] == "tickets"
+    assert json.dumps(docs["content"]).count('"heading"') >= 4
+
+
+async def test_what_was_done_is_in_the_audit_log_without_its_params(support_desk):
+    await support_desk.send("tickets", "create", {"ticket": {"subject": "canary-8c2"}}, intent="to see the log")
+    path = f"/api/v1/audit?connector_id={support_desk.record['id']}"
+
+    entries = []
+    while not any(entry["what"] == "tickets.create" for entry in entries):
+        answer = await support_desk.api.get(path)
+        entries = answer.json()["data"]
+
+    assert b"canary-8c2" not in answer.body
+    assert [entry["intent"] for entry in entries if entry["what"] == "tickets.create"] == ["to see the log"]

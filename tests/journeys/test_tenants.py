@@ -1,0 +1,108 @@
+"""Two organizations: what belongs to one does not exist for the other."""
+
+from uuid import uuid4
+
+import pytest
+
+from gateway.http.routes import ROUTES
+
+ID_BEARING = [route for route in ROUTES if "_id}" in route.path]
+BODIES = {
+    "execute": {"entity": "tickets", "action": "list"},
+    "PATCH": {"name": "stolen"},
+}
+
+
+@pytest.fixture
+async def belongings(support_desk):
+    """One id of each sort, all of the first organization."""
+    job = await support_desk.send("tickets", "list", headers={"Prefer": "respond-async"})
+    workspaces = await support_desk.api.get(f"/api/v1/workspaces?name_contains={support_desk.record['workspace_name']}")
+    return {
+        "connector_id": support_desk.record["id"],
+        "job_id": job.json()["job"]["id"],
+        "workspace_id": workspaces.json()["data"][0]["id"],
+        "flow_id": str(uuid4()),
+        "entity": "attachments",
+    }
+
+
+@pytest.mark.parametrize("route", ID_BEARING, ids=lambda route: f"{route.method} {route.path}")
+async def test_another_organizations_id_answers_like_one_that_is_not_there(stranger, belongings, route):
+    nothing = {**belongings, **{name: str(uuid4()) for name in belongings if name.endswith("_id")}}
+    body = BODIES.get(route.path.rsplit("/", 1)[-1]) or BODIES.get(route.method)
+
+    foreign = await stranger.call(route.method, route.path.format_map(belongings), json=body)
+    absent = await stranger.call(route.method, route.path.format_map(nothing), json=body)
+
+    assert foreign.status == absent.status == 404
+    assert route.method == "HEAD" or _without_id(foreign) == _without_id(absent)
+
+
+def _without_id(answer):
+    return {**answer.json(), "request_id": ""}
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/integrations/connectors", "/api/v1/jobs", "/api/v1/workspaces", "/api/v1/audit"]
+)
+async def test_lists_hold_only_ones_own(stranger, support_desk, path):
+    answer = await stranger.get(path)
+
+    assert answer.json()["data"] == []
+
+
+async def test_a_client_of_several_organizations_names_one(running, api):
+    first = await running.admin("organization", "create", f"o-{uuid4().hex[:8]}")
+    second = await running.admin("organization", "create", f"o-{uuid4().hex[:8]}")
+    client = await running.admin(
+        *("client", "create", "both", "--organization", first["organization_id"]),
+        *("--organization", second["organization_id"]),
+    )
+    token = await api.post(
+        "/api/v1/account/applications/token",
+        {"client_id": client["client_id"], "client_secret": client["client_secret"]},
+    )
+    bearer = {"Authorization": f"Bearer {token.json()['access_token']}"}
+
+    unnamed = await api.get("/api/v1/jobs", headers=bearer)
+    named = await api.get("/api/v1/jobs", headers={**bearer, "X-Organization-Id": first["organization_id"]})
+    foreign = await api.get("/api/v1/jobs", headers={**bearer, "X-Organization-Id": running.organization_id})
+
+    assert (unnamed.status, unnamed.json()["code"]) == (400, "organization_required")
+    assert named.status == 200
+    assert (foreign.status, foreign.json()["code"]) == (403, "organization_forbidden")
+
+
+async def test_a_disabled_client_is_locked_out_at_once(running, api):
+    organization = await running.admin("organization", "create", f"o-{uuid4().hex[:8]}")
+    client = await running.admin("client", "create", "c", "--organization", organization["organization_id"])
+    secret = {"client_id": client["client_id"], "client_secret": client["client_secret"]}
+    token = (await api.post("/api/v1/account/applications/token", secret)).json()["access_token"]
+    bearer = {"Authorization": f"Bearer {token}"}
+    before = await api.get("/api/v1/jobs", headers=bearer)
+
+    await running.admin("client", "disable", client["client_id"])
+    after = await api.get("/api/v1/jobs", headers=bearer)
+    again = await api.post("/api/v1/account/applications/token", secret)
+
+    assert (before.status, after.status, again.status) == (200, 401, 401)
+
+
+async def test_a_client_without_the_write_scope_only_reads(running, api, support_desk):
+    client = await running.admin(
+        "client", "create", "reader", "--organization", running.organization_id, "--scope", "read"
+    )
+    token = await api.post(
+        "/api/v1/account/applications/token",
+        {"client_id": client["client_id"], "client_secret": client["client_secret"]},
+    )
+    bearer = {"Authorization": f"Bearer {token.json()['access_token']}"}
+
+    read = await support_desk.send("tickets", "list", headers=bearer)
+    written = await support_desk.send("tickets", "create", {"ticket": {"subject": "s"}}, headers=bearer)
+    audit = await api.get("/api/v1/audit", headers=bearer)
+
+    assert read.status == 200
+    assert (written.status, written.json()["code"]) == (403, "insufficient_scope")
+    assert audit.status == 403
