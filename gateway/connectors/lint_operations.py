@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from gateway.connectors import params as checks
 from gateway.connectors.catalog import Kind, Operation
-from gateway.connectors.lint_schemas import Finding, of_param
+from gateway.connectors.lint_schemas import Finding, of_param, of_schema
 from gateway.connectors.naming import did_you_mean
 from gateway.connectors.spec import Action, Effect
 from gateway.errors import InvalidParams
@@ -21,6 +21,7 @@ def of_operation(kind: Kind, operation: Operation) -> Iterator[Finding]:
         for name, schema in operation.action.params.items()
         for finding in of_param(operation.spec, ("params", name), schema)
     ]
+    schemas += of_schema(operation.spec, ("constraints",), operation.action.constraints)
     yield from schemas
     for check in _CHECKS:
         yield from check(kind, operation)

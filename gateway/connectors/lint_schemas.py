@@ -31,15 +31,18 @@ def of_param(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, A
 
 def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
     """Misspelt keywords, missing definitions, wrong values of keywords, defaults that do not fit."""
-    found = [finding for at, part in parts(schema) for finding in _of_part(spec, (*place, *at), part)]
+    found = [finding for at, part in parts(schema) for finding in _of_words(spec, (*place, *at), part)]
     yield from found
     if found:
         return
     try:
         whole = jsonschema_rs.Draft202012Validator({**schema, "$defs": spec.definitions}, validate_formats=True)
-    except jsonschema_rs.ValidationError as error:
-        yield (*place, *map(str, error.instance_path)), f"is not JSON Schema: {error.message}"
+    except ValueError as error:
+        where = map(str, getattr(error, "instance_path", ()))
+        yield (*place, *where), f"is not JSON Schema: {getattr(error, 'message', error)}"
         return
+    for at, part in parts(schema):
+        yield from _of_values((*place, *at), part)
     if "default" in schema and not whole.is_valid(schema["default"]):
         yield (*place, "default"), f"{schema['default']!r} is not a value that the param takes"
 
@@ -63,15 +66,18 @@ def references(schema: Mapping[str, Any]) -> Iterator[str]:
     return (part["$ref"] for _, part in parts(schema) if isinstance(part.get("$ref"), str))
 
 
-def _of_part(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
+def _of_words(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
     for keyword, value in schema.items():
         if keyword not in KEYWORDS:
             yield (*place, str(keyword)), _unknown(str(keyword), value)
-    reference = schema.get("$ref")
-    if reference is not None:
-        known = [f"#/$defs/{name}" for name in spec.definitions]
-        if reference not in known:
-            yield (*place, "$ref"), f"there is no {reference}; {did_you_mean(str(reference), known)}"
+        elif keyword in _LISTS_OF_SCHEMAS and not (isinstance(value, list) and all(isinstance(v, dict) for v in value)):
+            yield (*place, keyword), "is a list of schemas, such as [{required: [name]}]"
+    known = [f"#/$defs/{name}" for name in spec.definitions]
+    if "$ref" in schema and schema["$ref"] not in known:
+        yield (*place, "$ref"), f"there is no {schema['$ref']}; {did_you_mean(str(schema['$ref']), known)}"
+
+
+def _of_values(place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
     if schema.get("type") == "string":
         for value in schema.get("enum", ()):
             if not isinstance(value, str):

@@ -263,6 +263,8 @@ class Action(Model):
         for name, schema in self.params.items():
             if schema.get("in", "query") not in _PLACES:
                 raise ValueError(f"param {name}: in is one of {', '.join(_PLACES)}")
+            if not isinstance(schema.get("as", name), str):
+                raise ValueError(f"param {name}: as is the name that the application has for it")
         for name in re.findall(r"{(\w+)}", self.request):
             if name not in self.params and not any(alternative.without == name for alternative in self.alternatives):
                 raise ValueError(f"the request needs {{{name}}}, which is not among the params")

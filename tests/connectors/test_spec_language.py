@@ -187,6 +187,8 @@ MISTAKES = [
     ),
     (SHIPMENTS, ", shop_id: shop_9}", "}", 44, "exactly one of address, shop_id must be given"),
     # schemas
+    (SHIPMENTS, "- {required: [address]}", "- true", 41, "is a list of schemas"),
+    (SHIPMENTS, 'as: "filter[reference]"', "as: [reference]", 9, "as is the name that the application has for it"),
     (SHIPMENTS, "maxLength: 40", "maxLenght: 40", 35, "did you mean maxLength?"),
     (SHIPMENTS, "maxLength: 40", "maxLength: forty", 35, "is not JSON Schema"),
     (SHIPMENTS, "maxLength: 40", "description: at most 40, no more", 35, "a comma ends the text before it"),
