@@ -1,0 +1,139 @@
+"""An organization with a client, OAuth over a real PostgreSQL, and a stand-in for every application."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from pydantic import SecretStr
+from yarl import URL
+
+from gateway.connectors.catalog import Catalog, load_catalog
+from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.transport import Transport
+from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
+from gateway.credentials.vault import Vault
+from gateway.db.pool import Database
+from gateway.identity.model import Caller, Client
+from gateway.identity.store import IdentityStore
+from gateway.oauth.service import OAuth, open_oauth
+from tests.oauth.stand_in import StandIn
+
+KEY = ("k1", bytes(range(32)))
+REDIRECT = "https://app.example/landing?tab=1"
+BASE_URL = "https://gateway.example"
+
+
+@dataclass(frozen=True)
+class World:
+    """What tests act on."""
+
+    oauth: OAuth
+    identity: IdentityStore
+    connectors: ConnectorStore
+    database: Database
+    catalog: Catalog
+    transport: Transport
+    server: StandIn
+    origin: URL
+    organization_id: UUID
+    caller: Caller
+
+    async def connector(
+        self,
+        kind: str,
+        credentials: Mapping[str, str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        ends_in: float | None = 3600,
+        method: str = "oauth",
+    ) -> ConnectorRecord:
+        """A connector record whose access token ends in so many seconds."""
+        workspace_id = await self.identity.workspace_named(self.organization_id, "w")
+        ends = None if ends_in is None else datetime.now(UTC) + timedelta(seconds=ends_in)
+        new = NewConnector(workspace_id, kind, "c", method, environment or {}, credentials, ends)
+        return await self.again(await self.connectors.create(self.organization_id, new))
+
+    async def again(self, connector_id: UUID) -> ConnectorRecord:
+        return await self.connectors.get(self.organization_id, connector_id)
+
+    async def secrets(self, connector_id: UUID) -> dict[str, str]:
+        return (await self.connectors.secret(self.organization_id, connector_id)).values
+
+    async def sql(self, statement: str, *arguments: object) -> object:
+        async with self.database.system() as connection:
+            return await connection.fetchval(statement, *arguments)
+
+
+Opening = Callable[..., AbstractAsyncContextManager[World]]
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    return load_catalog()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[tuple[StandIn, URL]]:
+    """The stand-in, and where it listens."""
+    stand_in = StandIn()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", stand_in.answer)
+    async with TestServer(app) as listening:
+        yield stand_in, listening.make_url("/").origin()
+
+
+@pytest.fixture
+def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -> Opening:
+    """Opens a world: of the platform's app unless told otherwise."""
+    stand_in, origin = server
+
+    @asynccontextmanager
+    async def opened(*, has_platform_app: bool = True, is_embedded: bool = False) -> AsyncIterator[World]:
+        overrides = {kind.name: origin for kind in catalog}
+        app = (stand_in.client_id, SecretStr(stand_in.client_secret))
+        platform = {kind.name: app for kind in catalog} if has_platform_app else {}
+        vault, identity = Vault([KEY]), IdentityStore(database)
+        connectors = ConnectorStore(database, vault)
+        organization = await identity.create_organization(f"o-{uuid4().hex[:8]}")
+        client_id = await identity.create_client("c", [organization.id], b"hash", ["read", "write"], [REDIRECT])
+        client = Client(client_id, "c", frozenset({organization.id}), frozenset({"read", "write"}), (REDIRECT,))
+        async with (
+            Transport(EgressPolicy.of([origin])) as transport,
+            open_oauth(
+                catalog,
+                database,
+                vault,
+                identity,
+                connectors,
+                transport,
+                overrides,
+                platform,
+                base_url=BASE_URL,
+                is_embedded=is_embedded,
+            ) as oauth,
+        ):
+            yield World(
+                oauth,
+                identity,
+                connectors,
+                database,
+                catalog,
+                transport,
+                stand_in,
+                origin,
+                organization.id,
+                Caller(client, organization.id),
+            )
+
+    return opened
+
+
+@pytest.fixture
+async def world(opening: Opening) -> AsyncIterator[World]:
+    async with opening() as opened:
+        yield opened

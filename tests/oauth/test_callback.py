@@ -1,0 +1,120 @@
+"""What browsers come back with, and where they may land."""
+
+import pytest
+from yarl import URL
+
+from gateway.connectors.catalog import Catalog
+from gateway.oauth.callback import landing_url, read_code, redirect_fault, single
+from gateway.oauth.model import Denial
+
+ALLOWED = ["https://app.example/landing", "https://app.example/with?kept=1", "http://plain.example/landing"]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_embedded", "code"),
+    [
+        ("https://app.example/landing", False, None),
+        ("https://app.example/with?kept=1", False, None),
+        ("https://app.example/landing/", False, "not_allowed"),
+        ("https://app.example/landing?x=1", False, "not_allowed"),
+        ("https://app.example:444/landing", False, "not_allowed"),
+        ("https://APP.example/landing", False, "not_allowed"),
+        ("https://app.example.evil.example/landing", False, "not_allowed"),
+        ("https://app.example/landing#part", False, "fragment"),
+        ("https://app.example/landing#", False, "fragment"),
+        ("https://app.example@evil.example/", False, "userinfo"),
+        ("https://user:pass@app.example/landing", False, "userinfo"),
+        ("http://plain.example/landing", False, "scheme"),
+        ("http://plain.example/landing", True, "scheme"),
+        ("http://127.0.0.1:8123/any", False, "scheme"),
+        ("http://127.0.0.1:8123/any", True, None),
+        ("http://[::1]:9/any", True, None),
+        ("http://localhost:3000/cb?x=1", True, None),
+        ("http://localhost.evil.example/", True, "scheme"),
+        ("http://127.0.0.1.evil.example/", True, "scheme"),
+        ("http://10.0.0.1/", True, "scheme"),
+        ("http://127.0.0.1:8123/a#b", True, "fragment"),
+        ("http://127.0.0.1@evil.example/", True, "userinfo"),
+        ("https:app.example/landing", False, "format"),
+        ("//app.example/landing", False, "format"),
+        ("/landing", False, "format"),
+        ("javascript:alert(1)", False, "format"),
+        ("ftp://app.example/landing", False, "format"),
+        ("https://app.example\\@evil.example/", False, "format"),
+        ("https://app.example/\r\nSet-Cookie: a=b", False, "format"),
+        ("https://app.example/l\x00anding", False, "format"),
+        ("https://äpp.example/landing", False, "format"),
+        ("https://app.example:99999/landing", False, "format"),
+        ("", False, "format"),
+    ],
+)
+def test_redirect_urls_are_the_clients_own_or_loopback_when_embedded(
+    url: str, is_embedded: bool, code: str | None
+) -> None:
+    fault = redirect_fault(url, ALLOWED, is_embedded=is_embedded)
+
+    assert (fault and fault.code) == code
+
+
+@pytest.mark.parametrize(
+    ("redirect_url", "landed"),
+    [
+        ("https://a.example/x", "https://a.example/x?error=a%26b"),
+        ("https://a.example/x?kept=1&y", "https://a.example/x?kept=1&y&error=a%26b"),
+        ("https://a.example/x?", "https://a.example/x?error=a%26b"),
+        ("https://a.example/%2e?q=%20", "https://a.example/%2e?q=%20&error=a%26b"),
+    ],
+)
+def test_the_query_of_the_redirect_url_is_kept_as_it_was_written(redirect_url: str, landed: str) -> None:
+    assert landing_url(redirect_url, {"error": "a&b"}) == landed
+
+
+@pytest.mark.parametrize(
+    ("query", "outcome"),
+    [
+        ([("code", "c1")], "c1"),
+        ([], "invalid_request"),
+        ([("code", "")], "invalid_request"),
+        ([("code", "c1"), ("code", "c2")], "invalid_request"),
+        ([("error", "access_denied"), ("error_description", "no")], "access_denied"),
+        ([("error", "access_denied"), ("code", "c1")], "access_denied"),
+        ([("code", "c1"), ("iss", "https://app.asana.com")], "c1"),
+        ([("code", "c1"), ("iss", "https://evil.example")], "invalid_request"),
+        ([("code", "c1"), ("iss", "http://app.asana.com")], "invalid_request"),
+        ([("code", "c1"), ("iss", "https://app.asana.com.evil.example")], "invalid_request"),
+        ([("code", "c1"), ("iss", "nonsense")], "invalid_request"),
+        ([("code", "c1"), ("iss", "")], "invalid_request"),
+        ([("code", "c1"), ("iss", "https://app.asana.com"), ("iss", "https://evil.example")], "invalid_request"),
+    ],
+)
+def test_a_callback_is_a_code_or_the_reason_why_not(
+    catalog: Catalog, query: list[tuple[str, str]], outcome: str
+) -> None:
+    found = read_code(query, catalog.kind("work-management").spec, {}, None)
+
+    assert (found.code if isinstance(found, Denial) else found) == outcome
+
+
+def test_the_operators_override_is_the_issuer_in_its_place(catalog: Catalog) -> None:
+    spec, override = catalog.kind("work-management").spec, URL("http://127.0.0.1:9001")
+
+    own = read_code([("code", "c"), ("iss", "http://127.0.0.1:9001")], spec, {}, override)
+    theirs = read_code([("code", "c"), ("iss", "https://app.asana.com")], spec, {}, override)
+
+    assert own == "c"
+    assert isinstance(theirs, Denial)
+
+
+def test_an_account_of_the_application_may_be_the_issuer(catalog: Catalog) -> None:
+    spec = catalog.kind("crm-query").spec
+    query = [("code", "c"), ("iss", "https://acme.my.salesforce.com")]
+
+    assert read_code(query, spec, {"login_host": "login.salesforce.com"}, None) == "c"
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [([("state", "s")], "s"), ([], None), ([("state", "")], None), ([("state", "s"), ("state", "s")], None)],
+)
+def test_a_member_that_is_given_twice_counts_for_nothing(query: list[tuple[str, str]], value: str | None) -> None:
+    assert single(query, "state") == value
