@@ -31,7 +31,7 @@ def test_what_is_told_of_paging_is_enough_to_turn_every_page(kind, entity, actio
     assert by_discovery(listing, {}, {}) is None
 
 
-@pytest.mark.parametrize("kind", CATALOG, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", list(CATALOG), ids=lambda kind: kind.name)
 def test_the_discovery_of_a_kind_is_plain_json(kind):
     encoded = msgspec.json.encode([kind_summary(kind), kind_view(kind)])
 
