@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 
 MIB = 1 << 20
-#: numbers below this are sizes in MiB; from here on what is above it is a size in bytes
-BYTES_FROM = 1_000_000
+#: numbers below the first are sizes in MiB, those below the second in bytes; above it the rest is, so that any
+#: size has a number: 64 is 64 MiB, 498483 is as many bytes, 1000000100 is 100 bytes
+_BYTES_FROM, _REST_FROM = 10_000, 1_000_000_000
 #: bytes handed to the socket at a time
 _PIECE = 256 << 10
 #: a prime, so that no two MiB of a file are alike: a swapped or repeated piece changes the checksum
@@ -32,13 +33,15 @@ class Unsatisfiable(Exception):
 
 
 def size_of(number: int) -> int:
-    """Bytes of the file: 64 is 64 MiB, 1000100 is 100 bytes."""
-    return number * MIB if number < BYTES_FROM else number - BYTES_FROM
+    """Bytes of the file with a number."""
+    if number < _BYTES_FROM:
+        return number * MIB
+    return number if number < _REST_FROM else number - _REST_FROM
 
 
 def number_for(size: int) -> int:
     """The number of a file of this many bytes."""
-    return BYTES_FROM + size
+    return _REST_FROM + size
 
 
 def pieces(number: int, span: Span) -> Iterator[memoryview]:

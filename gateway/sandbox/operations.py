@@ -61,7 +61,7 @@ class Operations(World):
         return paging.size_asked(asked, name, usual, most)
 
     def table_of(self, operation: Operation) -> str:
-        return self.shared_tables.get(operation.entity_id, operation.entity_id)
+        return self.table_for(operation.entity_id)
 
     def body_of(self, operation: Operation, call: Call) -> Record:
         """The members that a write sends, out of the envelope that the answer has too."""

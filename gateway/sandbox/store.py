@@ -59,9 +59,9 @@ class Store:
             self._tables[name] = Table(self._rows_of(name))
         return self._tables[name]
 
-    def next_number(self, name: str) -> int:
+    def next_number(self, name: str, ready_made: int) -> int:
         """The number of a new row: one more than any that the table ever had."""
-        self._last_numbers[name] = max(self._last_numbers.get(name, 0), len(self.table(name))) + 1
+        self._last_numbers[name] = self._last_numbers.get(name, ready_made) + 1
         return self._last_numbers[name]
 
     def reset(self) -> None:

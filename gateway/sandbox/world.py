@@ -1,7 +1,9 @@
 """The records of one application: which there are at first, how they belong together and how they change."""
 
+import re
 import zlib
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 from gateway.connectors.catalog import Kind
@@ -32,11 +34,31 @@ class World:
         self.style = records.Style(self.id_of, self.time, self.references, self.count_of)
         self.store = Store(self.rows_of)
 
+    @cached_property
+    def _example_ids(self) -> dict[str, int | str]:
+        """What `get` looks for in the examples, by table: so every example of the documents finds something."""
+        found: dict[str, int | str] = {}
+        for (entity_id, action_id), operation in self.kind.operations.items():
+            names = re.findall(r"{(\w+)}", operation.action.request) or operation.action.required
+            if action_id == "get" and names and names[-1] in operation.action.example:
+                found[self.table_for(entity_id)] = operation.action.example[names[-1]]
+        return found
+
+    def table_for(self, entity_id: str) -> str:
+        """The table that holds an entity's records."""
+        return self.shared_tables.get(entity_id, entity_id)
+
     def count_of(self, table: str) -> int:
         return self.counts.get(table, self.usual_count) * self.scale
 
     def id_of(self, table: str, number: int) -> int | str:
-        """The id of a table's n-th record; every table has ids of its own."""
+        """The id of a table's n-th record; the last ready-made one has the id that the spec's example names."""
+        if number == self.count_of(table) and table in self._example_ids:
+            return self._example_ids[table]
+        return self.usual_id(table, number)
+
+    def usual_id(self, table: str, number: int) -> int | str:
+        """An id of the kind's form; every table has ids of its own."""
         return (zlib.crc32(table.encode()) % 9000 + 1000) * 100_000 + number
 
     def time(self, moment: float) -> str:
@@ -64,7 +86,7 @@ class World:
 
     def born(self, table: str, members: Mapping[str, Any], now: float) -> Row:
         """A new record with these members, put into its table."""
-        number = self.store.next_number(table)
+        number = self.store.next_number(table, self.count_of(table))
         record = records.blank(self.fields_of(table))
         row_id = self.id_of(table, number)
         stamps = {name: self.time(now) for name in ("created_at", self.changed_member) if name in record}
@@ -81,5 +103,5 @@ class World:
         """The row, or the application's 404."""
         row = self.store.table(table).get(row_id)
         if row is None:
-            raise Refusal(404, message=f"{table} has no {row_id}")
+            raise Refusal(404, message=f"there is no {row_id} among the {table.replace('_', ' ')}")
         return row

@@ -8,6 +8,7 @@ from gateway.sandbox.kinds.crm_records import CrmRecords
 from gateway.sandbox.kinds.incident_management import IncidentManagement
 from gateway.sandbox.kinds.support_desk.application import SupportDesk
 from gateway.sandbox.kinds.team_chat.application import TeamChat
+from gateway.sandbox.kinds.work_management.application import WorkManagement
 from gateway.sandbox.kinds.workspace_notes import WorkspaceNotes
 
 #: kind → its application; every other kind is a plain one
@@ -17,5 +18,6 @@ APPLICATIONS: Mapping[str, type[Application]] = {
     "incident-management": IncidentManagement,
     "support-desk": SupportDesk,
     "team-chat": TeamChat,
+    "work-management": WorkManagement,
     "workspace-notes": WorkspaceNotes,
 }

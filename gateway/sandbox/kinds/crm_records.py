@@ -51,19 +51,20 @@ class CrmRecords(Application):
     """Contacts, companies, deals, tickets and one object type of the account's own."""
 
     counts: ClassVar = {"contacts": 420, "companies": 180, "deals": 260, "tickets": 240, "cars": 35, "schemas": 1}
+    shared_tables: ClassVar = {"objects": _OWN_TYPE}
     references: ClassVar = {"associatedcompanyid": "companies", "hubspot_owner_id": "owners"}
     tokens: ClassVar = TokenStyle(lifetime=1800)
     standing_headers: ClassVar = {"X-HubSpot-RateLimit-Max": "100000", "X-HubSpot-RateLimit-Remaining": "99999"}
 
-    def id_of(self, table: str, number: int) -> str:
-        return str(super().id_of(table, number))
+    def usual_id(self, table: str, number: int) -> str:
+        return str(super().usual_id(table, number))
 
     def time(self, moment: float) -> str:
         return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
     def made(self, table: str, number: int) -> Row:
         if table == "schemas":
-            return self._schema()
+            return self._schema(str(self.id_of(table, number)))
         making = records.Making(self.style, f"{self.seed}/{self.kind.name}", table, number)
         names = [name for name in _PROPERTIES[table].split() if name != "|"]
         properties = records.made(making, dict.fromkeys(names, "string"))
@@ -76,16 +77,16 @@ class CrmRecords(Application):
             "properties": properties,
             "createdAt": self.time(making.created),
             "updatedAt": self.time(making.updated),
-            "archived": number % 40 == 0,
+            "archived": number % 40 == 39,
         }
         return Row(str(making.id), record, {}, making.updated)
 
-    def _schema(self) -> Row:
+    def _schema(self, type_id: str) -> Row:
         names = [name for name in _PROPERTIES[_OWN_TYPE].split() if name != "|"]
         record = records.blank(self.fields_of("schemas")) | {
             "id": "3444025",
             "name": _OWN_TYPE,
-            "objectTypeId": _OWN_TYPE_NAMES[0],
+            "objectTypeId": type_id,
             "fullyQualifiedName": _OWN_TYPE_NAMES[2],
             "labels": {"singular": "Car", "plural": "Cars"},
             "primaryDisplayProperty": "name",

@@ -42,7 +42,7 @@ class IncidentManagement(Application):
     }
     references: ClassVar = {"incident_id": "incidents"}
 
-    def id_of(self, table: str, number: int) -> str:
+    def usual_id(self, table: str, number: int) -> str:
         """A ULID that sorts by number."""
         value, text = number, ""
         for _ in range(10):

@@ -32,7 +32,7 @@ _SEARCHED: Mapping[str | None, Sequence[str]] = {
     "data_source": ("data_sources",),
     None: ("pages", "data_sources"),
 }
-_BLOCK_TYPES = ("heading_2", "paragraph", "bulleted_list_item", "to_do", "quote")
+_BLOCK_TYPES = ("to_do", "heading_2", "paragraph", "bulleted_list_item", "quote")
 #: ready-made blocks of a page
 _BLOCKS = 6
 
@@ -58,7 +58,7 @@ class WorkspaceNotes(Application):
         },
     )
 
-    def id_of(self, table: str, number: int) -> str:
+    def usual_id(self, table: str, number: int) -> str:
         return _uuid(table, number)
 
     def time(self, moment: float) -> str:

@@ -1,5 +1,6 @@
 """Reports of the CRM by query: run at once, or as an instance that takes a while."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +9,6 @@ from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
 from gateway.sandbox.records import iso_time
 
 _PATH = "/services/data/v59.0/analytics/reports"
-#: how many saved reports there are
-_REPORTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,8 @@ class _Instance:
 class Reports:
     """The saved reports and the runs of them."""
 
-    def __init__(self, run_seconds: float) -> None:
+    def __init__(self, ids: Sequence[str], run_seconds: float) -> None:
+        self._ids = ids
         self._run_seconds = run_seconds
         self._instances: dict[str, _Instance] = {}
 
@@ -39,14 +39,14 @@ class Reports:
         }
 
     def list(self, call: Call) -> Reply:
-        return Reply([_described(_id(number), number) for number in range(1, _REPORTS + 1)])
+        return Reply([_described(report_id, number) for number, report_id in enumerate(self._ids)])
 
     def run(self, call: Call) -> Reply:
-        return Reply(_outcome(_known(call), call.query.get("includeDetails", "true") != "false"))
+        return Reply(self._outcome(self._known(call), call.query.get("includeDetails", "true") != "false"))
 
     def start(self, call: Call) -> Reply:
         """A new run of the report; it is `New` at first."""
-        report_id = _known(call)
+        report_id = self._known(call)
         has_details = call.query.get("includeDetails", "true") != "false"
         made = _Instance(f"0LG{len(self._instances) + 1:012d}AAA", report_id, call.now, has_details)
         self._instances[made.id] = made
@@ -55,13 +55,23 @@ class Reports:
     def instance(self, call: Call) -> Reply:
         """How the run stands, and its outcome when it has ended."""
         made = self._instances.get(call.params["instance"])
-        if made is None or made.report_id != _known(call):
+        if made is None or made.report_id != self._known(call):
             raise Refusal(404, message="there is no such run of this report")
         told = self._told(made, call.now)
         if told["status"] != "Success":
             return Reply({"attributes": {**told, "type": "Report"}})
-        outcome = _outcome(made.report_id, made.has_details)
+        outcome = self._outcome(made.report_id, made.has_details)
         return Reply({**outcome, "attributes": {**outcome["attributes"], **told}})
+
+    def _outcome(self, report_id: str, has_details: bool) -> dict[str, Any]:
+        return _outcome(report_id, self._ids.index(report_id), has_details)
+
+    def _known(self, call: Call) -> str:
+        wanted = call.params["id"]
+        found = next((known for known in self._ids if wanted in (known, known[:15])), None)
+        if found is None:
+            raise Refusal(404, message="The report does not exist")
+        return found
 
     def _told(self, made: _Instance, now: float) -> Record:
         passed = now - made.started
@@ -79,18 +89,6 @@ class Reports:
         }
 
 
-def _id(number: int) -> str:
-    return f"00O{number:012d}AAA"
-
-
-def _known(call: Call) -> str:
-    wanted = call.params["id"]
-    found = next((_id(number) for number in range(1, _REPORTS + 1) if _id(number).startswith(wanted[:15])), None)
-    if found is None or len(wanted) not in (15, 18):
-        raise Refusal(404, message="The report does not exist")
-    return found
-
-
 def _described(report_id: str, number: int) -> Record:
     address = f"{_PATH}/{report_id}"
     name = f"Pipeline of {words.INDUSTRIES[number]}"
@@ -103,8 +101,7 @@ def _described(report_id: str, number: int) -> Record:
     }
 
 
-def _outcome(report_id: str, has_details: bool) -> dict[str, Any]:
-    number = int(report_id[3:15])
+def _outcome(report_id: str, number: int, has_details: bool) -> dict[str, Any]:
     rows = [
         {"dataCells": [{"label": company, "value": company}, {"label": str(100 * place), "value": 100 * place}]}
         for place, company in enumerate(words.COMPANIES[: 5 + number], 1)

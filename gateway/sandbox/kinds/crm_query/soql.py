@@ -31,6 +31,8 @@ class Query:
     order: tuple[tuple[str, bool], ...] = ()
     limit: int | None = None
     offset: int = 0
+    #: fields to count and sum by
+    groups: tuple[str, ...] = ()
 
     @property
     def is_count(self) -> bool:
@@ -76,13 +78,14 @@ def parse(text: str) -> Query:
         raise MalformedQuery("expected SELECT fields FROM object")
     reader = _Reader(_tokens(found["rest"]))
     condition: Condition = _condition(reader) if reader.takes("WHERE") else lambda row: True
+    groups = _names(reader) if reader.takes("GROUP", "BY") else ()
     order = _order(reader) if reader.takes("ORDER", "BY") else ()
     limit = _number(reader) if reader.takes("LIMIT") else None
     offset = _number(reader) if reader.takes("OFFSET") else 0
     if reader.peek():
         raise MalformedQuery(f"unexpected token: {reader.peek()}")
     fields = tuple(name.strip() for name in re.split(r",(?![^()]*\))", found["fields"]))
-    return Query(fields, found["object"], condition, order, limit, offset)
+    return Query(fields, found["object"], condition, order, limit, offset, groups)
 
 
 def run(query: Query, rows: Iterable[Row]) -> Sequence[Row]:
@@ -92,6 +95,42 @@ def run(query: Query, rows: Iterable[Row]) -> Sequence[Row]:
         found = filters.ordered(found, _member(name, found), descending=descending)
     end = None if query.limit is None else query.offset + query.limit
     return found[query.offset : end]
+
+
+def grouped(query: Query, rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """One record for each group, its sums under `expr0`, `expr1` and so on where they have no name."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(_of(row, name) for name in query.groups), []).append(row)
+    return [_group(query, dict(zip(query.groups, key, strict=True)), members) for key, members in groups.items()]
+
+
+def _group(query: Query, key: dict[str, Any], members: list[Row]) -> dict[str, Any]:
+    record: dict[str, Any] = {"attributes": {"type": "AggregateResult"}}
+    unnamed = 0
+    for name in query.fields:
+        found = re.fullmatch(r"(COUNT|SUM|AVG|MIN|MAX)\(\s*(\w+)\s*\)(?:\s+(\w+))?", name, re.IGNORECASE)
+        if found is None:
+            record[name] = key.get(name)
+            continue
+        values = [value for value in (_of(row, found[2]) for row in members) if value is not None]
+        record[found[3] or f"expr{unnamed}"] = _total(found[1].upper(), values)
+        unnamed += found[3] is None
+    return record
+
+
+def _total(function: str, values: list[Any]) -> Any:
+    match function:
+        case "COUNT":
+            return len(values)
+        case "SUM":
+            return sum(values)
+        case "AVG":
+            return sum(values) / len(values) if values else None
+        case "MIN":
+            return min(values, default=None)
+        case _:
+            return max(values, default=None)
 
 
 def _tokens(text: str) -> list[str]:
@@ -171,6 +210,13 @@ def _order(reader: _Reader) -> tuple[tuple[str, bool], ...]:
         parts.append((name, descending))
         if not reader.takes(","):
             return tuple(parts)
+
+
+def _names(reader: _Reader) -> tuple[str, ...]:
+    names = [reader.next()]
+    while reader.takes(","):
+        names.append(reader.next())
+    return tuple(names)
 
 
 def _number(reader: _Reader) -> int:

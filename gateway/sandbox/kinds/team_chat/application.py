@@ -6,13 +6,10 @@ from typing import Any, ClassVar
 from gateway.sandbox import paging, words
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
-from gateway.sandbox.kinds.team_chat.messages import Messages
+from gateway.sandbox.kinds.team_chat.messages import BOT, TEAM, Messages
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
-TEAM = "T00000001"
-#: the user that the app's token stands for
-BOT = "U00000001"
 _LETTERS: Mapping[str, str] = {"users": "U", "channels": "C", "bookmarks": "Bk", "scheduled_messages": "Q"}
 _CODES: Mapping[int, str] = {
     400: "invalid_arguments",
@@ -46,7 +43,7 @@ class TeamChat(Application):
         super().__init__(*given, **options)
         self.messages = Messages(self)
 
-    def id_of(self, table: str, number: int) -> str:
+    def usual_id(self, table: str, number: int) -> str:
         return f"{_LETTERS.get(table, 'X')}{number:08d}"
 
     def rows_of(self, table: str) -> Iterable[Row]:
@@ -62,8 +59,9 @@ class TeamChat(Application):
         elif table == "channels":
             topic = words.TOPICS[number % len(words.TOPICS)].lower().replace(" ", "-")
             record |= self.channel_members("general" if number == 1 else f"{topic}-{number}", number % 8 == 0)
-            record |= {"is_general": number == 1, "is_archived": number % 20 == 0, "num_members": 12}
-            row.refs["members"] = {BOT, *(self.id_of("users", place) for place in range(2, 14))}
+            record |= {"is_general": number == 1, "is_archived": number % 20 == 19, "num_members": 12}
+            members = (*range(2, 14), self.count_of("users"))
+            row.refs["members"] = {BOT, *(self.id_of("users", place) for place in members)}
         return row
 
     @staticmethod

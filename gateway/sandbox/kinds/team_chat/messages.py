@@ -10,7 +10,9 @@ from gateway.sandbox.store import Row
 if TYPE_CHECKING:
     from gateway.sandbox.kinds.team_chat.application import TeamChat
 
-_TEAM, _BOT = "T00000001", "U00000001"
+TEAM = "T00000001"
+#: the user that the app's token stands for
+BOT = "U00000001"
 #: ready-made messages of a channel, every tenth with a thread of replies
 _MESSAGES, _REPLIES = 60, 3
 _FIRST = 1_736_150_400
@@ -27,7 +29,7 @@ class Messages:
 
     def ready_made(self) -> Iterable[Row]:
         for place in range(1, self._chat.count_of("channels") + 1):
-            channel = self._chat.id_of("channels", place)
+            channel = str(self._chat.id_of("channels", place))
             for number in range(_MESSAGES * self._chat.scale):
                 ts = f"{_FIRST + number * _PACE + place}.000100"
                 replies = [f"{_FIRST + number * _PACE + place + 60 * reply}.000200" for reply in range(1, _REPLIES + 1)]
@@ -35,11 +37,19 @@ class Messages:
                 yield self._made(channel, ts, number + place, replies if has_thread else ())
                 for reply in replies if has_thread else ():
                     yield self._made(channel, reply, number + place + 1, (), ts)
+        yield from self._of_examples()
+
+    def _of_examples(self) -> Iterable[Row]:
+        """The message that the spec's examples name, by the connector's own user so that it can be changed."""
+        asked = self._chat.kind.operation("threads", "list").action.example
+        if "channel" in asked and "ts" in asked:
+            record = {"type": "message", "user": BOT, "text": words.SENTENCES[0], "ts": asked["ts"], "team": TEAM}
+            yield Row(f"{asked['channel']}:{asked['ts']}", record, {"channel": asked["channel"], "thread": ""})
 
     def _made(self, channel: str, ts: str, number: int, replies: Iterable[str], thread: str = "") -> Row:
         author = self._chat.id_of("users", number % 200 + 2)
         text = words.SENTENCES[number % len(words.SENTENCES)]
-        record: Record = {"type": "message", "user": author, "text": text, "ts": ts, "team": _TEAM}
+        record: Record = {"type": "message", "user": author, "text": text, "ts": ts, "team": TEAM}
         if replies := list(replies):
             counts = {"reply_count": len(replies), "reply_users_count": 1, "reply_users": [author]}
             record |= {"thread_ts": ts, **counts, "latest_reply": replies[-1], "is_locked": False, "subscribed": False}
@@ -109,7 +119,7 @@ class Messages:
             raise Refusal(400, "no_text")
         bot = {"bot_id": "B00000001", "app_id": "A00000001", "bot_profile": {"id": "B00000001", "name": "sandbox"}}
         said = {name: call.body[name] for name in ("text", "blocks") if name in call.body}
-        return {"type": "message", "user": _BOT, "ts": ts, "team": _TEAM, **bot, **said}
+        return {"type": "message", "user": BOT, "ts": ts, "team": TEAM, **bot, **said}
 
     def _new_ts(self, now: float) -> str:
         """A timestamp that no message has."""
@@ -119,10 +129,10 @@ class Messages:
     def update(self, call: Call) -> Reply:
         channel = self._chat.open_channel(call)
         row = self._found(channel, str(call.body["ts"]))
-        if row.record.get("user") != _BOT:
+        if row.record.get("user") != BOT:
             raise Refusal(403, "cant_update_message")
         said = {name: call.body[name] for name in ("text", "blocks") if name in call.body}
-        row.record |= {**said, "edited": {"user": _BOT, "ts": self._new_ts(call.now)}}
+        row.record |= {**said, "edited": {"user": BOT, "ts": self._new_ts(call.now)}}
         row.changed = call.now
         answer = {"channel": channel.id, "ts": row.record["ts"], "text": row.record.get("text")}
         return Reply({"ok": True, **answer, "message": row.record})
@@ -130,7 +140,7 @@ class Messages:
     def delete(self, call: Call) -> Reply:
         channel = self._chat.channel(call)
         row = self._found(channel, str(call.body["ts"]))
-        if row.record.get("user") != _BOT:
+        if row.record.get("user") != BOT:
             raise Refusal(403, "cant_delete_message")
         self._chat.store.table("messages").remove(row.id)
         return Reply({"ok": True, "channel": channel.id, "ts": row.record["ts"]})
@@ -155,12 +165,12 @@ class Messages:
         row = self._found(self._chat.open_channel(call), str(call.body["timestamp"]))
         name, reactions = str(call.body["name"]), row.record.setdefault("reactions", [])
         mine = next((one for one in reactions if one["name"] == name), None)
-        if mine is not None and _BOT in mine["users"]:
+        if mine is not None and BOT in mine["users"]:
             raise Refusal(400, "already_reacted")
         if mine is None:
-            reactions.append({"name": name, "users": [_BOT], "count": 1})
+            reactions.append({"name": name, "users": [BOT], "count": 1})
         else:
-            mine |= {"users": [*mine["users"], _BOT], "count": mine["count"] + 1}
+            mine |= {"users": [*mine["users"], BOT], "count": mine["count"] + 1}
         return Reply({"ok": True})
 
     def take_back(self, call: Call) -> Reply:

@@ -1,0 +1,279 @@
+"""Work management: lists by what they belong to, pages only with a limit, files behind signed addresses."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from gateway.connectors.catalog import Operation
+from gateway.sandbox import paging, records
+from gateway.sandbox.application import Route
+from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply
+from gateway.sandbox.kinds.work_management.search import found_tasks
+from gateway.sandbox.kinds.work_management.world import WorkWorld, belongs, compact
+from gateway.sandbox.oauth import TokenStyle
+from gateway.sandbox.store import Row
+
+#: entity → the table of what the path names, the table listed, and the listed records' member that names it
+_BELOW: Mapping[str, tuple[str, str, str]] = {
+    "project_tasks": ("projects", "tasks", "projects"),
+    "project_sections": ("projects", "sections", "project"),
+    "tag_tasks": ("tags", "tasks", "tags"),
+    "task_dependencies": ("tasks", "tasks", "dependents"),
+    "task_dependents": ("tasks", "tasks", "dependencies"),
+    "task_subtasks": ("tasks", "tasks", "parent"),
+    "team_projects": ("teams", "projects", "team"),
+    "team_users": ("teams", "users", "teams"),
+    "workspace_projects": ("workspaces", "projects", "workspace"),
+    "workspace_tags": ("workspaces", "tags", "workspace"),
+    "workspace_teams": ("workspaces", "teams", "organization"),
+    "workspace_users": ("workspaces", "users", "workspaces"),
+}
+_PHRASES: Mapping[int, str] = {
+    400: "Bad request",
+    401: "Not Authorized",
+    402: "Payment required",
+    403: "Forbidden",
+    404: "Not found",
+    429: "You have made too many requests recently. Please, be chill.",
+}
+
+
+class WorkManagement(WorkWorld):
+    """Tasks and what they are ordered by."""
+
+    tokens: ClassVar = TokenStyle(
+        lifetime=3600,
+        repeats_refresh=False,
+        learns=lambda call, pair: {"data": {"gid": "1", "name": "Ada Adler", "email": "ada@example.com"}},
+    )
+
+    def refused(self, refusal: Refusal) -> Reply:
+        error: Record = {"message": refusal.message or _PHRASES.get(refusal.status, "Server Error")}
+        if refusal.status >= 500:
+            error["phrase"] = "6 sad squid snuggle softly"
+        else:
+            error["help"] = "For more information on API status codes and how to handle them, read the docs."
+        headers = {"Retry-After": "1"} if refusal.status == 429 else {}
+        return Reply({"errors": [error]}, refusal.status, {**headers, **refusal.headers})
+
+    def shown(self, operation: Operation, row: Row, call: Call) -> Record:
+        """The whole record, or what `opt_fields` names; a list is compact without it."""
+        asked = [name.strip() for name in call.query.get("opt_fields", "").split(",") if name.strip()]
+        record = self._with_address(row, call)
+        if not asked:
+            return compact(row) if operation.is_list else record
+        chosen: Record = {"gid": row.record["gid"]}
+        for name in asked:
+            top = name.partition(".")[0]
+            if top in record:
+                chosen[top] = record[top]
+        return chosen
+
+    def _with_address(self, row: Row, call: Call) -> Record:
+        """An attachment's address is signed for the caller who asks."""
+        if row.record["resource_type"] != "attachment" or row.record.get("host") != "asana":
+            return row.record
+        expires = int(call.now) + 120
+        address = f"{call.origin}/-/files/{row.refs['file']}?expires={expires}&signature=sandbox"
+        return {**row.record, "download_url": address, "permanent_url": f"https://app.asana.com/app/{row.id}"}
+
+    def one(self, operation: Operation, row: Row, call: Call) -> Reply:
+        return Reply({"data": self.shown(operation, row, call)})
+
+    def listed(self, operation: Operation, rows: Sequence[Row], call: Call) -> Reply:
+        """Everything at once, or pages when the caller sets a limit."""
+        if "limit" not in call.query:
+            return Reply({"data": [self.shown(operation, row, call) for row in rows]})
+        size = paging.size_asked(call.query, "limit", 100, 100)
+        try:
+            page = paging.portion(rows, paging.position(call.query.get("offset"), call.path), size)
+        except paging.BadPage as error:
+            raise Refusal(400, message="offset: Your pagination token is invalid.") from error
+        following = None
+        if page.has_more:
+            uri = paging.address(call, offset=paging.cursor(page.end, call.path))
+            offset = paging.cursor(page.end, call.path)
+            following = {"offset": offset, "path": uri.removeprefix(call.origin + self.prefix), "uri": uri}
+        return Reply({"data": [self.shown(operation, row, call) for row in page.items], "next_page": following})
+
+    def body_of(self, operation: Operation, call: Call) -> Record:
+        """The members in `data`, with what belongs to a new record of the kind."""
+        table = self.table_of(operation)
+        always: Record = {"resource_type": table[:-1]}
+        if operation.method == "POST" and table == "tasks":
+            always |= {"resource_subtype": "default_task", "created_by": self.neighbour("users", 1)}
+        return {**always, **self.resolved(call.body.get("data", {}))}
+
+    def delete_record(self, operation: Operation, call: Call) -> Reply:
+        super().delete_record(operation, call)
+        return Reply({"data": {}})
+
+    def related(self, operation: Operation, call: Call) -> Iterable[Row]:
+        """The rows that belong to what the path or the query names."""
+        below = _BELOW.get(operation.entity_id)
+        if below is None:
+            return self.store.table(self.table_of(operation))
+        owners, table, member = below
+        owner = self.found(owners, next(iter(call.params.values())))
+        rows = [row for row in self.store.table(table) if belongs(row, member, owner.id)]
+        return _completed_since(rows, call)
+
+    def table_of(self, operation: Operation) -> str:
+        below = _BELOW.get(operation.entity_id)
+        return below[1] if below else operation.entity_id
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "GET /tasks": self.tasks,
+            "GET /users": self.users,
+            "GET /attachments": self.attachments,
+            "GET /sections/{section_gid}/tasks": self.section_tasks,
+            "GET /tasks/{task_gid}/projects": self.task_projects,
+            "GET /users/{user_gid}": self.user,
+            "GET /users/{user_gid}/teams": self.user_teams,
+            "GET /workspaces/{workspace_gid}/tasks/search": self.search,
+            "POST /projects/{project_gid}/sections": self.create_section,
+            "POST /sections/{section_gid}/addTask": self.add_to_section,
+            "POST /tasks/{task_gid}/addTag": lambda call: self.tag(call, is_added=True),
+            "POST /tasks/{task_gid}/removeTag": lambda call: self.tag(call, is_added=False),
+            "POST /tasks/{task_gid}/stories": self.comment,
+            "POST /workspaces/{workspace_gid}/tags": self.create_tag,
+            "POST /workspaces/{workspace_gid}/addUser": self.add_user,
+        }
+
+    def files(self) -> list[Route]:
+        """Signed addresses: they are their own permission."""
+        return [Route("GET", "/-/files/{number}", self.file, is_open=True)]
+
+    def file(self, call: Call) -> FileReply:
+        if "authorization" in call.headers:
+            raise Refusal(400, message="only one way of authentication is allowed: the signature or a header")
+        expires = call.query.get("expires", "")
+        if call.query.get("signature") != "sandbox" or not expires.isdigit() or int(expires) < call.now:
+            raise Refusal(403, message="the signature is not good or has expired")
+        return FileReply(int(call.params["number"]), f"file-{call.params['number']}.bin")
+
+    # Lists of their own kind
+
+    def tasks(self, call: Call) -> Reply:
+        """The tasks of a project, a section, a tag, or of a person in a workspace."""
+        query = call.query
+        if not any(query.get(name) for name in ("project", "section", "tag")):
+            if not (query.get("assignee") and query.get("workspace")):
+                raise Refusal(400, message="specify one of project, section, tag, or assignee and workspace")
+            if query.get("modified_since"):
+                raise Refusal(400, message="modified_since: goes with project or section")
+        tests = (("project", "projects"), ("tag", "tags"), ("workspace", "workspace"))
+        rows: list[Row] = list(self.store.table("tasks"))
+        for param, member in tests:
+            if gid := query.get(param):
+                rows = [row for row in rows if belongs(row, member, self.found(f"{param}s", gid).id)]
+        if gid := query.get("section"):
+            rows = _in_section(rows, self.found("sections", gid).id)
+        if gid := query.get("assignee"):
+            person = self.pointed("users", gid)["gid"]
+            rows = [row for row in rows if belongs(row, "assignee", person)]
+        if since := query.get("modified_since"):
+            rows = [row for row in rows if str(row.record["modified_at"]) >= since]
+        return self.listed(self.kind.operation("tasks", "list"), _completed_since(rows, call), call)
+
+    def users(self, call: Call) -> Reply:
+        rows: Iterable[Row] = self.store.table("users")
+        if gid := call.query.get("workspace"):
+            rows = [row for row in rows if belongs(row, "workspaces", self.found("workspaces", gid).id)]
+        if gid := call.query.get("team"):
+            rows = [row for row in rows if belongs(row, "teams", self.found("teams", gid).id)]
+        return self.listed(self.kind.operation("users", "list"), list(rows), call)
+
+    def user(self, call: Call) -> Reply:
+        gid = call.params["user_gid"]
+        row = self.found("users", self.id_of("users", 1) if gid == "me" else gid)
+        return self.one(self.kind.operation("users", "get"), row, call)
+
+    def attachments(self, call: Call) -> Reply:
+        task = self.found("tasks", call.query.get("parent", ""))
+        rows = [row for row in self.store.table("attachments") if belongs(row, "parent", task.id)]
+        return self.listed(self.kind.operation("attachments", "list"), rows, call)
+
+    def section_tasks(self, call: Call) -> Reply:
+        section = self.found("sections", call.params["section_gid"])
+        rows = _completed_since(_in_section(self.store.table("tasks"), section.id), call)
+        return self.listed(self.kind.operation("section_tasks", "list"), rows, call)
+
+    def task_projects(self, call: Call) -> Reply:
+        task = self.found("tasks", call.params["task_gid"])
+        rows = [self.found("projects", project["gid"]) for project in task.record["projects"] or ()]
+        return self.listed(self.kind.operation("task_projects", "list"), rows, call)
+
+    def user_teams(self, call: Call) -> Reply:
+        gid = call.params["user_gid"]
+        user = self.found("users", self.id_of("users", 1) if gid == "me" else gid)
+        rows = [self.found("teams", team["gid"]) for team in user.refs.get("teams", ())]
+        return self.listed(self.kind.operation("user_teams", "list"), rows, call)
+
+    def search(self, call: Call) -> Reply:
+        """At most 100 tasks and no pages; ordered by last change, newest first, unless asked otherwise."""
+        workspace = self.found("workspaces", call.params["workspace_gid"])
+        rows = [row for row in self.store.table("tasks") if belongs(row, "workspace", workspace.id)]
+        size = paging.size_asked(call.query, "limit", 20, 100)
+        operation = self.kind.operation("workspace_task_search", "list")
+        return Reply({"data": [self.shown(operation, row, call) for row in found_tasks(rows, call.query)[:size]]})
+
+    # Writes of their own kind
+
+    def create_section(self, call: Call) -> Reply:
+        project = self.found("projects", call.params["project_gid"])
+        data = {"name": call.body["data"]["name"], "resource_type": "section", "project": compact(project)}
+        return Reply({"data": self.born("sections", data, call.now).record}, 201)
+
+    def create_tag(self, call: Call) -> Reply:
+        workspace = self.found("workspaces", call.params["workspace_gid"])
+        data = {**self.resolved(call.body["data"]), "resource_type": "tag", "workspace": compact(workspace)}
+        return Reply({"data": self.born("tags", data, call.now).record}, 201)
+
+    def add_to_section(self, call: Call) -> Reply:
+        """The task moves to the section, within the section's project."""
+        section = self.found("sections", call.params["section_gid"])
+        task = self.found("tasks", call.body["data"]["task"])
+        project = section.record["project"]
+        others = [one for one in task.record["memberships"] or () if one["project"]["gid"] != project["gid"]]
+        projects = [one for one in task.record["projects"] or () if one["gid"] != project["gid"]]
+        memberships = [*others, {"project": project, "section": compact(section)}]
+        self.change(task, {"memberships": memberships, "projects": [*projects, project]}, call.now)
+        return Reply({"data": {}})
+
+    def tag(self, call: Call, *, is_added: bool) -> Reply:
+        task, tag = self.found("tasks", call.params["task_gid"]), self.found("tags", call.body["data"]["tag"])
+        others = [one for one in task.record["tags"] or () if one["gid"] != tag.id]
+        self.change(task, {"tags": [*others, compact(tag)] if is_added else others}, call.now)
+        return Reply({"data": {}})
+
+    def comment(self, call: Call) -> Reply:
+        task, data = self.found("tasks", call.params["task_gid"]), call.body["data"]
+        fixed = {"resource_type": "story", "type": "comment", "resource_subtype": "comment_added"}
+        who = {"created_by": self.neighbour("users", 1), "target": compact(task), "created_at": self.time(call.now)}
+        return Reply({"data": self.born("task_stories", {**data, **fixed, **who}, call.now).record}, 201)
+
+    def add_user(self, call: Call) -> Reply:
+        workspace = self.found("workspaces", call.params["workspace_gid"])
+        wanted = str(call.body["data"]["user"])
+        known = [row for row in self.store.table("users") if wanted in (row.id, row.record["email"])]
+        if not known and "@" not in wanted:
+            raise Refusal(400, message=f"user: Not a recognized ID: {wanted}")
+        fresh = {"name": wanted, "email": wanted, "resource_type": "user", "workspaces": []}
+        row = known[0] if known else self.born("users", fresh, call.now)
+        others = [one for one in row.record["workspaces"] if one["gid"] != workspace.id]
+        self.change(row, {"workspaces": [*others, compact(workspace)]}, call.now)
+        return Reply({"data": row.record})
+
+
+def _in_section(rows: Iterable[Row], gid: str) -> list[Row]:
+    return [row for row in rows if any(one["section"]["gid"] == gid for one in row.record.get("memberships") or ())]
+
+
+def _completed_since(rows: Sequence[Row], call: Call) -> list[Row]:
+    """Tasks still open, and those done since then; `now` leaves the open ones."""
+    since = call.query.get("completed_since")
+    if not since:
+        return list(rows)
+    bound = records.iso_time(call.now) if since == "now" else since
+    return [row for row in rows if not row.record.get("completed") or str(row.record.get("completed_at")) >= bound]

@@ -1,0 +1,162 @@
+"""The records of work management: who works where on what, each record knowing its neighbours in compact form."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from gateway.sandbox import files, words
+from gateway.sandbox.application import Application
+from gateway.sandbox.calls import Record, Refusal
+from gateway.sandbox.store import Row
+
+#: member → the table that it points to; text in a write, compact records in an answer
+POINTERS: Mapping[str, str] = {
+    "workspace": "workspaces",
+    "workspaces": "workspaces",
+    "team": "teams",
+    "project": "projects",
+    "projects": "projects",
+    "parent": "tasks",
+    "assignee": "users",
+    "owner": "users",
+    "followers": "users",
+    "members": "users",
+    "tags": "tags",
+    "created_by": "users",
+}
+_LOCATED = {"workspaces": "workspace", "stories": "story"}
+_SECTIONS = ("To do", "Doing", "Done")
+
+
+def compact(row: Row) -> Record:
+    """A record as lists and other records show it."""
+    members = ("gid", "resource_type", "name", "resource_subtype")
+    return {name: row.record[name] for name in members if row.record.get(name) is not None}
+
+
+class WorkWorld(Application):
+    """Two workspaces with teams, projects of three sections, and tasks."""
+
+    counts: ClassVar = {
+        "workspaces": 2,
+        "teams": 6,
+        "users": 60,
+        "projects": 30,
+        "sections": 30 * len(_SECTIONS),
+        "tasks": 600,
+        "tags": 20,
+        "attachments": 200,
+    }
+    id_member: ClassVar = "gid"
+    changed_member: ClassVar = "modified_at"
+
+    def usual_id(self, table: str, number: int) -> str:
+        return str(super().usual_id(table, number))
+
+    def neighbour(self, table: str, number: int) -> Record:
+        """The compact form of a table's record, counted round."""
+        place = (number - 1) % self.count_of(table) + 1
+        return self.pointed(table, str(self.id_of(table, place)))
+
+    def pointed(self, table: str, gid: str) -> Record:
+        """The compact form of a record by its gid; `me` is the first user."""
+        return compact(self.found(table, self.id_of("users", 1) if table == "users" and gid == "me" else gid))
+
+    def made(self, table: str, number: int) -> Row:
+        row = super().made(table, number)
+        record = row.record
+        record["resource_type"] = _LOCATED.get(table, table[:-1])
+        record["permalink_url"] = f"https://app.asana.com/0/0/{row.id}"
+        settle = getattr(self, f"_settle_{table}", None)
+        if settle is not None:
+            settle(number, row)
+        return row
+
+    def _settle_teams(self, number: int, row: Row) -> None:
+        row.record["organization"] = self.neighbour("workspaces", 1)
+
+    def _settle_users(self, number: int, row: Row) -> None:
+        row.record["workspaces"] = [self.neighbour("workspaces", place) for place in (1, 2)]
+        row.refs["teams"] = [self.neighbour("teams", number)]
+
+    def _settle_projects(self, number: int, row: Row) -> None:
+        row.record |= {"workspace": self.neighbour("workspaces", 1), "team": self.neighbour("teams", number)}
+        row.record |= {"owner": self.neighbour("users", number), "archived": number % 10 == 9, "public": True}
+
+    def _settle_sections(self, number: int, row: Row) -> None:
+        row.record |= {"name": _SECTIONS[number % 3], "project": self.neighbour("projects", (number - 1) // 3 + 1)}
+
+    def _settle_tags(self, number: int, row: Row) -> None:
+        row.record |= {"name": words.TAGS[number % len(words.TAGS)], "workspace": self.neighbour("workspaces", 1)}
+
+    def _settle_tasks(self, number: int, row: Row) -> None:
+        """Twenty tasks a project; every seventh below the one before, every tenth waiting for it."""
+        project = (number - 1) // 20 + 1
+        section = self.neighbour("sections", (project - 1) * 3 + number % 3 + 1)
+        name = f"{words.VERBS[number % len(words.VERBS)]} {words.TOPICS[number % len(words.TOPICS)].lower()}"
+        row.record |= {
+            "name": name,
+            "resource_subtype": "default_task",
+            "workspace": self.neighbour("workspaces", 1),
+            "projects": [self.neighbour("projects", project)],
+            "memberships": [{"project": self.neighbour("projects", project), "section": section}],
+            "assignee": self.neighbour("users", number),
+            "created_by": self.neighbour("users", number + 1),
+            "followers": [self.neighbour("users", number)],
+            "tags": [self.neighbour("tags", number)] if number % 3 == 0 else [],
+            "completed": number % 3 == 2,
+            "parent": self._task(number - 1) if number % 7 == 0 else None,
+            "dependencies": [self._task(number - 1)] if number % 10 == 0 else [],
+            "dependents": [self._task(number + 1)] if number % 10 == 9 else [],
+        }
+        if row.record["completed"]:
+            row.record["completed_at"] = self.time(row.changed)
+
+    def _task(self, number: int) -> Record:
+        """A task next to one that is being made: its table is not there yet."""
+        return {"gid": self.id_of("tasks", number), "resource_type": "task", "resource_subtype": "default_task"}
+
+    def _settle_attachments(self, number: int, row: Row) -> None:
+        task = self.neighbour("tasks", number)
+        row.record |= {"name": f"file-{row.id}.bin", "resource_subtype": "asana", "host": "asana", "parent": task}
+        row.refs["file"] = files.number_for(3000 + number)
+        row.record |= {"size": files.size_of(row.refs["file"]), "download_url": None}
+        if number % 50 == 49:
+            row.record |= {"resource_subtype": "external", "host": "vimeo", "size": None}
+
+    def found(self, table: str, row_id: object) -> Row:
+        """By gid; a short one of an attachment is the number of a file, which says how long it is."""
+        row = self.store.table(table).get(row_id)
+        text = str(row_id)
+        if row is None and table == "attachments" and text.isdigit() and len(text) <= 10:
+            first = next(iter(self.store.table(table)))
+            members = {"gid": text, "name": f"file-{text}.bin", "size": files.size_of(int(text))}
+            row = Row(text, {**first.record, **members}, {"file": int(text)})
+        if row is None:
+            raise Refusal(404, message=f"{table[:-1]}: Unknown object: {row_id}")
+        return row
+
+    def resolved(self, members: Mapping[str, Any]) -> Record:
+        """What a write says, its gids turned into the records that they name; raises Refusal for unknown ones."""
+        told: Record = {}
+        for name, value in members.items():
+            table = POINTERS.get(name)
+            if table is None or value is None:
+                told[name] = value
+            elif isinstance(value, list):
+                told[name] = [self._named(name, table, gid) for gid in value]
+            else:
+                told[name] = self._named(name, table, value)
+        return told
+
+    def _named(self, name: str, table: str, gid: object) -> Record:
+        try:
+            return self.pointed(table, str(gid))
+        except Refusal as unknown:
+            raise Refusal(400, message=f"{name}: Not a recognized ID: {gid}") from unknown
+
+
+def belongs(row: Row, member: str, gid: str) -> bool:
+    """Whether a member of the row names the record, alone or among others."""
+    value = row.value(member)
+    named: Iterable[Any] = value if isinstance(value, list) else [value]
+    return any(isinstance(one, Mapping) and one.get("gid") == gid for one in named)
