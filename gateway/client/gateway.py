@@ -17,7 +17,7 @@ from gateway.client.paging import Listing, next_params
 from gateway.client.retries import RetryPolicy
 from gateway.client.session import Call, Reply, Session
 from gateway.client.settings import client_settings
-from gateway.errors import NotFound, UpstreamNotFound
+from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 _TYPES = "/api/v1/integrations/connector-types"
@@ -78,14 +78,48 @@ class Gateway:
         idempotency_key: str | None = None,
     ) -> Answer:
         """Run one operation to its end, however long that takes; a write is sent once, however often it is tried."""
+        started = await self.begin(
+            connector,
+            entity,
+            action,
+            params,
+            select=select,
+            exclude=exclude,
+            intent=intent,
+            dry_run=dry_run,
+            idempotency_key=idempotency_key,
+        )
+        return await started.result() if isinstance(started, Job) else started
+
+    async def begin(
+        self,
+        connector: str | Connector,
+        entity: str,
+        action: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        intent: str | None = None,
+        dry_run: bool = False,
+        wait: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Answer | Job:
+        """Run one operation: its answer, or the job that goes on when it takes more than `wait` seconds (at most 300).
+
+        Without `wait` the gateway's own budget holds.
+        """
+        if action == "download":
+            raise InvalidParams(f"{entity}.download answers a file; take it with `download` or `chunks`")
         body = _body(entity, action, params, select_fields=select, exclude_fields=exclude, intent=intent)
         if dry_run:
             return (await self._execute(connector, {**body, "dry_run": True}, {}, is_read=True)).into(Answer)
         is_read = action in _READS
-        reply = await self._execute(connector, body, {} if is_read else _key(idempotency_key), is_read=is_read)
-        if reply.status == 202:
-            return await accepted(self._session, reply.into(dict[str, Any])).result()
-        return reply.into(Answer)
+        headers = {} if is_read else _key(idempotency_key)
+        if wait is not None:
+            headers["Prefer"] = f"wait={wait}"
+        reply = await self._execute(connector, body, headers, is_read=is_read, wait=wait or 0)
+        return accepted(self._session, reply) if reply.status == 202 else reply.into(Answer)
 
     async def submit(
         self,
@@ -103,7 +137,7 @@ class Gateway:
         """Have one operation run by the workers; the job is safe with the gateway when this returns."""
         body = _body(entity, action, params, select_fields=select, exclude_fields=exclude, intent=intent, labels=labels)
         headers = {"Prefer": "respond-async", **_key(idempotency_key)}
-        return accepted(self._session, (await self._execute(connector, body, headers)).into(dict[str, Any]))
+        return accepted(self._session, await self._execute(connector, body, headers))
 
     async def pages(
         self,
@@ -215,11 +249,13 @@ class Gateway:
         headers: Mapping[str, str],
         *,
         is_read: bool = False,
+        wait: float = 0,
     ) -> Reply:
         found = await self.connectors.resolve(connector)
         path = f"{_CONNECTORS}/{found.id}/execute"
         try:
-            return await self._session.fetch(Call("POST", path, body=body, headers=headers, is_read=is_read))
+            call = Call("POST", path, body=body, headers=headers, is_read=is_read, wait=wait)
+            return await self._session.fetch(call)
         except NotFound as error:
             if not isinstance(error, UpstreamNotFound):
                 self.connectors.forget(found)

@@ -1,7 +1,7 @@
 """Long work: follow it, wait for it, read its result record by record, stop it, or try it again."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from datetime import datetime
 from os import PathLike
@@ -13,7 +13,7 @@ import msgspec
 from gateway.client.downloads import Downloaded, Progress, Resource, download
 from gateway.client.events import EventReader
 from gateway.client.models import FINAL, Answer, JobEvent, JobView
-from gateway.client.session import Call, Session, lost
+from gateway.client.session import Call, Reply, Session, lost
 from gateway.errors import GatewayError, Unavailable
 
 #: seconds that the gateway is asked to hold a call: short enough for proxies between us
@@ -157,7 +157,7 @@ class Job:
     async def retry(self, *, confirm: bool = False) -> "Job":
         """The same work as a new job; `confirm` for a write that may have happened already."""
         reply = await self._session.fetch(Call("POST", self._path("retry"), body={"confirm": confirm}))
-        return Job(self._session, reply.into(_Accepted).job)
+        return accepted(self._session, reply)
 
     def _path(self, part: str = "") -> str:
         return f"/api/v1/jobs/{self.id}/{part}".rstrip("/")
@@ -211,6 +211,6 @@ class Jobs:
             query["cursor"] = page.next_cursor
 
 
-def accepted(session: Session, document: Mapping[str, Any]) -> Job:
+def accepted(session: Session, reply: Reply) -> Job:
     """The job of a 202."""
-    return Job(session, msgspec.convert(document["job"], JobView))
+    return Job(session, reply.into(_Accepted).job)
