@@ -1,0 +1,112 @@
+"""How a command ends: one line on stderr that says how to mend it, and an exit code that scripts can tell apart."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+
+from rich.console import Console
+from rich.text import Text
+
+from gateway import errors
+from gateway.cli.words import printable
+from gateway.errors import GatewayError
+
+
+class Exit(IntEnum):
+    """The exit codes of every command."""
+
+    OK = 0
+    #: the gateway or the application refused, or failed
+    REFUSED = 1
+    #: the command line is not understood
+    USAGE = 2
+    UNAUTHORIZED = 3
+    NOT_FOUND = 4
+    #: rate limited or away: the same command may work later
+    LATER = 5
+    #: the job failed, was canceled, or its outcome is unknown
+    JOB = 6
+    #: stopped by Ctrl-C
+    INTERRUPTED = 130
+    #: whoever read our output has gone
+    BROKEN_PIPE = 141
+
+
+EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    the gateway or the application refused, or failed
+  2    the command line is not understood
+  3    not authorized: the gateway's or the application's credentials
+  4    not found
+  5    rate limited or away; try again later
+  6    the job failed, was canceled, or its outcome is unknown
+  130  interrupted
+"""
+
+
+def exit_code(error: GatewayError) -> Exit:
+    """The code for the error; one that ended a job is the job's."""
+    if "job_id" in error.extra:
+        return Exit.JOB
+    match error:
+        case errors.Unauthorized() | errors.Forbidden() | errors.ReauthorizationRequired():
+            return Exit.UNAUTHORIZED
+        case errors.NotFound():
+            return Exit.NOT_FOUND
+        case errors.RateLimited() | errors.Unavailable():
+            return Exit.LATER
+        case _:
+            return Exit.REFUSED
+
+
+def one_line(error: GatewayError) -> str:
+    """What went wrong, every fault of it, and what to do, without line breaks or control characters."""
+    faults = [fault.message for fault in error.faults]
+    said = "; ".join(faults) if faults else error.detail
+    return printable(" ".join([said, *_hints(error)]))
+
+
+def _hints(error: GatewayError) -> Iterator[str]:
+    if error.upstream is not None and error.upstream.message and error.upstream.message not in error.detail:
+        yield f"(the application says: {error.upstream.message})"
+    if isinstance(error, errors.ReauthorizationRequired):
+        yield "(connect it again: gateway connect KIND --renew CONNECTOR)"
+    if error.retry_after is not None:
+        yield f"(try again in {error.retry_after} s)"
+    if "job_id" in error.extra:
+        yield f"(job {error.extra['job_id']})"
+    elif error.extra.get("http_status", 0) >= 500 and "request_id" in error.extra:
+        yield f"(request {error.extra['request_id']})"
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """Ends the process on errors, interrupts and broken pipes as the exit codes say."""
+    try:
+        yield
+    except GatewayError as error:
+        complain(one_line(error))
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        complain("interrupted")
+        sys.exit(Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # the interpreter flushes stdout at its end: into nothing now
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.BROKEN_PIPE)
+
+
+def complain(line: str) -> None:
+    """One line on stderr, red where that can be seen."""
+    if sys.stderr.isatty():
+        Console(stderr=True, soft_wrap=True).print(Text.assemble(("Error: ", "bold red"), line))
+    else:
+        print(f"Error: {line}", file=sys.stderr)
+
+
+def note(line: str) -> None:
+    """A remark on stderr, where it is in nobody's way."""
+    Console(stderr=True, soft_wrap=True).print(Text(printable(line), style="dim"))

@@ -1,0 +1,44 @@
+"""Text of applications made safe for a terminal."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+#: control characters, among them those that begin terminal commands
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+def printable(text: str) -> str:
+    """The text on one line, without anything that would drive a terminal."""
+    return _CONTROLS.sub(" ", text)
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """A value as a table shows it."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            text = value
+        case datetime():
+            text = value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        case int() | float():
+            text = str(value)
+        case _:
+            text = msgspec.json.encode(value).decode()
+    text = printable(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def size_of(count: int) -> str:
+    """Bytes for people: 1.5 MB."""
+    amount = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
