@@ -11,6 +11,8 @@ TRIES = 3
 #: seconds; doubled for each further try and jittered by half
 _BACK_OFF = 0.25
 _RANDOM = SystemRandom()
+#: what a proxy answers when the application's own answer did not reach it (RFC 9110 §15.6.3, §15.6.5)
+_OF_PROXIES = (502, 504)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,12 @@ def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
 
 
 def final(effect: Effect, attempt: Attempt) -> GatewayError:
-    """The error of the last try; that of a write whose answer was lost says that its outcome is unknown."""
+    """The error of the last try; a write is not to be sent again, and if its answer was lost its outcome is unknown."""
     error = attempt.error
     if effect is not Effect.WRITE or not attempt.was_sent or not isinstance(error, UpstreamError):
+        return error
+    if error.upstream is not None and error.upstream.status not in _OF_PROXIES:
+        error.retryable = False
         return error
     detail = f"{error.detail} after the write had been sent; look it up before sending it again"
     return type(error)(detail, upstream=error.upstream, extra={"outcome": "unknown"})

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -65,11 +65,24 @@ class NotSent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class UpstreamStream:
-    """An answer whose body is still to be read, in the pieces the network brings."""
+    """An answer whose body is still to be read; header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
-    content: aiohttp.StreamReader
+    _content: aiohttp.StreamReader
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The body, never decoded, in the pieces the network brings; reading no further holds the application back.
+
+        Raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes.
+        """
+        try:
+            async for piece in self._content.iter_any():
+                yield piece
+        except TimeoutError as error:
+            raise UpstreamTimeout("the application fell silent in the middle of the file") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise UpstreamTruncated("the file was cut short on its way from the application") from error
 
 
 class Transport:
@@ -109,14 +122,15 @@ class Transport:
     async def send(
         self, request: UpstreamRequest, *, failure: Failure, account: str = "", timeout: float = 60
     ) -> UpstreamResponse:
-        """The whole answer, whatever its status, after as many tries as its effect class allows.
+        """The whole answer, be it a refusal, after as many tries as its effect class allows within `timeout` seconds.
 
-        Raises UpstreamError and its kin, and OutcomeUnknown when a write's answer was lost.
+        Raises UpstreamError and its kin; that of a write whose answer was lost says that its outcome is unknown.
         """
-        deadline = asyncio.get_running_loop().time() + timeout
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + timeout
         number = 1
         while True:
-            left = max(0.1, deadline - asyncio.get_running_loop().time())
+            left = deadline - clock()
             was_sent, response = True, None
             try:
                 async with self._gate.pass_through(account, min(left, _PATIENCE)):
@@ -130,9 +144,9 @@ class Transport:
             except UpstreamError as lost:
                 error = lost
             attempt = retries.Attempt(number, error, was_sent)
-            wait = retries.delay(request.effect, attempt, min(left, _PATIENCE))
+            wait = retries.delay(request.effect, attempt, min(deadline - clock(), _PATIENCE))
             if wait is None:
-                if response is not None:
+                if response is not None and not isinstance(error, UpstreamError):
                     return response
                 raise retries.final(request.effect, attempt)
             await asyncio.sleep(wait)
@@ -144,24 +158,36 @@ class Transport:
             return UpstreamResponse(answer.status, headers, await _read_capped(answer))
 
     @asynccontextmanager
-    async def open(self, request: UpstreamRequest, *, timeout: float | None = None) -> AsyncIterator[UpstreamStream]:
-        """An answer to be streamed, never decoded; the connection is closed when the block ends."""
+    async def open(
+        self, request: UpstreamRequest, *, account: str | None = None, timeout: float | None = None
+    ) -> AsyncIterator[UpstreamStream]:
+        """An answer to be streamed; the connection is closed when the block ends, read to the end or not.
+
+        `account` counts the request as its own: None for hosts that are not the application's. Raises UpstreamError.
+        """
         plain = request.with_headers({"Accept-Encoding": "identity", "Accept": "*/*"})
-        try:
-            async with self._answer(plain, timeout, decompress=False) as answer:
-                headers = {name.lower(): value for name, value in answer.headers.items()}
-                yield UpstreamStream(answer.status, headers, answer.content)
-        except NotSent as unsent:
-            raise unsent.error from unsent
+        async with contextlib.AsyncExitStack() as held:
+            try:
+                async with self._place(account):
+                    answer = await held.enter_async_context(self._answer(plain, timeout, decompress=False))
+            except NotSent as unsent:
+                raise unsent.error from unsent
+            headers = {name.lower(): value for name, value in answer.headers.items()}
+            if account is not None:
+                self._gate.learn(account, answer.status, headers)
+            yield UpstreamStream(answer.status, headers, answer.content)
+
+    def _place(self, account: str | None) -> contextlib.AbstractAsyncContextManager[None]:
+        return contextlib.nullcontext() if account is None else self._gate.pass_through(account, _PATIENCE)
 
     @asynccontextmanager
     async def _answer(
         self, request: UpstreamRequest, timeout: float | None, decompress: bool = True
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One try; aiohttp's errors become ours, and what was certainly not sent says so."""
+        """One try, up to the headers of its answer."""
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=IDLE_TIMEOUT)
-        try:
-            async with self._session.request(
+        with _translated():
+            answer = await self._session.request(
                 request.method,
                 request.url,
                 headers=request.headers,
@@ -169,20 +195,28 @@ class Transport:
                 timeout=limits,
                 allow_redirects=False,
                 auto_decompress=decompress,
-            ) as answer:
-                yield answer
-        except aiohttp.ClientConnectorError as error:
-            raise NotSent(_unreachable(error)) from error
-        except aiohttp.ConnectionTimeoutError as error:
-            raise NotSent(UpstreamTimeout("the application could not be reached in time")) from error
-        except TimeoutError as error:
-            raise UpstreamTimeout("the application did not answer in time") from error
-        except aiohttp.ClientPayloadError as error:
-            raise UpstreamTruncated("the application's answer was cut short") from error
-        except aiohttp.ClientResponseError as error:
-            raise UpstreamInvalidResponse("the application's answer is not valid HTTP") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise UpstreamError("the connection to the application broke") from error
+            )
+        async with answer:
+            yield answer
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """aiohttp's errors become ours, and what was certainly not sent says so."""
+    try:
+        yield
+    except aiohttp.ClientConnectorError as error:
+        raise NotSent(_unreachable(error)) from error
+    except aiohttp.ConnectionTimeoutError as error:
+        raise NotSent(UpstreamTimeout("the application could not be reached in time")) from error
+    except TimeoutError as error:
+        raise UpstreamTimeout("the application did not answer in time") from error
+    except aiohttp.ClientPayloadError as error:
+        raise UpstreamTruncated("the application's answer was cut short") from error
+    except aiohttp.ClientResponseError as error:
+        raise UpstreamInvalidResponse("the application's answer is not valid HTTP") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise UpstreamError("the connection to the application broke") from error
 
 
 def _unreachable(error: aiohttp.ClientConnectorError) -> GatewayError:
@@ -194,9 +228,10 @@ def _unreachable(error: aiohttp.ClientConnectorError) -> GatewayError:
 async def _read_capped(answer: aiohttp.ClientResponse) -> bytes:
     """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
     pieces, size = [], 0
-    async for piece in answer.content.iter_any():
-        size += len(piece)
-        if size > ANSWER_CAP:
-            raise UpstreamTooLarge(f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less")
-        pieces.append(piece)
+    with _translated():
+        async for piece in answer.content.iter_any():
+            size += len(piece)
+            if size > ANSWER_CAP:
+                raise UpstreamTooLarge(f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less")
+            pieces.append(piece)
     return b"".join(pieces)

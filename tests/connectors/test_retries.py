@@ -7,6 +7,7 @@ from gateway.connectors.spec import Effect
 from gateway.errors import (
     ReauthorizationRequired,
     UpstreamError,
+    UpstreamFault,
     UpstreamInvalidResponse,
     UpstreamRateLimited,
     UpstreamRejected,
@@ -71,6 +72,14 @@ def test_a_write_whose_answer_was_lost_ends_unknown():
     assert lost.is_outcome_unknown
     assert not lost.retryable
     assert "look it up" in lost.detail
+
+
+@pytest.mark.parametrize(("status", "is_unknown"), [(500, False), (502, True), (503, False), (504, True)])
+def test_what_a_proxy_answers_in_the_applications_place_is_an_answer_lost(status, is_unknown):
+    error = final(WRITE, Attempt(1, UpstreamError(upstream=UpstreamFault(status)), was_sent=True))
+
+    assert error.is_outcome_unknown is is_unknown
+    assert not error.retryable
 
 
 @pytest.mark.parametrize(
