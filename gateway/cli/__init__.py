@@ -18,7 +18,7 @@ SECTIONS = {
     ),
     "Run the gateway": (
         Lazy("up", "gateway.cli.operator:up", "Run everything, with its own PostgreSQL and Redis."),
-        Lazy("demo", "gateway.cli.operator:demo", "Show it all at work against the sandbox."),
+        Lazy("demo", "gateway.cli.demo:demo", "Show it all at work against the sandbox."),
         Lazy("status", "gateway.cli.operator:status", "Whether the gateway and its parts are well."),
         Lazy("doctor", "gateway.cli.operator:doctor", "Look for what keeps the gateway from working."),
         Lazy("serve", "gateway.cli.operator:serve", "Run one front end."),

@@ -1,0 +1,237 @@
+"""`gateway demo`: the main job, run for real on local stores and the sandbox, as any client would."""
+
+import asyncio
+import json
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+
+from gateway.client import Connector, Gateway, JobView
+from gateway.errors import GatewayError, InvalidParams
+
+#: seconds for the gateway to become ready
+_PATIENCE = 60
+_TICKETS = 250
+#: MiB; the sandbox's attachments are as large as their ids say
+_FILE = 64
+#: one call for each other kind: credentials that the sandbox takes, and what to list
+_OTHER_KINDS: tuple[tuple[str, dict[str, str], str, dict[str, Any]], ...] = (
+    ("crm-records", {"private_app_token": "demo"}, "contacts", {"limit": 2}),
+    ("crm-query", {"refresh_token": "demo", "client_id": "demo"}, "accounts", {"q": "SELECT Id FROM Account LIMIT 2"}),
+    ("workspace-notes", {"token": "demo"}, "users", {"page_size": 2}),
+    ("team-chat", {"bot_key": "demo"}, "channels", {"limit": 2}),
+    ("work-management", {"token": "demo"}, "workspaces", {"limit": 2}),
+    ("incident-management", {"api_key": "demo"}, "incidents", {"page_size": 2}),
+)
+
+
+class DemoFailed(Exception):
+    """A step did not do what it promises."""
+
+
+class _Halfway(Exception):
+    """Breaks a download off in the middle, as a lost connection would."""
+
+
+@click.command()
+def demo() -> None:
+    """Run the main job for real and print what was done: a minute, nothing to prepare.
+
+    Starts a gateway with its own PostgreSQL, Redis and sandbox in a temporary folder, makes a connector, reads and
+    writes tickets, updates 250 of them on a worker, downloads a file whole and again from the middle, and calls every
+    other kind once. Exits 1 when a step is wrong.
+    """
+    console = Console()
+    try:
+        asyncio.run(_demo(console))
+    except (DemoFailed, GatewayError) as error:
+        console.print(f"[red]The demo failed:[/] {error}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+async def _demo(console: Console) -> None:
+    tour = Tour(console)
+    with tempfile.TemporaryDirectory(prefix="gw-") as folder:
+        async with _gateway(tour, Path(folder)) as ready:
+            credentials = (ready["base_url"], ready["client_id"], ready["client_secret"])
+            async with Gateway(*credentials, workspace_name="demo") as gateway:
+                await tour.take(gateway, Path(folder))
+    tour.print_summary()
+
+
+@asynccontextmanager
+async def _gateway(tour: "Tour", folder: Path) -> AsyncIterator[dict[str, Any]]:
+    """`gateway up --sandbox` in a child process, until the block ends."""
+    ready_file = folder / "ready.json"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", "up", "--sandbox", "--bind", f"127.0.0.1:{_free_port()}"),
+        *("--data-dir", str(folder / "data"), "--ready-file", str(ready_file)),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    errors = asyncio.ensure_future(_last_lines(process))
+    try:
+        await tour.step("start PostgreSQL, Redis, front end, worker, sandbox", lambda: _ready(process, ready_file))
+        yield json.loads(ready_file.read_text("utf-8"))
+    except DemoFailed as failed:
+        if process.returncode is None:
+            raise
+        raise DemoFailed(f"{failed}\n{await errors}") from failed
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+        await errors
+
+
+async def _last_lines(process: asyncio.subprocess.Process) -> str:
+    """The end of what the gateway says, read all the while so that it never has to wait."""
+    assert process.stderr is not None
+    lines: list[str] = []
+    async for line in process.stderr:
+        lines = [*lines[-20:], line.decode(errors="replace").rstrip()]
+    return "\n".join(lines)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def _ready(process: asyncio.subprocess.Process, ready_file: Path) -> str:
+    deadline = time.monotonic() + _PATIENCE
+    while not ready_file.exists():  # noqa: ASYNC240  a look at a small file holds nothing up
+        if process.returncode is not None or time.monotonic() > deadline:
+            raise DemoFailed("the gateway did not start")
+        await asyncio.sleep(0.05)
+    return "ready"
+
+
+class Tour:
+    """The steps of the demo, each timed."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._done: list[tuple[str, str, float]] = []
+
+    async def step(self, title: str, work: Callable[[], Awaitable[str]]) -> None:
+        """One step; what it returns is shown beside it."""
+        started = time.monotonic()
+        outcome = await work()
+        self._done.append((title, outcome, time.monotonic() - started))
+        self._console.print(f"[green]✓[/] {title}: {outcome}")
+
+    def print_summary(self) -> None:
+        table = Table(title="What was done", title_justify="left")
+        table.add_column("step")
+        table.add_column("outcome")
+        table.add_column("seconds", justify="right")
+        for title, outcome, seconds in self._done:
+            table.add_row(title, outcome, f"{seconds:.2f}")
+        self._console.print(table)
+
+    async def take(self, gateway: Gateway, folder: Path) -> None:
+        desk = await gateway.connectors.create(
+            "support-desk", {"email": "demo@example.com", "api_token": "demo"}, environment={"subdomain": "demo"}
+        )
+        await self.step("create a support-desk connector", lambda: _described(desk))
+        await self.step("list tickets", lambda: _list(gateway, desk))
+        await self.step("get a ticket", lambda: _get(gateway, desk))
+        await self.step("create a ticket with a bad status", lambda: _refused(gateway, desk))
+        await self.step(f"update {_TICKETS} tickets on a worker", lambda: self._bulk(gateway, desk))
+        await self.step(
+            f"download {_FILE} MiB whole, and again from the middle", lambda: self._files(gateway, desk, folder)
+        )
+        for kind, credentials, entity, params in _OTHER_KINDS:
+            await self.step(f"call {kind}", lambda: _call_kind(gateway, kind, credentials, entity, params))  # noqa: B023
+
+    async def _bulk(self, gateway: Gateway, desk: Connector) -> str:
+        ids = ",".join(str(number) for number in range(1, _TICKETS + 1))
+        job = await gateway.submit(desk, "ticket_bulk_updates", "create", {"ids": ids, "ticket": {"status": "pending"}})
+        columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, console=self._console, transient=True) as bars:
+            bar = bars.add_task("tickets", total=_TICKETS)
+
+            def show(view: JobView) -> None:
+                bars.update(bar, completed=view.progress, description=view.message or view.status)
+
+            result = (await job.result(on_change=show)).result
+        _need(result["succeeded"] == _TICKETS, f"only {result['succeeded']} of {_TICKETS} tickets were updated")
+        return f"{result['succeeded']} updated, a result for each"
+
+    async def _files(self, gateway: Gateway, desk: Connector, folder: Path) -> str:
+        params = {"attachment_id": _FILE}
+        columns = (TextColumn("  {task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        with Progress(*columns, console=self._console, transient=True) as bars:
+            bar = bars.add_task("whole", total=None)
+
+            def show(received: int, total: int | None) -> None:
+                bars.update(bar, completed=received, total=total)
+
+            def break_off(received: int, total: int | None) -> None:
+                show(received, total)
+                if total is not None and received > total // 2:
+                    raise _Halfway
+
+            whole = await gateway.download(desk, "attachments", params, to=folder / "whole", on_progress=show)
+            bars.update(bar, description="broken off")
+            try:
+                await gateway.download(desk, "attachments", params, to=folder / "resumed", on_progress=break_off)
+            except _Halfway:
+                bars.update(bar, description="resumed")
+            resumed = await gateway.download(desk, "attachments", params, to=folder / "resumed", on_progress=show)
+        _need(whole.size == _FILE << 20, f"the file has {whole.size} bytes")
+        _need(resumed.resumed_from > 0, "the second download started at the beginning")
+        _need(whole.sha256 == resumed.sha256, "the checksums differ")
+        return f"resumed at byte {resumed.resumed_from}, SHA-256 {whole.sha256[:16]}… both times"
+
+
+def _need(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise DemoFailed(otherwise)
+
+
+async def _described(connector: Connector) -> str:
+    return f"{connector.name}, {connector.status}"
+
+
+async def _list(gateway: Gateway, desk: Connector) -> str:
+    answer = await gateway.execute(desk, "tickets", "list", {"per_page": 2})
+    _need(len(answer.records) == 2, "the list did not hold two tickets")
+    return f"{len(answer.records)} of {(answer.meta or {})['count']}"
+
+
+async def _get(gateway: Gateway, desk: Connector) -> str:
+    ticket = (await gateway.execute(desk, "tickets", "get", {"ticket_id": 1})).result
+    _need(ticket["id"] == 1, "another ticket came back")
+    return f"#{ticket['id']} {ticket['subject']}"
+
+
+async def _refused(gateway: Gateway, desk: Connector) -> str:
+    try:
+        await gateway.execute(desk, "tickets", "create", {"ticket": {"subject": "demo", "status": "closed"}})
+    except InvalidParams as error:
+        return f"refused: {error.detail}"
+    raise DemoFailed("a ticket was created with the status closed")
+
+
+async def _call_kind(
+    gateway: Gateway, kind: str, credentials: dict[str, str], entity: str, params: dict[str, Any]
+) -> str:
+    connector = await gateway.connectors.create(kind, credentials)
+    answer = await gateway.execute(connector, entity, "list", params)
+    _need(bool(answer.records), f"{kind} {entity} came back empty")
+    return f"{len(answer.records)} {entity}"
