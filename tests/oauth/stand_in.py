@@ -46,6 +46,7 @@ class StandIn:
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
     _said: list[tuple[int, str]] = field(default_factory=list)
+    _acting: list[asyncio.Future[web.Response]] = field(default_factory=list)
     _count: int = 0
 
     def __post_init__(self) -> None:
@@ -80,7 +81,10 @@ class StandIn:
         seen = await _seen(request)
         self.seen.append(seen)
         if request.method == "POST" and request.path.endswith(_TOKEN_PATHS):
-            return await self._token(seen)
+            # An application acts on what it was asked, also when nobody waits for the answer.
+            acting = asyncio.ensure_future(self._token(seen))
+            self._acting.append(acting)
+            return await asyncio.shield(acting)
         if "revoke" in request.path or request.method == "DELETE":
             return web.json_response({"ok": True})
         if request.headers.get("Authorization", "").removeprefix("Bearer ") not in self.good:

@@ -1,0 +1,53 @@
+"""A process of the gateway that renews: says `ready`, waits for a line, and calls `headers` many times at once.
+
+python -m tests.oauth.renewing_process DATABASE_URL ORIGIN ORGANIZATION_ID CONNECTOR_ID CALLS
+"""
+
+import asyncio
+import json
+import sys
+from uuid import UUID
+
+from pydantic import SecretStr
+from yarl import URL
+
+from gateway.connectors.catalog import load_catalog
+from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.transport import Transport
+from gateway.credentials.store import ConnectorStore
+from gateway.credentials.vault import Vault
+from gateway.db.pool import Database
+from gateway.identity.store import IdentityStore
+from gateway.oauth.service import open_oauth
+
+KEY = ("k1", bytes(range(32)))
+
+
+async def main(database_url: str, origin: str, organization_id: str, connector_id: str, calls: str) -> None:
+    catalog, vault = load_catalog(), Vault([KEY])
+    overrides = {kind.name: URL(origin) for kind in catalog}
+    platform = {kind.name: ("app-1", SecretStr("app-secret-1")) for kind in catalog}
+    async with Database.open(database_url, size=4) as database, Transport(EgressPolicy.of([URL(origin)])) as transport:
+        identity, connectors = IdentityStore(database), ConnectorStore(database, vault)
+        async with open_oauth(
+            catalog,
+            database,
+            vault,
+            identity,
+            connectors,
+            transport,
+            overrides,
+            platform,
+            base_url="https://gateway.example",
+            is_embedded=False,
+        ) as oauth:
+            record = await connectors.get(UUID(organization_id), UUID(connector_id))
+            print("ready", flush=True)
+            await asyncio.to_thread(sys.stdin.readline)
+            authorizers = [oauth.grants.authorizer_of(record) for _ in range(int(calls))]
+            headers = await asyncio.gather(*(authorizer.headers() for authorizer in authorizers))
+            print(json.dumps([each["Authorization"] for each in headers]), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,441 @@
+"""From the wish for a connector to the connector, over a real PostgreSQL and an authorization server."""
+
+import asyncio
+from dataclasses import replace
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+from uuid import UUID, uuid4
+
+import pytest
+from pydantic import SecretStr
+
+from gateway.errors import Conflict, InvalidParams, NotFound
+from gateway.oauth.flows import Landing
+from gateway.oauth.store import FlowStatus
+from gateway.oauth.wishes import Wish
+from tests.oauth.conftest import BASE_URL, REDIRECT, Opening, World
+
+WISH = Wish("w", "work-management", REDIRECT)
+KINDS = {
+    "support-desk": {"subdomain": "acme"},
+    "crm-records": {},
+    "crm-query": {},
+    "workspace-notes": {},
+    "team-chat": {},
+    "work-management": {},
+}
+
+
+async def _landed(world: World, consent_url: str, **changes: str) -> Landing | None:
+    """The user says yes, and the browser comes back."""
+    query = {**world.server.consent(consent_url), **changes}
+    return await world.oauth.flows.finish(list(query.items()))
+
+
+def _query(url: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(url).query))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_consent_ends_in_a_connector_for_every_kind(world: World, kind: str) -> None:
+    world.server.extra = {"instance_url": str(world.origin)} if kind == "crm-query" else {}
+    wish = replace(WISH, connector_type=kind, name="Mine", environment=KINDS[kind])
+
+    started = await world.oauth.flows.initiate(world.caller, wish)
+    landing = await _landed(world, started.consent_url)
+
+    assert landing is not None
+    assert landing.connector_id is not None
+    assert landing.url == f"{REDIRECT}&connector_id={landing.connector_id}"
+    record = await world.again(landing.connector_id)
+    assert (record.kind, record.name, record.workspace_name, record.status) == (kind, "Mine", "w", "active")
+    secrets = await world.secrets(landing.connector_id)
+    assert set(secrets) == {"access_token", "refresh_token", "client_id"}
+    assert secrets["access_token"] in world.server.good
+
+
+async def test_a_flow_says_what_came_of_it(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+
+    before = await world.oauth.flows.state(world.caller, started.flow_id)
+    landing = await _landed(world, started.consent_url)
+    after = await world.oauth.flows.state(world.caller, started.flow_id)
+
+    assert (before.status, before.connector_id) == (FlowStatus.PENDING, None)
+    assert landing is not None
+    assert (after.status, after.connector_id, after.error) == (FlowStatus.COMPLETED, landing.connector_id, None)
+
+
+async def test_what_comes_with_the_token_becomes_the_connectors_own(world: World) -> None:
+    world.server.extra = {"instance_url": f"{world.origin}/"}
+
+    started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="CRM query"))
+    landing = await _landed(world, started.consent_url)
+
+    assert landing is not None
+    assert landing.connector_id is not None
+    record = await world.again(landing.connector_id)
+    assert record.environment == {"instance_url": str(world.origin), "login_host": "login.salesforce.com"}
+
+
+@pytest.mark.parametrize("address", ["https://evil.example", "http://169.254.169.254", "", 7])
+async def test_an_address_of_another_that_comes_with_the_token_makes_no_connector(
+    world: World, address: object
+) -> None:
+    world.server.extra = {"instance_url": address}
+
+    started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="crm-query"))
+    landing = await _landed(world, started.consent_url)
+
+    assert landing is not None
+    assert landing.error == "server_error"
+    assert "instance_url" in _query(landing.url)["error_description"]
+    assert await _connectors(world) == 0
+
+
+async def test_a_users_token_within_the_answer_is_the_connectors(world: World) -> None:
+    world.server.nests = True
+
+    started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="team-chat"))
+    landing = await _landed(world, started.consent_url)
+
+    assert landing is not None
+    assert landing.connector_id is not None
+    assert (await world.secrets(landing.connector_id))["access_token"] in world.server.good
+
+
+async def test_the_state_is_new_each_time_and_kept_only_as_a_hash(world: World) -> None:
+    urls = [(await world.oauth.flows.initiate(world.caller, WISH)).consent_url for _ in range(2)]
+
+    states = [_query(url)["state"] for url in urls]
+    assert states[0] != states[1]
+    assert all(len(state) == 43 for state in states)
+    rows = await world.sql("SELECT string_agg(oauth_flows::text, '') FROM oauth_flows")
+    assert isinstance(rows, str)
+    assert not any(state in rows for state in states)
+
+
+async def test_the_challenge_goes_out_and_its_verifier_stays_sealed(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    await _landed(world, started.consent_url)
+
+    assert len(_query(started.consent_url)["code_challenge"]) == 43
+    verifier = world.server.token_requests[0].members["code_verifier"]
+    assert verifier not in started.consent_url
+    rows = await world.sql("SELECT string_agg(oauth_flows::text, '') FROM oauth_flows")
+    assert isinstance(rows, str)
+    assert verifier not in rows
+
+
+async def test_a_state_used_again_leads_nowhere(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    query = list(world.server.consent(started.consent_url).items())
+
+    first, second = await world.oauth.flows.finish(query), await world.oauth.flows.finish(query)
+
+    assert first is not None
+    assert second is None
+    assert await _connectors(world) == 1
+
+
+async def test_of_callbacks_at_the_same_moment_one_makes_the_connector(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    query = list(world.server.consent(started.consent_url).items())
+
+    landings = await asyncio.gather(*(world.oauth.flows.finish(query) for _ in range(10)))
+
+    assert sum(landing is not None for landing in landings) == 1
+    assert await _connectors(world) == 1
+    assert len(world.server.token_requests) == 1
+
+
+@pytest.mark.parametrize("state", ["", "x" * 43, "' OR 1=1 --", "\x00"])
+async def test_an_unknown_state_leads_nowhere(world: World, state: str) -> None:
+    assert await world.oauth.flows.finish([("code", "c"), ("state", state)]) is None
+    assert await world.oauth.flows.finish([("code", "c")]) is None
+
+
+async def test_an_expired_state_leads_nowhere_and_the_flow_says_so(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    await world.sql("UPDATE oauth_flows SET expires_at = now() - interval '1 second' WHERE id = $1", started.flow_id)
+
+    landing = await _landed(world, started.consent_url)
+
+    assert landing is None
+    state = await world.oauth.flows.state(world.caller, started.flow_id)
+    assert (state.status, state.error) == (FlowStatus.EXPIRED, "expired")
+
+
+async def test_an_answer_that_was_cut_off_ends_as_failed(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    await world.sql(
+        "UPDATE oauth_flows SET used_at = now(), expires_at = now() - interval '1 second' WHERE id = $1",
+        started.flow_id,
+    )
+
+    state = await world.oauth.flows.state(world.caller, started.flow_id)
+
+    assert (state.status, state.error) == (FlowStatus.FAILED, "server_error")
+
+
+async def test_a_state_of_a_disabled_client_leads_nowhere(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    await world.identity.disable_client(world.caller.client_id)
+
+    assert await _landed(world, started.consent_url) is None
+    assert world.server.token_requests == []
+
+
+async def test_a_withdrawn_redirect_url_is_not_landed_on(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    await world.sql("UPDATE clients SET redirect_urls = '{}' WHERE id = $1", world.caller.client_id)
+
+    assert await _landed(world, started.consent_url) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "description"),
+    [
+        ({"error": "access_denied", "error_description": "the user said no"}, "access_denied", "the user said no"),
+        ({"code": ""}, "invalid_request", "the application sent no code"),
+        ({"code": "c", "iss": "https://evil.example"}, "invalid_request", None),
+        ({"code": "forged"}, "invalid_grant", "the code is not good"),
+    ],
+)
+async def test_a_refused_consent_lands_with_the_reason_and_makes_no_connector(
+    world: World, query: dict[str, str], error: str, description: str | None
+) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    state = _query(started.consent_url)["state"]
+
+    landing = await world.oauth.flows.finish(list({**query, "state": state}.items()))
+
+    assert landing is not None
+    assert landing.url.startswith(f"{REDIRECT}&error={error}&error_description=")
+    said = _query(landing.url)["error_description"]
+    assert description in (None, said)
+    flow = await world.oauth.flows.state(world.caller, started.flow_id)
+    assert (flow.status, flow.error, flow.error_description) == (FlowStatus.FAILED, error, said)
+    assert await _connectors(world) == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [
+        (400, {"error": "invalid_grant"}, "invalid_grant"),
+        (401, {"error": "invalid_client"}, "invalid_client"),
+        (500, {"error": "x"}, "temporarily_unavailable"),
+        (200, "<html>", "server_error"),
+        (200, {"ok": False, "error": "bad_code"}, "bad_code"),
+    ],
+)
+async def test_a_token_endpoint_that_gives_no_tokens_makes_no_connector(
+    world: World, status: int, body: object, error: str
+) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    world.server.say(status, body)
+
+    landing = await _landed(world, started.consent_url)
+
+    assert landing is not None
+    assert (landing.connector_id, _query(landing.url)["error"]) == (None, error)
+    assert len(world.server.token_requests) == 1
+    assert await _connectors(world) == 0
+
+
+async def test_only_the_clients_redirect_urls_are_taken(world: World) -> None:
+    with pytest.raises(InvalidParams) as refused:
+        await world.oauth.flows.initiate(world.caller, replace(WISH, redirect_url="https://evil.example/"))
+
+    assert [fault.pointer for fault in refused.value.faults] == ["/redirect_url"]
+    assert REDIRECT in refused.value.detail
+
+
+async def test_embedded_any_loopback_port_is_taken(opening: Opening) -> None:
+    async with opening(is_embedded=True) as world:
+        wish = replace(WISH, redirect_url="http://127.0.0.1:45678/cb")
+
+        started = await world.oauth.flows.initiate(world.caller, wish)
+        landing = await _landed(world, started.consent_url)
+
+    assert landing is not None
+    assert landing.url == f"http://127.0.0.1:45678/cb?connector_id={landing.connector_id}"
+
+
+async def test_every_fault_of_a_wish_is_told_at_once(world: World) -> None:
+    wish = replace(
+        WISH,
+        connector_type="support-desk",
+        redirect_url="https://evil.example/",
+        environment={"subdomain": "evil.example/", "region": "eu"},
+        scopes=["read", "two scopes"],
+    )
+
+    with pytest.raises(InvalidParams) as refused:
+        await world.oauth.flows.initiate(world.caller, wish)
+
+    pointers = {fault.pointer for fault in refused.value.faults}
+    assert pointers == {"/redirect_url", "/scopes/1", "/environment/subdomain", "/environment/region"}
+
+
+async def test_scopes_of_a_wish_take_the_place_of_the_usual_ones(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, replace(WISH, scopes=["tasks:read", "users:read"]))
+
+    assert _query(started.consent_url)["scope"] == "tasks:read users:read"
+
+
+async def test_a_kind_without_scopes_says_so(world: World) -> None:
+    with pytest.raises(InvalidParams, match="knows no scopes"):
+        await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="workspace-notes", scopes=["a"]))
+
+
+async def test_a_kind_without_oauth_says_what_to_do_instead(world: World) -> None:
+    with pytest.raises(InvalidParams, match=r"no OAuth: create the connector with its credentials \(api_key\)"):
+        await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="Incident-Management"))
+
+
+async def test_without_an_app_the_error_names_both_ways_to_set_one(opening: Opening) -> None:
+    async with opening(has_platform_app=False) as world:
+        with pytest.raises(Conflict) as refused:
+            await world.oauth.flows.initiate(world.caller, WISH)
+
+    assert "PUT /api/v1/oauth/credentials" in refused.value.detail
+    assert "GATEWAY_OAUTH_WORK_MANAGEMENT_CLIENT_ID" in refused.value.detail
+    assert "GATEWAY_OAUTH_WORK_MANAGEMENT_CLIENT_SECRET" in refused.value.detail
+
+
+async def test_a_flow_of_another_organization_is_not_there(world: World, opening: Opening) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+
+    async with opening() as other:
+        with pytest.raises(NotFound) as foreign:
+            await other.oauth.flows.state(other.caller, started.flow_id)
+        with pytest.raises(NotFound) as unknown:
+            await other.oauth.flows.state(other.caller, uuid4())
+
+    assert foreign.value.detail == unknown.value.detail
+
+
+async def test_authorizing_again_keeps_the_id_and_replaces_the_credentials(world: World) -> None:
+    old = await world.connector("work-management", {"access_token": "dead", "refresh_token": "dead"})
+    await world.sql("UPDATE connectors SET status = 'needs_reauth', status_reason = 'x' WHERE id = $1", old.id)
+
+    started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id))
+    landing = await _landed(world, started.consent_url)
+
+    assert landing is not None
+    assert landing.connector_id == old.id
+    record = await world.again(old.id)
+    assert (record.status, record.status_reason, record.name) == ("active", None, "c")
+    assert (await world.secrets(old.id))["access_token"] in world.server.good
+    assert await _connectors(world) == 1
+
+
+async def test_credentials_that_are_refused_do_not_replace_the_old_ones(world: World) -> None:
+    old = await world.connector("work-management", {"access_token": "old", "refresh_token": "old"})
+    started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id))
+    world.server.say(200, {"access_token": "refused-at-once"})
+
+    landing = await _landed(world, started.consent_url)
+
+    assert landing is not None
+    assert (landing.connector_id, landing.error) == (None, "server_error")
+    assert (await world.secrets(old.id))["access_token"] == "old"
+
+
+async def test_a_connector_that_was_deleted_meanwhile_does_not_come_back(world: World) -> None:
+    old = await world.connector("work-management", {"access_token": "old"})
+    started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id))
+    await world.connectors.mark_deleted(world.organization_id, old.id)
+
+    landing = await _landed(world, started.consent_url)
+
+    assert landing is not None
+    assert landing.connector_id is None
+    assert "deleted" in _query(landing.url)["error_description"]
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [({"connector_type": "crm-records"}, "/connector_type"), ({"workspace_name": "other"}, "/workspace_name")],
+)
+async def test_authorizing_again_is_about_the_same_kind_and_workspace(
+    world: World, change: dict[str, str], pointer: str
+) -> None:
+    old = await world.connector("work-management", {"access_token": "old"})
+
+    with pytest.raises(InvalidParams) as refused:
+        await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id, **change))
+
+    assert [fault.pointer for fault in refused.value.faults] == [pointer]
+
+
+async def test_another_organizations_connector_cannot_be_authorized(world: World, opening: Opening) -> None:
+    theirs = await world.connector("work-management", {"access_token": "old"})
+
+    async with opening() as other:
+        with pytest.raises(NotFound):
+            await other.oauth.flows.initiate(other.caller, replace(WISH, connector_id=theirs.id))
+
+
+async def test_an_own_app_is_used_from_the_next_flow_on(world: World) -> None:
+    platform = await world.oauth.flows.initiate(world.caller, WISH)
+    await world.oauth.apps.put(world.organization_id, "work-management", "own", SecretStr("own-secret"))
+    own = await world.oauth.flows.initiate(world.caller, WISH)
+    await world.oauth.apps.delete(world.organization_id, "work-management")
+    again = await world.oauth.flows.initiate(world.caller, WISH)
+
+    shown = [_query(each.consent_url)["client_id"] for each in (platform, own, again)]
+    assert shown == ["app-1", "own", "app-1"]
+
+
+async def test_an_own_apps_connector_keeps_the_apps_secret_and_the_platforms_does_not(world: World) -> None:
+    platform = await _landed(world, (await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
+    world.server.client_id, world.server.client_secret = "own", "own-secret"
+    await world.oauth.apps.put(world.organization_id, "work-management", "own", SecretStr("own-secret"))
+    own = await _landed(world, (await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
+
+    assert await _app_in(world, platform) == ("app-1", None)
+    assert await _app_in(world, own) == ("own", "own-secret")
+
+
+async def test_own_apps_come_back_without_their_secrets(world: World, opening: Opening) -> None:
+    put = await world.oauth.apps.put(world.organization_id, "team-chat", "own", SecretStr("canary"))
+
+    async with opening() as other:
+        assert await other.oauth.apps.find(other.organization_id) == []
+    assert await world.oauth.apps.find(world.organization_id) == [put]
+    rows = await world.sql("SELECT string_agg(oauth_apps::text, '') FROM oauth_apps")
+    assert "canary" not in str(rows) + repr(put)
+
+
+async def test_a_connection_without_a_tenant_sees_no_flows_and_no_apps(world: World) -> None:
+    await world.oauth.flows.initiate(world.caller, WISH)
+    await world.oauth.apps.put(world.organization_id, "team-chat", "own", SecretStr("s"))
+
+    async with world.database.tenant("") as connection:
+        seen = await connection.fetchval(
+            "SELECT (SELECT count(*) FROM oauth_flows) + (SELECT count(*) FROM oauth_apps)"
+        )
+
+    assert seen == 0
+
+
+async def test_the_callback_is_the_gateways_own(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+
+    query = parse_qs(urlsplit(started.consent_url).query)
+    assert query["redirect_uri"] == [f"{BASE_URL}/api/v1/integrations/connectors/oauth/callback"]
+
+
+async def _connectors(world: World) -> int:
+    found = await world.sql("SELECT count(*) FROM connectors WHERE organization_id = $1", world.organization_id)
+    assert isinstance(found, int)
+    return found
+
+
+async def _app_in(world: World, landing: Landing | None) -> tuple[str, str | None]:
+    """The app that a connector's credentials name, and its secret where they hold it."""
+    assert landing is not None
+    assert isinstance(landing.connector_id, UUID)
+    secrets = await world.secrets(landing.connector_id)
+    return secrets["client_id"], secrets.get("client_secret")

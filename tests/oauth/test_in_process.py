@@ -1,0 +1,152 @@
+"""Tokens in memory: no database, no server."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from yarl import URL
+
+from gateway.connectors.catalog import Catalog
+from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.transport import Transport
+from gateway.errors import InvalidCredentials, ReauthorizationRequired, UpstreamError
+from gateway.oauth.in_process import RefreshingAuthorizer
+from gateway.oauth.model import App
+from tests.oauth.stand_in import StandIn
+
+APP = {"client_id": "app-1", "client_secret": "app-secret-1"}
+
+
+@pytest.fixture
+async def transport(server: tuple[StandIn, URL]) -> AsyncIterator[Transport]:
+    async with Transport(EgressPolicy.of([server[1]])) as opened:
+        yield opened
+
+
+async def test_a_bare_refresh_token_mints_once_for_all_who_ask(
+    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+) -> None:
+    stand_in, origin = server
+    credentials = {"refresh_token": stand_in.pair()["refresh_token"], **APP}
+    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, transport, origin)
+
+    headers = await asyncio.gather(*(authorizer.headers() for _ in range(20)))
+
+    assert headers == [{"Authorization": "Bearer access-2"}] * 20
+    assert len(stand_in.token_requests) == 1
+    assert authorizer.credentials == {"access_token": "access-2", "refresh_token": "refresh-2", **APP}
+    assert authorizer.expires_at is not None
+
+
+async def test_a_refused_token_is_renewed_once_for_all_who_were_refused(
+    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+) -> None:
+    stand_in, origin = server
+    credentials = {**stand_in.pair(), **APP}
+    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, transport, origin)
+    refused = await authorizer.headers()
+
+    renewed = await asyncio.gather(*(authorizer.renewed(refused) for _ in range(20)))
+
+    assert renewed == [{"Authorization": "Bearer access-2"}] * 20
+    assert len(stand_in.token_requests) == 1
+
+
+async def test_an_answer_is_kept_also_when_its_caller_has_gone(
+    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+) -> None:
+    stand_in, origin = server
+    credentials = {"refresh_token": stand_in.pair()["refresh_token"], **APP}
+    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, transport, origin)
+    stand_in.open.clear()
+    caller = asyncio.ensure_future(authorizer.headers())
+    await stand_in.arrived.wait()
+
+    caller.cancel()
+    stand_in.open.set()
+
+    assert await authorizer.headers() == {"Authorization": "Bearer access-2"}
+    assert len(stand_in.token_requests) == 1
+
+
+async def test_variables_that_a_token_brings_are_there_before_the_first_call(
+    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+) -> None:
+    stand_in, origin = server
+    stand_in.extra = {"instance_url": str(origin)}
+    credentials = {"refresh_token": stand_in.pair()["refresh_token"], **APP}
+    environment = {"login_host": "login.salesforce.com"}
+    spec = catalog.kind("crm-query").spec
+    authorizer = RefreshingAuthorizer(spec, credentials, environment, transport, origin)
+
+    completed = await authorizer.completed()
+
+    assert completed == {"login_host": "login.salesforce.com", "instance_url": str(origin)}
+
+
+async def test_the_platforms_app_can_stand_in_and_its_secret_is_not_kept(
+    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+) -> None:
+    stand_in, origin = server
+    app = App("app-1", SecretStr("app-secret-1"))
+    spec = catalog.kind("work-management").spec
+    authorizer = RefreshingAuthorizer(
+        spec, {"refresh_token": stand_in.pair()["refresh_token"]}, {}, transport, origin, app
+    )
+
+    await authorizer.headers()
+
+    assert authorizer.credentials["client_id"] == "app-1"
+    assert "client_secret" not in authorizer.credentials
+
+
+async def test_without_an_app_the_error_names_what_is_missing(catalog: Catalog, transport: Transport) -> None:
+    spec = catalog.kind("work-management").spec
+    authorizer = RefreshingAuthorizer(spec, {"refresh_token": "r"}, {}, transport)
+
+    with pytest.raises(InvalidCredentials, match="client_id is missing"):
+        await authorizer.headers()
+
+
+async def test_a_token_that_cannot_be_renewed_stays_refused(catalog: Catalog, transport: Transport) -> None:
+    authorizer = RefreshingAuthorizer(catalog.kind("workspace-notes").spec, {"access_token": "a"}, {}, transport)
+
+    assert await authorizer.renewed({"Authorization": "Bearer a"}) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [(400, {"error": "invalid_grant"}, ReauthorizationRequired), (503, "", UpstreamError)],
+)
+async def test_a_refusal_is_told_and_the_next_call_asks_again(
+    catalog: Catalog,
+    server: tuple[StandIn, URL],
+    transport: Transport,
+    status: int,
+    body: object,
+    error: type[Exception],
+) -> None:
+    stand_in, origin = server
+    credentials = {"refresh_token": stand_in.pair()["refresh_token"], **APP}
+    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, transport, origin)
+    stand_in.say(status, body)
+
+    with pytest.raises(error):
+        await authorizer.headers()
+
+    assert await authorizer.headers() == {"Authorization": "Bearer access-2"}
+
+
+def test_importing_it_loads_neither_a_database_nor_authlib() -> None:
+    unwanted = ("asyncpg", "redis", "arq", "aiohttp.web", "authlib")
+    program = f"import sys, gateway.oauth.in_process; print([name for name in {unwanted} if name in sys.modules])"
+
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
+    )
+
+    assert run.stdout == "[]\n"
