@@ -3,19 +3,23 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
 
+from gateway.connectors import download
 from gateway.connectors import params as checks
 from gateway.connectors.catalog import Operation
 from gateway.connectors.requests import effect_of
 from gateway.connectors.responses import Answer
 from gateway.connectors.spec import Effect
 from gateway.credentials.opened import OpenConnectors, OpenedConnector
+from gateway.downloads.replies import Wanted
+from gateway.downloads.wholeness import File
 from gateway.errors import Conflict, IdempotencyInFlight, IdempotencyMismatch, OutcomeUnknown
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
@@ -128,6 +132,13 @@ class Execution:
         if call.idempotency_key is not None:
             return await self._once(prepared)
         return await self._inline(prepared)
+
+    @asynccontextmanager
+    async def download(self, caller: Caller, call: Call, wanted: Wanted) -> AsyncIterator[File]:
+        """The file that the call names, or the part of it that is wanted, on its way; raises GatewayError."""
+        prepared = await self._prepared(caller, call)
+        async with download.opened(prepared.opened.connector, prepared.operation, prepared.params, wanted) as file:
+            yield file
 
     async def dry_run(self, caller: Caller, call: Call) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""

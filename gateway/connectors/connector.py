@@ -4,13 +4,14 @@ The same class serves the HTTP front end, the workers and a caller's own process
 """
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 from yarl import URL
 
-from gateway.connectors import pagination, requests, responses
+from gateway.connectors import download, pagination, requests, responses
 from gateway.connectors import params as checks
 from gateway.connectors.auth import CREDENTIAL_HEADERS, Authorizer
 from gateway.connectors.catalog import Kind, Operation
@@ -21,6 +22,8 @@ from gateway.connectors.responses import Answer, UpstreamResponse
 from gateway.connectors.rules import RULES, Rule
 from gateway.connectors.spec import Effect
 from gateway.connectors.transport import Transport
+from gateway.downloads.replies import Wanted
+from gateway.downloads.wholeness import File
 from gateway.errors import ReauthorizationRequired
 
 _NO_RULE = Rule()
@@ -109,6 +112,21 @@ class Connector:
             page = await self.call(operation, following, MemoryJournal())
             yield page
             following = pagination.next_params(operation, following, page.meta)
+
+    @asynccontextmanager
+    async def download(
+        self, entity: str, params: Mapping[str, Any] | None = None, *, range_header: str | None = None
+    ) -> AsyncIterator[File]:
+        """A file, or the part of it that a Range header names; raises GatewayError, and so may reading it.
+
+        `async with connector.download("attachments", {"attachment_id": 64}) as file: async for piece in file: ...`
+        """
+        operation = self.kind.operation(entity, download.ACTION)
+        checked = checks.validated(operation, params or {})
+        stated = {} if range_header is None else {"Range": range_header}
+        wanted = Wanted.of(stated, range_header=checked.get("range_header"))
+        async with download.opened(self, operation, checked, wanted) as file:
+            yield file
 
     async def check(self) -> None:
         """Call the kind's health check; raises what is wrong."""

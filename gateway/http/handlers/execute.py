@@ -1,23 +1,21 @@
 """POST …/connectors/{id}/execute: one operation, answered now or as a job."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
-import msgspec
 from aiohttp import web
 from pydantic import Field, StringConstraints
 
-from gateway.audit import Entry
 from gateway.connectors.catalog import SEARCH_ACTION
-from gateway.connectors.responses import Answer
+from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.execution import Accepted, Call, Done
 from gateway.http.answers import Preference, json_response, preference
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.handlers.downloads import download
 from gateway.http.handlers.jobs import accepted_response, chained
+from gateway.http.handlers.outcomes import envelope, is_sdk, note
 from gateway.http.handlers.search import search
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import CALLER, SERVICES
 from gateway.shaping import Shape
 
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
@@ -48,7 +46,7 @@ async def execute(request: web.Request) -> web.StreamResponse:
         return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
     if body.action == SEARCH_ACTION:
         return await search(request, call)
-    if body.action == "download" and not wanted.respond_async:
+    if body.action == DOWNLOAD and not wanted.respond_async:
         return await download(request, call)
     try:
         outcome = await services.execution.execute(request[CALLER], call)
@@ -90,43 +88,3 @@ def _answered(request: web.Request, call: Call, outcome: Done | Accepted, wanted
             raise chained(outcome.job, 0)
         return accepted_response(request, outcome.job, headers)
     return envelope(request, str(call.connector_id), outcome.answer, outcome.took_ms, headers)
-
-
-def envelope(
-    request: web.Request, connector_id: str, answer: Answer, took_ms: int, headers: Mapping[str, str] | None = None
-) -> web.Response:
-    """The answer of an inline call; the records' bytes are spliced in as the application sent them."""
-    body = msgspec.json.encode(
-        {
-            "status": "success",
-            "result": answer.result,
-            "connector_metadata": answer.meta,
-            "execution_metadata": {
-                "connector_instance_id": connector_id,
-                "execution_time_ms": took_ms,
-                "request_id": request[REQUEST_ID],
-            },
-        }
-    )
-    return web.Response(body=body, content_type="application/json", headers=headers)
-
-
-def is_sdk(request: web.Request) -> bool:
-    """A caller that cannot follow a job: it gets a chain of redirects to the result instead."""
-    return "X-ADP-Agent-SDK" in request.headers
-
-
-def note(request: web.Request, call: Call, outcome: str) -> None:
-    """Take the call down in the audit log, without its params."""
-    caller = request[CALLER]
-    request.app[SERVICES].audit.note(
-        Entry(
-            caller.organization_id,
-            caller.client_id,
-            f"{call.entity}.{call.action}",
-            outcome,
-            connector_id=call.connector_id,
-            intent=call.intent,
-            request_id=request[REQUEST_ID],
-        )
-    )

@@ -1,0 +1,51 @@
+"""What calls come to: the envelope around an answer, and the line in the audit log."""
+
+from collections.abc import Mapping
+
+import msgspec
+from aiohttp import web
+
+from gateway.audit import Entry
+from gateway.connectors.responses import Answer
+from gateway.execution import Call
+from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+
+
+def envelope(
+    request: web.Request, connector_id: str, answer: Answer, took_ms: int, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    """The answer of an inline call; the records' bytes are spliced in as the application sent them."""
+    body = msgspec.json.encode(
+        {
+            "status": "success",
+            "result": answer.result,
+            "connector_metadata": answer.meta,
+            "execution_metadata": {
+                "connector_instance_id": connector_id,
+                "execution_time_ms": took_ms,
+                "request_id": request[REQUEST_ID],
+            },
+        }
+    )
+    return web.Response(body=body, content_type="application/json", headers=headers)
+
+
+def is_sdk(request: web.Request) -> bool:
+    """A caller that cannot follow a job: it gets a chain of redirects to the result instead."""
+    return "X-ADP-Agent-SDK" in request.headers
+
+
+def note(request: web.Request, call: Call, outcome: str) -> None:
+    """Take the call down in the audit log, without its params."""
+    caller = request[CALLER]
+    request.app[SERVICES].audit.note(
+        Entry(
+            caller.organization_id,
+            caller.client_id,
+            f"{call.entity}.{call.action}",
+            outcome,
+            connector_id=call.connector_id,
+            intent=call.intent,
+            request_id=request[REQUEST_ID],
+        )
+    )
