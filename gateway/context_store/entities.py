@@ -18,6 +18,8 @@ from gateway.db.pool import Connection
 SAMPLE = 1_000
 COMMON = 0.01
 MAX_COMMON = 64
+#: seconds
+SETTLE_LIMIT = 60.0
 
 REGISTER = """
     INSERT INTO context_entities (connector_id, organization_id, entity, layout)
@@ -58,6 +60,7 @@ FINISH = """
 """
 FAIL = "UPDATE context_entities SET status = 'failed', error = $2::text::jsonb, next_sync_at = $3 WHERE id = $1"
 
+SETTLE = "SELECT context_settle()"
 # Postgres' own statistics know nothing of single tenants' words; half the sample is old records, half new ones.
 MEASURE = """
     WITH sample AS MATERIALIZED (
@@ -160,7 +163,7 @@ async def finish(
 ) -> None:
     """The run ended well: what the application held at `as_of` is in the store."""
     await connection.execute(FINISH, entity.id, as_of, next_sync_at, full)
-    await measure(connection, entity)
+    await settle(connection, entity)
 
 
 async def fail(
@@ -171,9 +174,10 @@ async def fail(
     await connection.execute(FAIL, entity.id, document, next_sync_at)
 
 
-async def measure(connection: Connection, entity: Entity) -> None:
-    """Learn which words are common, so that searches for them walk in sort order instead of collecting every match."""
-    await connection.execute(MEASURE, entity.id, SAMPLE, COMMON, MAX_COMMON)
+async def settle(connection: Connection, entity: Entity) -> None:
+    """After a load: file the words that wait, and learn which are common, so that searches for those walk in order."""
+    await connection.execute(SETTLE, timeout=SETTLE_LIMIT)
+    await connection.execute(MEASURE, entity.id, SAMPLE, COMMON, MAX_COMMON, timeout=SETTLE_LIMIT)
 
 
 def _entity(row: Mapping[str, Any]) -> Entity:

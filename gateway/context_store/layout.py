@@ -5,7 +5,7 @@ answered from the document: the same records, more slowly.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -52,9 +52,8 @@ class Layout:
 
     @cached_property
     def numbered(self) -> Sequence[tuple[int, Sequence[str], FieldType]]:
-        """The worded fields in the order in which Postgres sorts their terms."""
-        numbered = [(number, name.split("."), type_) for number, (name, type_) in enumerate(self.worded.items())]
-        return sorted(numbered, key=lambda entry: f"{entry[0]}/")
+        """The worded fields with their numbers and paths."""
+        return [(number, name.split("."), type_) for number, (name, type_) in enumerate(self.worded.items())]
 
     @cached_property
     def _columns(self) -> Mapping[str, str]:
@@ -97,13 +96,15 @@ def loaded(document: str) -> Layout:
 
 
 def terms(layout: Layout, entity_id: int, record: Mapping[str, Any]) -> str:
-    """The terms of a record, parted by blanks, sorted as Postgres would; numbers as `#` and their double."""
+    """The terms of a record, parted by blanks: `entity/field/word`, numbers as `#` and their double."""
     found: list[str] = []
     for number, path, type_ in layout.numbered:
-        kept = _kept(_value(record, path), type_)
-        if kept:
+        value: Any = record
+        for segment in path:
+            value = value.get(segment) if isinstance(value, dict) else None
+        if value is not None and (kept := _kept(value, type_)):
             prefix = f"{entity_id}/{number}/"
-            found.append(prefix + f" {prefix}".join(sorted(kept)))
+            found.append(prefix + f" {prefix}".join(kept))
     text = " ".join(found)
     return text if len(text) * 4 <= MAX_TERMS else _cut(text)
 
@@ -121,32 +122,23 @@ def _matching(pattern: re.Pattern[str], names: Sequence[str]) -> list[str]:
 
 
 def _is_worded(name: str, fields: Mapping[str, FieldType]) -> bool:
-    if fields[name] is FieldType.BOOLEAN or _TIME.search(name) or _ADDRESS.search(name):
+    """Whether words of the field are worth their place; fractions are compared, hardly ever looked up."""
+    if fields[name] in (FieldType.BOOLEAN, FieldType.NUMBER) or _TIME.search(name) or _ADDRESS.search(name):
         return False
     return not any(other.startswith(f"{name}.") for other in fields)
 
 
-def _value(record: Mapping[str, Any], path: Sequence[str]) -> Any:
-    value: Any = record
-    for segment in path:
-        value = value.get(segment) if isinstance(value, dict) else None
-    return value
-
-
-def _kept(value: Any, type_: FieldType) -> set[str]:
-    if value is None:
-        return set()
+def _kept(value: Any, type_: FieldType) -> Iterable[str]:
+    """The terms of one field's value, if it is of the declared type."""
     if isinstance(value, str):
-        return set(words(value)) if type_ not in NUMBERS else set()
-    if type_ in NUMBERS:
-        return {number_term(value)} if isinstance(value, int | float) and not isinstance(value, bool) else set()
+        return () if type_ is FieldType.INTEGER else words(value)
     if type_ is FieldType.STRING:
-        return set()
-    return {
-        term
-        for scalar in _scalars(value)
-        for term in (words(scalar) if isinstance(scalar, str) else [number_term(scalar)])
-    }
+        return ()
+    if isinstance(value, int | float):
+        return () if isinstance(value, bool) else (number_term(value),)
+    if type_ is FieldType.INTEGER:
+        return ()
+    return {term for scalar in _scalars(value) for term in _kept(scalar, FieldType.ANY)}
 
 
 def _scalars(value: Any) -> Iterator[str | int | float]:

@@ -17,6 +17,9 @@ from gateway.context_store.filters import ORDERING, All, Condition, Filter, Oper
 from gateway.context_store.sql import Arguments, Conditions, sort_expression
 from gateway.context_store.terms import TermQuery
 
+#: how much more a gathered record costs than one that is passed on a walk
+GATHERED_TO_WALKED = 3
+
 
 class Phase(StrEnum):
     """Which records of the order a statement reads; an index has nulls at the wrong end of a descending walk."""
@@ -30,7 +33,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL with its arguments; rows are id, document and the sort keys."""
+    """SQL with its arguments; rows are the entity's count and time, id, document and the sort keys."""
 
     text: str
     arguments: Sequence[object]
@@ -51,18 +54,22 @@ class Plan:
     #: whether the planner has to weigh one key column against another
     is_planned: bool
 
-    @property
-    def phases(self) -> Sequence[Phase]:
-        """In which order to read when walking."""
-        return (Phase.PRESENT, Phase.MISSING) if self.walked else (Phase.WHOLE,)
+    def phases(self, after: Position | None) -> Sequence[tuple[Phase, Position | None]]:
+        """What to read in turn when walking, and after which place."""
+        if self.walked is None:
+            return [(Phase.WHOLE, after)]
+        if after and after.values[0] is None:
+            return [(Phase.MISSING, after)]
+        return [(Phase.PRESENT, after), (Phase.MISSING, None)]
 
 
 def planned(entity: Entity, query: Query) -> Plan:
     """The plan with the least work that is known to be right."""
     walked = entity.layout.key_of(query.sort[0].field) if query.sort else None
     is_walkable = not query.sort or walked is not None
-    # Gathering n matches costs n; walking to a full page costs limit × total / n. They meet at the root.
-    most = math.isqrt((query.limit + 1) * max(entity.records, 1)) if is_walkable else max(entity.records // 4, 1_000)
+    # Gathering n matches costs n, walking to a full page limit × total / n, so they meet at a root.
+    met = math.isqrt((query.limit + 1) * max(entity.records, 1) // GATHERED_TO_WALKED)
+    most = met if is_walkable else max(entity.records // 4, 1_000)
     words = entity.vocabulary.implied(query.filter)
     if words and words.share * entity.records > most:
         words = None
@@ -81,26 +88,42 @@ def required(filter_: Filter) -> list[Condition]:
             return []
 
 
-def page(plan: Plan, phase: Phase, limit: int, after: Position | None, ids: Sequence[str] | None = None) -> Statement:
-    """The first `limit` records of the phase after the position, among the ids where they are given."""
+def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, gather: bool = False) -> Statement:
+    """The first `limit` records of the phase after the position; with `gather`, of those that the word index finds.
+
+    There is always a row, for the entity's own columns; `found` tells whether gathering was worth it.
+    """
     arguments = Arguments()
+    # In the text, so that a plan that Postgres keeps is one for an entity of this size.
+    entity_id = int(plan.entity.id)
+    source, found = "", "TRUE"
+    if gather and plan.words:
+        asked = f"{arguments.add(plan.words.text, 'text::tsquery')}, {arguments.add(plan.most, 'integer')}"
+        source = f"WITH gathered AS MATERIALIZED (SELECT context_candidates({entity_id}, {asked}) AS ids)"
+        found = "(SELECT ids IS NOT NULL FROM gathered)"
     keys = [_key(sort, plan, arguments) for sort in plan.query.sort]
     conditions = [
-        f"r.entity_id = {arguments.add(plan.entity.id, 'integer')}",
+        f"r.entity_id = {entity_id}",
         "r.deleted_at IS NULL",
-        *([f"r.id = ANY ({arguments.add(ids, 'text[]')})"] if ids is not None else []),
+        *(["r.id = ANY ((SELECT ids FROM gathered)::text[])"] if source else []),
         *([f"r.{plan.walked} IS NOT NULL"] if phase is Phase.PRESENT else []),
         *([f"r.{plan.walked} IS NULL"] if phase is Phase.MISSING else []),
-        _filtering(plan, arguments, is_free=ids is not None or plan.is_planned),
+        _filtering(plan, arguments, is_free=bool(source) or plan.is_planned),
         *([_after(keys, phase, after, arguments)] if after else []),
     ]
+    sorts = "".join(f", page.sort_{number}" for number in range(len(keys)))
     selected = "".join(f", {key.expression} AS sort_{number}" for number, key in enumerate(keys))
     text = f"""
-        SELECT r.id, r.document::text AS document{selected}
-        FROM context_records AS r
-        WHERE {" AND ".join(conditions)}
-        ORDER BY {_order(keys, phase)}
-        LIMIT {int(limit)}
+        {source}
+        SELECT e.records, e.last_synced_at, {found} AS found, page.id, page.document::text AS document{sorts}
+        FROM context_entities AS e LEFT JOIN LATERAL (
+            SELECT r.id, r.document{selected}
+            FROM context_records AS r
+            WHERE {" AND ".join(conditions)}
+            ORDER BY {_order(keys, phase)}
+            LIMIT {int(limit)}
+        ) AS page ON TRUE
+        WHERE e.id = {entity_id}
     """
     return Statement(text, arguments.values)
 
@@ -148,10 +171,10 @@ def _order(keys: Sequence[_Key], phase: Phase) -> str:
 
 def _after(keys: Sequence[_Key], phase: Phase, after: Position, arguments: Arguments) -> str:
     last = ">" if not keys or not keys[-1].is_descending else "<"
-    following = f"r.id {last} {arguments.add(after.id, 'text')}"
     if phase is Phase.PRESENT and len(keys) == 1:
         start = arguments.add(after.values[0], keys[0].type)
         return f"({keys[0].expression}, r.id) {last} ({start}, {arguments.add(after.id, 'text')})"
+    following = f"r.id {last} {arguments.add(after.id, 'text')}"
     known = list(zip(keys, after.values, strict=True))
     for key, value in reversed(known[1:] if phase is Phase.MISSING else known):
         if value is None:

@@ -1,5 +1,6 @@
 """Writing records: in bulk, unchanged ones skipped, older answers never over newer ones."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,9 +16,13 @@ from gateway.db.pool import Connection
 from gateway.errors import NotFound
 
 BATCH_ROWS = 1_000
+CHUNK_ROWS = 250
 BATCH_BYTES = 4 * 1024 * 1024
 #: seconds a batch may take; far above what one needs, for a server under load
 WRITE_LIMIT = 30.0
+
+# A crash may lose the last batches, never a cursor's batch without its cursor: what is lost is read again.
+COMMIT_WITHOUT_WAITING = "SET LOCAL synchronous_commit = off"
 
 # One writer per entity at a time: what is read next stays true, and the count of records right.
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
@@ -33,7 +38,7 @@ WRITE = f"""
         left(context_text(n.document #> $9::text[]), {KEY_LENGTH}),
         left(context_text(n.document #> $10::text[]), {KEY_LENGTH}),
         context_double(n.document #> $11::text[])
-    FROM ROWS FROM (unnest($5::text[]), jsonb_array_elements($6::text::jsonb), unnest($7::bigint[]), unnest($8::text[]))
+    FROM ROWS FROM (unnest($5::text[]), jsonb_array_elements($6::jsonb), unnest($7::bigint[]), unnest($8::text[]))
         AS n (id, document, digest, terms)
     ON CONFLICT (entity_id, id) DO UPDATE SET
         document = EXCLUDED.document, digest = EXCLUDED.digest, terms = EXCLUDED.terms, key_a = EXCLUDED.key_a,
@@ -107,6 +112,7 @@ async def upsert(
     written = Written()
     for batch in _batches(records):
         async with connection.transaction():
+            await connection.execute(COMMIT_WITHOUT_WAITING)
             written += await _write(connection, entity, batch, generation, observed_at or datetime.now(UTC))
     return written
 
@@ -179,11 +185,24 @@ async def _store(
 async def _insert(
     connection: Connection, entity: Entity, head: tuple[object, ...], changed: Mapping[str, bytes], digests: list[int]
 ) -> None:
-    documents = b"[" + b",".join(changed.values()) + b"]"
-    words = [terms(entity.layout, entity.id, record) for record in msgspec.json.decode(documents)]
+    """Write in chunks: while Postgres stores one, the words of the next are cut."""
     keys = [_path(entity.layout.keys.get(column)) for column in (*TEXT_KEYS, NUMBER_KEY)]
-    text = documents.decode()
-    await connection.execute(WRITE, *head, list(changed), text, digests, words, *keys, timeout=WRITE_LIMIT)
+    ids, documents = list(changed), list(changed.values())
+    writing: asyncio.Task[object] | None = None
+    try:
+        for start in range(0, len(ids), CHUNK_ROWS):
+            chunk = slice(start, start + CHUNK_ROWS)
+            text = b"[" + b",".join(documents[chunk]) + b"]"
+            words = [terms(entity.layout, entity.id, record) for record in msgspec.json.decode(text)]
+            arguments = (*head, ids[chunk], text.decode(), digests[chunk], words, *keys)
+            if writing:
+                await writing
+            writing = asyncio.create_task(connection.execute(WRITE, *arguments, timeout=WRITE_LIMIT))
+            # lets the statement go out before the next words are cut
+            await asyncio.sleep(0)
+    finally:
+        if writing:
+            await writing
 
 
 async def _bury(connection: Connection, entity: Entity, ids: Sequence[str], observed_at: datetime) -> int:

@@ -19,6 +19,10 @@ COMPARISONS = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.
 #: a key may be a rounding of the value, so it tells no more than this
 WIDENED = {Operator.GT: ">=", Operator.GTE: ">=", Operator.LT: "<=", Operator.LTE: "<="}
 
+NOT_NULL = "jsonb_typeof(v) <> 'null'"
+#: ends of JSON paths: an array's elements beside single values; everything inside
+EACH, INSIDE = "[*]", ".**"
+
 _WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*[%_]")
 _TRAILING = re.compile(r"(?<!\\)(?:\\\\)*\\$")
 
@@ -99,10 +103,14 @@ class Conditions:
         if condition.operator in MATCHING:
             pattern = self._arguments.add(pattern_of(condition.operator, asked), "text")
             return f"context_fold(context_text({value})) LIKE {pattern}"
-        sign = COMPARISONS[condition.operator]
-        if condition.field.type in NUMBERS:
-            return f"context_numeric({value}) {sign} {self._arguments.add(_decimal(asked), 'text::numeric')}"
-        return f'context_text({value}) COLLATE "C" {sign} {self._arguments.add(asked, "text")}'
+        return self._compared(value, condition.operator, asked)
+
+    def _compared(self, value: str, operator: Operator, asked: float | str) -> str:
+        """Order among numbers or among strings, as the value that is asked for; NULL for any other type."""
+        if isinstance(asked, str):
+            return f'context_text({value}) COLLATE "C" {COMPARISONS[operator]} {self._arguments.add(asked, "text")}'
+        number = self._arguments.add(msgspec.json.encode(asked).decode(), "text::numeric")
+        return f"context_numeric({value}) {COMPARISONS[operator]} {number}"
 
     def _missing(self, value: str, field: Field) -> str:
         type_ = "number" if field.type in NUMBERS else field.type.value
@@ -117,42 +125,35 @@ class Conditions:
 
     def _dynamic(self, condition: Condition) -> str:
         match condition.operator, condition.value:
+            case Operator.EQ, None:
+                return f"NOT {self._any(condition.field, NOT_NULL)}"
+            case Operator.EQ, [*_] as array:
+                return self._any(condition.field, f"v = {self._arguments.json(array)}")
             case Operator.EQ, value:
-                return self._equal(condition.field, value)
+                return self._any(condition.field, f"v = {self._arguments.json(value)}", EACH)
             case Operator.IN, values:
-                return "(" + " OR ".join(self._one_of(condition.field, values)) + ")" if values else "FALSE"
+                return self._one_of(condition.field, values)
             case Operator.ARRAY_CONTAINS, value:
                 asked = self._arguments.json(value if isinstance(value, list) else [value])
                 return self._any(condition.field, f"jsonb_typeof(v) = 'array' AND v @> {asked}")
             case operator, value if operator in MATCHING:
                 pattern = self._arguments.add(pattern_of(operator, value), "text")
-                return self._any(condition.field, f"context_fold(context_text(v)) LIKE {pattern}", end="[*]")
+                return self._any(condition.field, f"context_fold(context_text(v)) LIKE {pattern}", EACH)
             case operator, value:
-                return self._holds(condition.field, f"@ {COMPARISONS[operator]} $v", value)
+                return self._any(condition.field, self._compared("v", operator, value), EACH)
 
-    def _equal(self, field: Field, value: Any) -> str:
-        if value is None:
-            present = self._any(field, "jsonb_typeof(v) <> 'null'")
-            return f"NOT {present}"
-        if isinstance(value, dict | list):
-            return self._any(field, f"v = {self._arguments.json(value)}", end="[*]" if isinstance(value, dict) else "")
-        return self._holds(field, "@ == $v", value)
-
-    def _one_of(self, field: Field, values: list[Any]) -> list[str]:
-        scalars = [value for value in values if value is not None and not isinstance(value, dict | list)]
-        others = [value for value in values if value is None or isinstance(value, dict | list)]
-        together = [self._holds(field, "@ == $v[*]", scalars)] if scalars else []
-        return together + [self._equal(field, value) for value in others]
-
-    def _holds(self, field: Field, predicate: str, value: Any) -> str:
-        """Whether the JSON path predicate holds of a value of the field or, if that is an array, of an element."""
-        path = self._arguments.add(f"{_json_path(field)} ? ({predicate})", "text::jsonpath")
-        return f"jsonb_path_exists(r.document, {path}, {self._arguments.json({'v': value})}, TRUE)"
+    def _one_of(self, field: Field, values: list[Any]) -> str:
+        whole = [value for value in values if value is None or isinstance(value, list)]
+        each = [msgspec.json.encode(value).decode() for value in values if value not in whole]
+        parts = [self._dynamic(Condition(Operator.EQ, field, value)) for value in whole]
+        among = f"v = ANY ({self._arguments.add(each, 'text[]::jsonb[]')})"
+        return "(" + " OR ".join([*parts, self._any(field, among, EACH)]) + ")"
 
     def _any(self, field: Field, condition: str, end: str = "") -> str:
-        """Whether the condition holds of any value `v` that the field has."""
-        path = self._arguments.add(_json_path(field) + end, "text::jsonpath")
-        return f"EXISTS (SELECT FROM jsonb_path_query(r.document, {path}) AS v WHERE {condition})"
+        """Whether the condition holds of any value `v` that the field has; paths enter arrays on the way (`lax`)."""
+        path = "lax $" + "".join("." + msgspec.json.encode(segment).decode() for segment in field.path) + end
+        values = f"jsonb_path_query(r.document, {self._arguments.add(path, 'text::jsonpath')})"
+        return f"EXISTS (SELECT FROM {values} AS v WHERE {condition})"
 
     # Words
 
@@ -173,7 +174,7 @@ class Conditions:
         strings = f"EXISTS (SELECT FROM {cut} AS part, left(part, 64) AS word WHERE {condition})"
         if field.is_scalar:
             return f"EXISTS (SELECT FROM (VALUES ({value_of(field, self._arguments)})) AS one (v) WHERE {strings})"
-        return self._any(field, strings, end=".**")
+        return self._any(field, strings, INSIDE)
 
 
 def pattern_of(operator: Operator, value: str) -> str:
@@ -186,14 +187,6 @@ def pattern_of(operator: Operator, value: str) -> str:
     before = "" if operator is Operator.STARTSWITH else "%"
     after = "" if operator is Operator.ENDSWITH else "%"
     return f"{before}{literal}{after}"
-
-
-def _json_path(field: Field) -> str:
-    return "lax $" + "".join("." + msgspec.json.encode(segment).decode() for segment in field.path)
-
-
-def _decimal(value: float) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _double(value: float) -> float:

@@ -18,7 +18,7 @@ MAX_WORD = 64
 #: characters of one string that are looked at for words
 MAX_TEXT = 20_000
 
-_WORD = re.compile(f"[^\0{SEPARATORS}]+")
+_WORD = re.compile(f"([^\0{SEPARATORS}]{{1,{MAX_WORD}}})[^\0{SEPARATORS}]*")
 
 
 def folded(text: str) -> str:
@@ -30,4 +30,4 @@ def folded(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """The words of the text in lower case, as they stand; long ones cut at 64 characters."""
-    return [word[:MAX_WORD] for word in _WORD.findall(folded(text[:MAX_TEXT]))]
+    return _WORD.findall(folded(text[:MAX_TEXT]))

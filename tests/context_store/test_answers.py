@@ -11,11 +11,11 @@ from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import Layout, chosen
 from gateway.context_store.query import parse
 from gateway.context_store.records import remove, upsert
-from gateway.context_store.store import search
+from gateway.context_store.store import ContextStore
 
 from .evaluation import evaluate, values_of
 
-KEY = b"k" * 32
+STORE = ContextStore(b"k" * 32)
 FIELDS = {
     "id": FieldType.INTEGER,
     "subject": FieldType.STRING,
@@ -34,14 +34,22 @@ FIELDS = {
 PATHS = ["via.channel", "via.from.name", "events.kind", "events.by.id", "rating.score", "tags.x"]
 
 # Few characters and numbers, so that values meet; each with a reason to be confused.
-text = st.text("aAbB1 -_%\\'\"éÉßΣσςЖжİiI日\n", max_size=6) | st.sampled_from(["open", "Open door", "über ÜBER", "a" * 205, "a" * 206])
+text = st.text("aAbB1 -_%\\'\"éÉßΣσςЖжİiI日\n", max_size=6) | st.sampled_from(
+    ["open", "Open door", "über ÜBER", "a" * 205, "a" * 206]
+)
 times = st.sampled_from(["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", "2023-12-31T23:59:59Z", ""])
-numbers = st.sampled_from([0, 1, 1.0, -1, 2, 1.5, 10**16, 10**16 + 1, 2**53 + 1, 1e300, 1e-320, -0.0]) | st.integers(-3, 3)
+numbers = st.sampled_from([0, 1, 1.0, -1, 2, 1.5, 10**16, 10**16 + 1, 2**53 + 1, 1e300, 1e-320, -0.0]) | st.integers(
+    -3, 3
+)
 scalars = st.none() | st.booleans() | numbers | text
 json = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["kind", "by", "id", "score", "x", "channel", "from", "name"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["kind", "by", "id", "score", "x", "channel", "from", "name"]), inner, max_size=3
+        )
+    ),
     max_leaves=6,
 )
 VALUES = {
@@ -100,9 +108,11 @@ conditions = st.one_of(
 )
 filters = st.recursive(
     conditions,
-    lambda inner: st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"and": parts})
-    | st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"or": parts})
-    | inner.map(lambda part: {"not": part}),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"and": parts})
+        | st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"or": parts})
+        | inner.map(lambda part: {"not": part})
+    ),
     max_leaves=5,
 )
 SORTABLE = [name for name, type_ in FIELDS.items() if type_ not in (FieldType.ARRAY, FieldType.OBJECT, FieldType.ANY)]
@@ -166,7 +176,7 @@ async def test_a_filter_finds_what_plain_python_finds(connection, tenant, docume
 
     for filter_ in asked:
         query = parse({"query": {"filter": filter_}}, FIELDS)
-        page = await search(connection, tenant.connector_id, "things", query, cursor_key=KEY)
+        page = await STORE.search(connection, tenant.connector_id, "things", query)
 
         assert keys(page) == [key for key, document in documents.items() if evaluate(query.filter, document)], filter_
 
@@ -185,7 +195,7 @@ async def test_pages_together_are_the_whole_answer_in_order(
     found, cursor = [], None
     for _ in range(len(documents) + 1):
         query = parse({**params, "cursor": cursor}, FIELDS)
-        page = await search(connection, tenant.connector_id, "things", query, cursor_key=KEY)
+        page = await STORE.search(connection, tenant.connector_id, "things", query)
         found += keys(page)
         cursor = page.cursor
         if not page.has_more:

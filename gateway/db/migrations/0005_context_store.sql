@@ -86,7 +86,9 @@ CREATE TABLE context_records (
 CREATE INDEX context_records_key_a ON context_records (entity_id, key_a, id) WHERE deleted_at IS NULL;
 CREATE INDEX context_records_key_b ON context_records (entity_id, key_b, id) WHERE deleted_at IS NULL;
 CREATE INDEX context_records_key_n ON context_records (entity_id, key_n, id) WHERE deleted_at IS NULL;
-CREATE INDEX context_records_terms ON context_records USING gin (terms);
+-- Words wait in a list until there are 16 MiB of them, or until `context_settle` files them at the end of a load: filing
+-- many at once is what makes loading fast.
+CREATE INDEX context_records_terms ON context_records USING gin (terms) WITH (gin_pending_list_limit = 16384);
 
 -- The records that a full sweep met unchanged; marking them here spares rewriting them.
 CREATE TABLE context_marks (
@@ -104,9 +106,22 @@ ALTER TABLE context_records FORCE ROW LEVEL SECURITY;
 ALTER TABLE context_marks ENABLE ROW LEVEL SECURITY;
 ALTER TABLE context_marks FORCE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON context_entities USING (gateway_sees(organization_id));
-CREATE POLICY tenant ON context_records USING (gateway_sees(organization_id));
-CREATE POLICY tenant ON context_marks USING (gateway_sees(organization_id));
+-- As `gateway_sees`, but asked once per statement instead of once per row, and in a form (CASE) that the planner takes
+-- for true half of the time: it takes an equality for a rare case, and then sorts whole entities for fear of a long walk.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY '{context_entities,context_records,context_marks}'::text[] LOOP
+        EXECUTE format($policy$
+            CREATE POLICY tenant ON %I USING (
+                CASE WHEN (SELECT current_setting('gateway.tenant', true) = '*') THEN true
+                ELSE organization_id = (SELECT CASE WHEN current_setting('gateway.tenant', true) <> '*'
+                    THEN NULLIF(current_setting('gateway.tenant', true), '')::uuid END) END)
+        $policy$, name);
+    END LOOP;
+END $$;
+
 GRANT SELECT, INSERT, UPDATE, DELETE ON context_entities, context_records, context_marks TO gateway_app;
 
 -- Under row security Postgres uses an index only for operators that are marked leakproof; `@@` is not, so the word
@@ -122,18 +137,25 @@ GRANT gateway_context_search TO CURRENT_USER;
 GRANT SELECT ON context_entities, context_records TO gateway_context_search;
 CREATE POLICY search ON context_records FOR SELECT TO gateway_context_search USING (true);
 
--- The first `most` ids whose words match. `entity_id + 0` keeps the planner from reading the entity from end to end.
+CREATE FUNCTION context_settle() RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path FROM CURRENT
+    AS $$ SELECT gin_clean_pending_list('context_records_terms') $$;
+
+-- The ids of the records whose words match, or NULL when there are more than `most`. `entity_id + 0` keeps the planner
+-- from reading the entity from end to end; the settings leave it one plan, made once instead of at every call.
 CREATE FUNCTION context_candidates(asked_entity integer, asked_terms tsquery, most integer) RETURNS text[]
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path FROM CURRENT
-    SET enable_seqscan = off SET enable_indexscan = off SET max_parallel_workers_per_gather = 0
+    SET enable_seqscan = off SET enable_indexscan = off SET plan_cache_mode = force_generic_plan
 AS $$
+DECLARE
+    found text[];
 BEGIN
-    RETURN (
-        SELECT array_agg(id) FROM (
-            SELECT id FROM context_records
-            WHERE terms @@ asked_terms AND entity_id + 0 = asked_entity AND deleted_at IS NULL
-              AND EXISTS (SELECT FROM context_entities WHERE context_entities.id = asked_entity)
-            LIMIT most
-        ) AS found);
+    SELECT COALESCE(array_agg(id), '{}') INTO found FROM (
+        SELECT id FROM context_records
+        WHERE terms @@ asked_terms AND entity_id + 0 = asked_entity AND deleted_at IS NULL
+          AND EXISTS (SELECT FROM context_entities WHERE context_entities.id = asked_entity)
+        LIMIT most + 1) AS matching;
+    RETURN CASE WHEN cardinality(found) <= most THEN found END;
 END $$;

@@ -1,0 +1,325 @@
+"""Search and ingestion of the context store, each beside a baseline of the same run.
+
+    python -m tests.benchmarks.bench_search --records 1000000
+
+Prints p50 and p99 as ratios to a primary-key look-up and to SQL by hand over a typed table with the fitting index, and
+ingestion as a ratio to plain COPY. The search runs as in the gateway: query parsed, tenant bound, row security on.
+"""
+
+import argparse
+import asyncio
+import io
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import msgspec
+
+from gateway.context_store.entities import Entity, register, settle
+from gateway.context_store.fields import FieldType
+from gateway.context_store.layout import chosen
+from gateway.context_store.query import parse
+from gateway.context_store.records import upsert
+from gateway.context_store.store import ContextStore
+from gateway.db.migrate import migrate
+
+SERVER = os.environ.get("GATEWAY_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432")
+STORE = ContextStore(b"benchmark".ljust(32))
+CONNECTORS = 50
+SMALL, LARGE = 3_500, 200_000
+PAGE = 50
+
+S, I, N, B, A, O = (FieldType(name) for name in ("string", "integer", "number", "boolean", "array", "object"))
+FIELDS = {
+    "id": I, "url": S, "external_id": S, "subject": S, "description": S, "status": S, "priority": S, "type": S,
+    "created_at": S, "updated_at": S, "assignee_id": I, "requester_id": I, "group_id": I, "is_public": B, "tags": A,
+    "via": O, "score": N,
+}  # fmt: skip
+
+BEGINNINGS = "print net log car tel doc sys mon ref ord inv mail pass scr key disk back cloud fire batt".split()
+MIDDLES = "wor in go ex ma pa lu to re si na do".split()
+ENDS = "er k ing ed s al ion ix um or at en ly ive".split()
+VOCABULARY = [first + middle + end for middle in MIDDLES for first in BEGINNINGS for end in ENDS]
+WEIGHTS = [1 / (rank + 3) for rank in range(len(VOCABULARY))]
+
+PLAIN = """
+    CREATE TABLE plain (entity_id integer, id text COLLATE "C", organization_id uuid, document jsonb,
+                        PRIMARY KEY (entity_id, id))
+"""
+BY_HAND = """
+    CREATE TABLE by_hand AS
+    SELECT entity_id, id, document, document->>'external_id' COLLATE "C" AS external_id,
+        document->>'status' COLLATE "C" AS status, document->>'priority' AS priority,
+        document->>'updated_at' COLLATE "C" AS updated_at, document->>'subject' AS subject,
+        to_tsvector('simple', document->>'subject') AS words
+    FROM plain;
+    CREATE INDEX ON by_hand (entity_id, external_id);
+    CREATE INDEX ON by_hand (entity_id, status, updated_at, id);
+    CREATE INDEX ON by_hand (entity_id, updated_at, id);
+    CREATE INDEX ON by_hand USING gin (words);
+    GRANT SELECT ON by_hand, plain TO gateway_app;
+    VACUUM ANALYZE
+"""
+LOOK_UP = "SELECT id, document::text FROM plain WHERE entity_id = $1 AND id = $2"
+SELECT = "SELECT id, document::text FROM by_hand WHERE entity_id = $1 AND "
+NEWEST = f" ORDER BY updated_at DESC, id DESC LIMIT {PAGE + 1}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of search, and the SQL that one would write for it."""
+
+    name: str
+    ask: Callable[[random.Random], dict[str, Any]]
+    by_hand: str
+    arguments: Callable[[dict[str, Any]], list[Any]]
+
+
+def newest(filter_: dict[str, Any]) -> dict[str, Any]:
+    return {"query": {"filter": filter_, "sort": [{"updated_at": "desc"}]}, "limit": PAGE}
+
+
+def moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def record(number: int, chance: random.Random) -> dict[str, Any]:
+    text = chance.choices(VOCABULARY, WEIGHTS_SO_FAR, k=34)
+    created = 1.6e9 + chance.random() * 1e8
+    return {
+        "id": number,
+        "url": f"https://acme.example.com/api/v2/tickets/{number}.json",
+        "external_id": f"EXT-{number * 7919 % 10_000_019}",
+        "subject": " ".join(text[:6]),
+        "description": " ".join(text[6:26]),
+        "status": chance.choice(["new", "open", "pending", "solved", "closed"]),
+        "priority": chance.choice(["low", "normal", "high", "urgent", None]),
+        "type": chance.choice(["question", "incident"]),
+        "created_at": moment(created),
+        "updated_at": moment(created + chance.random() * 1e6),
+        "assignee_id": chance.randrange(1_000),
+        "requester_id": chance.randrange(100_000),
+        "group_id": chance.randrange(20),
+        "is_public": chance.random() < 0.5,
+        "tags": chance.sample(["vip", "beta", "eu", "us", "sla", "bug"], 2),
+        "via": {"channel": chance.choice(["web", "email", "api"])},
+        "score": round(chance.random() * 100, 3),
+    }
+
+
+def _running_sums() -> list[float]:
+    sums, total = [], 0.0
+    for weight in WEIGHTS:
+        total += weight
+        sums.append(total)
+    return sums
+
+
+WEIGHTS_SO_FAR = _running_sums()
+
+
+def _weighted(number: int, chance: random.Random) -> bytes:
+    return msgspec.json.encode(record(number, chance))
+
+
+def known_word(chance: random.Random) -> str:
+    return VOCABULARY[chance.randrange(60, 1_500)]
+
+
+def start_of_range(chance: random.Random) -> str:
+    return moment(1.6e9 + chance.random() * 0.99e8)
+
+
+CASES = [
+    Case(
+        "eq, selective",
+        lambda chance: {"query": {"filter": {"eq": {"external_id": f"EXT-{chance.randrange(3_000) * 7919 % 10_000_019}"}}}},
+        SELECT + "external_id = $2",
+        lambda asked: [asked["query"]["filter"]["eq"]["external_id"]],
+    ),
+    Case(
+        "eq, 1 in 5 + sort",
+        lambda chance: newest({"eq": {"status": chance.choice(["new", "open", "closed"])}}),
+        SELECT + "status = $2" + NEWEST,
+        lambda asked: [asked["query"]["filter"]["eq"]["status"]],
+    ),
+    Case(
+        "range + sort",
+        lambda chance: newest({"lt": {"updated_at": start_of_range(chance)}}),
+        SELECT + "updated_at < $2" + NEWEST,
+        lambda asked: [asked["query"]["filter"]["lt"]["updated_at"]],
+    ),
+    Case("sort", lambda _: newest({}), SELECT + "TRUE" + NEWEST, lambda _: []),
+    Case(
+        "keyword + sort",
+        lambda chance: newest({"keyword": {"subject": known_word(chance)}}),
+        SELECT + "words @@ plainto_tsquery('simple', $2)" + NEWEST,
+        lambda asked: [asked["query"]["filter"]["keyword"]["subject"]],
+    ),
+    Case(
+        "keyword, common + sort",
+        lambda chance: newest({"keyword": {"subject": VOCABULARY[chance.randrange(3)]}}),
+        SELECT + "words @@ plainto_tsquery('simple', $2)" + NEWEST,
+        lambda asked: [asked["query"]["filter"]["keyword"]["subject"]],
+    ),
+    Case(
+        "fuzzy, two beginnings + sort",
+        lambda chance: newest({"fuzzy": {"subject": f"{known_word(chance)[:6]} {VOCABULARY[chance.randrange(30)][:6]}"}}),
+        SELECT + "words @@ (replace($2, ' ', ':* & ') || ':*')::tsquery" + NEWEST,
+        lambda asked: [asked["query"]["filter"]["fuzzy"]["subject"]],
+    ),
+    Case(
+        "like %word% + sort",
+        lambda chance: newest({"like": {"subject": known_word(chance)}}),
+        SELECT + "subject ILIKE '%' || $2 || '%'" + NEWEST,
+        lambda asked: [asked["query"]["filter"]["like"]["subject"]],
+    ),
+    Case(
+        "and/or/not mix + sort",
+        lambda chance: newest({
+            "or": [{"eq": {"status": "open"}}, {"eq": {"status": "new"}}],
+            "not": {"eq": {"priority": "low"}},
+            "lt": {"updated_at": start_of_range(chance)},
+        }),
+        SELECT + "status IN ('open', 'new') AND priority IS DISTINCT FROM 'low' AND updated_at < $2" + NEWEST,
+        lambda asked: [asked["query"]["filter"]["lt"]["updated_at"]],
+    ),
+]  # fmt: skip
+
+
+async def percentiles(act: Callable[[], Awaitable[Any]], times: int) -> tuple[float, float]:
+    """p50 and p99 in milliseconds, after some runs to warm up."""
+    for _ in range(min(20, times)):
+        await act()
+    took = []
+    for _ in range(times):
+        began = time.perf_counter()
+        await act()
+        took.append((time.perf_counter() - began) * 1000)
+    took.sort()
+    return took[len(took) // 2], took[int(len(took) * 0.99)]
+
+
+def sizes(total: int) -> list[int]:
+    """How many records each connector has: a large one, a small one, the others alike."""
+    large, small = min(LARGE, total // 2), min(SMALL, total // 10)
+    rest = (total - large - small) // (CONNECTORS - 2)
+    return [small, *[rest] * (CONNECTORS - 2), total - small - rest * (CONNECTORS - 2)]
+
+
+async def load(url: str, total: int) -> tuple[Entity, Entity]:
+    """Fill the store through `upsert` and a plain table through COPY; the small and the large entity."""
+    owner = await asyncpg.connect(url)
+    application = await asyncpg.connect(url, server_settings={"gateway.tenant": "*"})
+    await application.execute("SET ROLE gateway_app")
+    await owner.execute(PLAIN)
+    organization_id, workspace_id = uuid4(), uuid4()
+    await owner.execute("INSERT INTO organizations (id, name) VALUES ($1, 'bench')", organization_id)
+    await owner.execute(
+        "INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, 'w')", workspace_id, organization_id
+    )
+    entities, stored_in, copied_in, number = [], 0.0, 0.0, 0
+    chance = random.Random(7)
+    last: list[tuple[str, bytes]] = []
+    for size in sizes(total):
+        connector_id = uuid4()
+        await owner.execute(
+            "INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status) VALUES ($1, $2, $3, 'k', 'c', 'active')",
+            connector_id, organization_id, workspace_id,
+        )  # fmt: skip
+        entity = await register(application, connector_id, organization_id, "tickets", chosen(FIELDS))
+        records = [(str(number + offset), _weighted(offset, chance)) for offset in range(size)]
+        number += size
+        began = time.perf_counter()
+        await upsert(application, entity, records)
+        await settle(application, entity)
+        stored_in += time.perf_counter() - began
+        lines = io.BytesIO(b"".join(_line(entity, organization_id, id_, document) for id_, document in records))
+        began = time.perf_counter()
+        await owner.copy_to_table("plain", source=lines)
+        copied_in += time.perf_counter() - began
+        entities.append(entity)
+        last = records
+    began = time.perf_counter()
+    await upsert(application, entities[-1], last)
+    again = len(last) / (time.perf_counter() - began)
+    print(f"ingestion: upsert {total / stored_in:,.0f} rows/s, COPY {total / copied_in:,.0f} rows/s, ratio {copied_in / stored_in:.2f}; "
+          f"unchanged again {again:,.0f} rows/s")  # fmt: skip
+    for statement in BY_HAND.split(";"):
+        await owner.execute(statement)
+    await owner.close()
+    await application.close()
+    return entities[0], entities[-1]
+
+
+def _line(entity: Entity, organization_id: object, id_: str, document: bytes) -> bytes:
+    return f"{entity.id}\t{id_}\t{organization_id}\t".encode() + document.replace(b"\\", b"\\\\") + b"\n"
+
+
+def cases(wanted: str | None) -> Iterator[Case]:
+    return (case for case in CASES if wanted is None or wanted in case.name)
+
+
+async def compare(url: str, entity: Entity, times: int, wanted: str | None) -> None:
+    """One line per case: milliseconds, and ratios to the look-up and to SQL by hand."""
+    connection = await asyncpg.connect(url, server_settings={"gateway.tenant": str(entity.organization_id)})
+    await connection.execute("SET ROLE gateway_app")
+    count = await connection.fetchval("SELECT count(*) FROM plain WHERE entity_id = $1", entity.id)
+    ids = await connection.fetch("SELECT id FROM plain WHERE entity_id = $1 LIMIT 1000", entity.id)
+    chance = random.Random(11)
+    key50, key99 = await percentiles(lambda: connection.fetchrow(LOOK_UP, entity.id, chance.choice(ids)["id"]), 1_000)
+    print(f"\n{count:,} records; primary-key look-up p50 {key50:.3f} ms, p99 {key99:.3f} ms")
+    print(f"{'':32}{'p50 ms':>9}{'p99 ms':>9}{'p50/key':>9}{'p99/key':>9}{'hand p50':>10}{'p50/hand':>10}")
+
+    async def ask(params: dict[str, Any]) -> Any:
+        query = parse(params, FIELDS)
+        return await STORE.search(connection, entity.connector_id, "tickets", query)
+
+    for case in cases(wanted):
+        p50, p99 = await percentiles(lambda case=case: ask(case.ask(chance)), times)  # type: ignore[misc]
+        hand50, _ = await percentiles(
+            lambda case=case: connection.fetch(case.by_hand, entity.id, *case.arguments(case.ask(chance))),  # type: ignore[misc]
+            times,
+        )
+        _print(case.name, p50, p99, key50, hand50)
+    first = await ask(newest({}))
+    p50, p99 = await percentiles(lambda: ask({**newest({}), "cursor": first.cursor}), times)
+    hand50, _ = await percentiles(lambda: connection.fetch(SELECT + "TRUE" + NEWEST, entity.id), times)
+    _print("next page", p50, p99, key50, hand50)
+    await connection.close()
+
+
+def _print(name: str, p50: float, p99: float, key: float, hand: float) -> None:
+    print(f"{name:32}{p50:9.3f}{p99:9.3f}{p50 / key:9.1f}{p99 / key:9.1f}{hand:10.3f}{p50 / hand:10.2f}")
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--times", type=int, default=300)
+    parser.add_argument("--case")
+    parser.add_argument("--keep", metavar="DATABASE", help="load into this database, or use it as it is")
+    options = parser.parse_args()
+    name = options.keep or f"bench_search_{uuid4().hex[:8]}"
+    url = f"{SERVER}/{name}"
+    server = await asyncpg.connect(f"{SERVER}/postgres")
+    try:
+        await server.execute(f"CREATE DATABASE {name}")
+        await migrate(url)
+        entities = await load(url, options.records)
+        for entity in entities:
+            await compare(url, entity, options.times, options.case)
+    finally:
+        if not options.keep:
+            await server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        await server.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
