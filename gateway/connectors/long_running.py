@@ -30,6 +30,8 @@ Params = Mapping[str, Any]
 BATCH = 100
 #: seconds between looks at a run: soon at first, then rarer
 _FIRST_LOOK, _LOOK_FACTOR, _RAREST_LOOK = 0.2, 1.5, 5.0
+#: looks in a row that may fail, about a minute of them: what was started goes on without us
+_MISSED_LOOKS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +64,22 @@ class Run:
         self, path: str, state: JsonPath, going: Collection[str], ended: Collection[str]
     ) -> AsyncIterator[Any]:
         """What the application says of a run, again and again, the last time when it has ended."""
-        wait = _FIRST_LOOK
+        wait, missed = _FIRST_LOOK, 0
         while True:
-            document = (await self.ask("GET", path)).decoded()
-            status = value_at(document, state)
-            if status not in going and status not in ended:
-                raise UpstreamInvalidResponse(f"{self.operation}: the run has the unknown status {status!r}")
-            yield document
-            if status in ended:
-                return
+            try:
+                document = (await self.ask("GET", path)).decoded()
+            except UpstreamError as error:
+                missed += 1
+                if not error.retryable or missed > _MISSED_LOOKS:
+                    raise
+            else:
+                missed = 0
+                status = value_at(document, state)
+                if status not in going and status not in ended:
+                    raise UpstreamInvalidResponse(f"{self.operation}: the run has the unknown status {status!r}")
+                yield document
+                if status in ended:
+                    return
             await asyncio.sleep(wait)
             wait = min(wait * _LOOK_FACTOR, _RAREST_LOOK)
 
@@ -155,8 +164,16 @@ async def _finish_batch(run: Run, ids: list[str], started: str, done: int, total
         status = document["job_status"]
         now = done + min(int(status.get("progress") or 0), len(ids))
         await run.journal.progress(now, total, f"{now} of {total} tickets updated")
-    reported = {str(entry.get("id")): entry for entry in status.get("results") or () if isinstance(entry, dict)}
+    reported = {_ticket_of(entry, ids): entry for entry in status.get("results") or () if isinstance(entry, dict)}
     return [_ticket_result(ticket_id, reported.get(ticket_id), status) for ticket_id in ids]
+
+
+def _ticket_of(entry: Mapping[str, Any], ids: Sequence[str]) -> str | None:
+    """The ticket that a line of a batch's results is about: by its id, or by its place in the batch."""
+    if entry.get("id") is not None:
+        return str(entry["id"])
+    index = entry.get("index")
+    return ids[index] if isinstance(index, int) and 0 <= index < len(ids) else None
 
 
 def _ticket_result(ticket_id: str, entry: Mapping[str, Any] | None, status: Mapping[str, Any]) -> dict[str, Any]:
