@@ -1,0 +1,43 @@
+"""Connectors with sealed credentials on a real PostgreSQL."""
+
+from collections.abc import Awaitable, Callable
+from uuid import UUID, uuid4
+
+import pytest
+
+from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.vault import Vault
+from gateway.db.pool import Database
+from gateway.identity.store import IdentityStore
+
+OLD, NEW = ("old", bytes(range(32))), ("new", bytes(range(32, 64)))
+CREDENTIALS = {"email": "agent@example.com", "api_token": "CANARY-token"}
+
+#: a new connector's id
+Create = Callable[..., Awaitable[UUID]]
+
+
+@pytest.fixture
+def store(database: Database) -> ConnectorStore:
+    return ConnectorStore(database, Vault([OLD]))
+
+
+@pytest.fixture
+async def organization_id(database: Database) -> UUID:
+    return (await IdentityStore(database).create_organization(f"o-{uuid4().hex}")).id
+
+
+@pytest.fixture
+async def stranger_id(database: Database) -> UUID:
+    """Another organization."""
+    return (await IdentityStore(database).create_organization(f"o-{uuid4().hex}")).id
+
+
+@pytest.fixture
+def create(database: Database, store: ConnectorStore, organization_id: UUID) -> Create:
+    async def created(kind: str = "support-desk", workspace: str = "w", name: str = "c") -> UUID:
+        workspace_id = await IdentityStore(database).workspace_named(organization_id, workspace)
+        new = NewConnector(workspace_id, kind, name, "api_token", {"subdomain": "acme"}, CREDENTIALS)
+        return await store.create(organization_id, new)
+
+    return created

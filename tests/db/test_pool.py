@@ -1,0 +1,133 @@
+"""Connections: bound to a tenant or blind, and gone PostgreSQL is an answer of ours."""
+
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from gateway.db.pool import Database
+from gateway.errors import Unavailable
+from gateway.identity.store import IdentityStore
+
+TENANT_TABLES = """
+    SELECT relname FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+      AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'organization_id')
+    ORDER BY relname
+"""
+#: tells which organizations a client has, for whoever holds its token: read before there is a tenant
+BEFORE_ANY_TENANT = {"client_organizations"}
+
+
+@pytest.fixture
+async def two_tenants(database: Database):
+    store = IdentityStore(database)
+    ids = [(await store.create_organization(f"o-{uuid4().hex}")).id for _ in range(2)]
+    for each in ids:
+        await store.workspace_named(each, "w")
+    return ids
+
+
+async def test_the_gateway_works_as_a_role_that_owns_nothing(database: Database):
+    async with database.system() as connection:
+        role = await connection.fetchrow(
+            "SELECT rolname, rolsuper, rolbypassrls, rolcanlogin FROM pg_roles WHERE rolname = current_user"
+        )
+        owned = await connection.fetchval("SELECT count(*) FROM pg_class WHERE relowner = current_user::regrole")
+
+    assert tuple(role) == ("gateway_app", False, False, False)
+    assert owned == 0
+
+
+async def test_a_connection_sees_the_rows_of_its_tenant_only(database: Database, two_tenants):
+    async with database.tenant(two_tenants[0]) as connection:
+        seen = await connection.fetch("SELECT DISTINCT organization_id FROM workspaces")
+
+    assert [row["organization_id"] for row in seen] == [two_tenants[0]]
+
+
+async def test_a_connection_without_a_tenant_sees_nothing(database_url: str, two_tenants):
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("SET ROLE gateway_app")
+
+    seen = await connection.fetchval("SELECT count(*) FROM workspaces")
+    await connection.close()
+
+    assert seen == 0
+
+
+async def test_a_tenant_cannot_write_rows_of_another(database: Database, two_tenants):
+    async with database.tenant(two_tenants[0]) as connection:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.execute(
+                "INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, 'theirs')", uuid4(), two_tenants[1]
+            )
+
+
+async def test_a_connection_that_comes_back_is_bound_to_its_next_user(database_url: str, two_tenants):
+    async with Database.open(database_url, size=1) as narrow:
+        async with narrow.system() as connection:
+            everybodys = await connection.fetchval("SELECT count(*) FROM workspaces")
+        async with narrow.tenant(two_tenants[1]) as connection:
+            its_own = await connection.fetchval("SELECT count(*) FROM workspaces")
+
+    assert everybodys >= 2
+    assert its_own == 1
+
+
+async def test_every_table_of_tenants_is_held_to_row_level_security(database_url: str):
+    connection = await asyncpg.connect(database_url)
+
+    tables = {row["relname"] for row in await connection.fetch(TENANT_TABLES)}
+    secured = {
+        row["relname"]
+        for row in await connection.fetch(
+            "SELECT relname FROM pg_class WHERE relrowsecurity AND oid IN (SELECT polrelid FROM pg_policy)"
+        )
+    }
+    await connection.close()
+
+    assert len(tables) >= 10
+    assert tables - secured == BEFORE_ANY_TENANT
+
+
+async def test_a_server_that_is_not_there_is_unavailable_and_its_address_a_secret():
+    with pytest.raises(Unavailable) as away:
+        async with Database.open("postgresql://user:CANARY@127.0.0.1:1/gateway"):
+            pass
+
+    assert away.value.retry_after
+    assert "CANARY" not in str(away.value)
+
+
+async def test_a_connection_that_is_cut_while_used_is_unavailable(database: Database, database_url: str):
+    server = await asyncpg.connect(database_url)
+
+    with pytest.raises(Unavailable):
+        async with database.system() as connection:
+            await server.execute("SELECT pg_terminate_backend($1)", connection.get_server_pid())
+            await connection.execute("SELECT pg_sleep(30)")
+
+    await server.close()
+    async with database.system() as connection:
+        assert await connection.fetchval("SELECT 1") == 1
+
+
+async def test_a_pool_with_nothing_free_is_unavailable_soon(database_url: str):
+    async with Database.open(database_url, size=1) as narrow, narrow.system():
+        with pytest.raises(Unavailable):
+            async with narrow.system():
+                pass
+
+
+async def test_a_command_that_takes_too_long_is_given_up(database_url: str):
+    async with Database.open(database_url, size=1, command_timeout=0.1) as hasty:
+        with pytest.raises(Unavailable):
+            async with hasty.system() as connection:
+                await connection.execute("SELECT pg_sleep(30)")
+
+
+async def test_a_mistake_in_sql_is_not_taken_for_an_outage(database: Database):
+    with pytest.raises(asyncpg.UndefinedTableError):
+        async with database.system() as connection:
+            await connection.execute("SELECT * FROM nothing_of_ours")

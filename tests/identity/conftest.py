@@ -1,0 +1,38 @@
+"""Organizations and clients on a real PostgreSQL."""
+
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+import pytest
+
+from gateway.db.pool import Database
+from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import Tokens, hashed
+
+SECRET = "a client's secret"
+SECONDS = 900
+
+
+@dataclass(frozen=True)
+class Account:
+    """A client of one organization."""
+
+    client_id: UUID
+    organization_id: UUID
+
+
+@pytest.fixture
+def store(database: Database) -> IdentityStore:
+    return IdentityStore(database)
+
+
+@pytest.fixture
+def tokens(store: IdentityStore) -> Tokens:
+    return Tokens(store, SECONDS)
+
+
+@pytest.fixture
+async def account(store: IdentityStore) -> Account:
+    organization = await store.create_organization(f"o-{uuid4().hex}")
+    client_id = await store.create_client("agent", [organization.id], hashed(SECRET), ["read", "write"])
+    return Account(client_id, organization.id)

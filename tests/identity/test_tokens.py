@@ -1,0 +1,134 @@
+"""Bearer tokens: issued for the right secret only, kept as hashes, ended at once."""
+
+from uuid import uuid4
+
+import pytest
+
+from gateway.db.pool import Database
+from gateway.errors import RateLimited, Unauthorized
+from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import Tokens, hashed, new_secret
+from tests.identity.conftest import SECONDS, SECRET, Account
+
+
+async def test_a_token_proves_its_client(tokens: Tokens, account: Account):
+    issued = await tokens.issue(str(account.client_id), SECRET)
+
+    client = await tokens.verify(issued.access_token)
+
+    assert client.id == account.client_id
+    assert client.organization_ids == {account.organization_id}
+    assert issued.expires_in == SECONDS
+
+
+@pytest.mark.parametrize("client_id", ["not-a-uuid", "", str(uuid4())])
+async def test_a_client_that_is_not_there_is_refused_as_a_wrong_secret_is(
+    tokens: Tokens, account: Account, client_id: str
+):
+    with pytest.raises(Unauthorized) as wrong_secret:
+        await tokens.issue(str(account.client_id), "wrong")
+
+    with pytest.raises(Unauthorized) as no_client:
+        await tokens.issue(client_id, SECRET)
+
+    assert no_client.value.detail == wrong_secret.value.detail
+
+
+async def test_the_database_knows_tokens_and_secrets_by_their_hashes_only(
+    tokens: Tokens, account: Account, database: Database
+):
+    issued = await tokens.issue(str(account.client_id), SECRET)
+
+    async with database.system() as connection:
+        tokens_kept = await connection.fetch("SELECT hash FROM tokens WHERE client_id = $1", account.client_id)
+        secrets_kept = await connection.fetchval("SELECT secret_hashes FROM clients WHERE id = $1", account.client_id)
+
+    assert [row["hash"] for row in tokens_kept] == [hashed(issued.access_token)]
+    assert secrets_kept == [hashed(SECRET)]
+
+
+@pytest.mark.parametrize("token", ["", "made-up", "x" * 10_000, "ünïcode"])
+async def test_a_token_that_nobody_issued_is_refused(tokens: Tokens, token: str):
+    with pytest.raises(Unauthorized):
+        await tokens.verify(token)
+
+
+async def test_an_expired_token_is_refused_though_it_was_verified_before(store: IdentityStore, account: Account):
+    shortlived = Tokens(store, seconds=0)
+    issued = await shortlived.issue(str(account.client_id), SECRET)
+
+    with pytest.raises(Unauthorized):
+        await shortlived.verify(issued.access_token)
+
+
+async def test_a_disabled_client_loses_its_tokens_at_once(tokens: Tokens, store: IdentityStore, account: Account):
+    issued = await tokens.issue(str(account.client_id), SECRET)
+    await tokens.verify(issued.access_token)
+
+    await store.disable_client(account.client_id)
+    tokens.heard("client", str(account.client_id))
+
+    with pytest.raises(Unauthorized):
+        await tokens.verify(issued.access_token)
+    with pytest.raises(Unauthorized):
+        await tokens.issue(str(account.client_id), SECRET)
+
+
+async def test_lost_news_is_made_up_for_by_forgetting_everything(
+    tokens: Tokens, store: IdentityStore, account: Account
+):
+    issued = await tokens.issue(str(account.client_id), SECRET)
+    await tokens.verify(issued.access_token)
+
+    await store.disable_client(account.client_id)
+    tokens.forget_all()
+
+    with pytest.raises(Unauthorized):
+        await tokens.verify(issued.access_token)
+
+
+async def test_news_of_one_client_leaves_the_others_remembered(tokens: Tokens, store: IdentityStore, account: Account):
+    issued = await tokens.issue(str(account.client_id), SECRET)
+    await tokens.verify(issued.access_token)
+
+    await store.drop_token(hashed(issued.access_token))
+    tokens.heard("client", str(uuid4()))
+    tokens.heard("connector", str(account.client_id))
+
+    assert (await tokens.verify(issued.access_token)).id == account.client_id
+
+
+async def test_a_disabled_organization_is_out_of_reach_of_every_token(
+    tokens: Tokens, store: IdentityStore, account: Account
+):
+    issued = await tokens.issue(str(account.client_id), SECRET)
+
+    await store.disable_organization(account.organization_id)
+
+    assert (await tokens.verify(issued.access_token)).organization_ids == frozenset()
+
+
+async def test_a_secret_can_be_replaced_while_the_old_one_still_works(
+    tokens: Tokens, store: IdentityStore, account: Account
+):
+    newer = new_secret()
+
+    await store.set_secrets(account.client_id, [hashed(newer), hashed(SECRET)])
+
+    assert await tokens.issue(str(account.client_id), SECRET)
+    assert await tokens.issue(str(account.client_id), newer)
+
+
+async def test_guessing_secrets_has_to_wait_but_nobody_else_has_to(
+    tokens: Tokens, store: IdentityStore, account: Account
+):
+    other = await store.create_client("other", [account.organization_id], hashed(SECRET), ["read"])
+    for _ in range(20):
+        with pytest.raises(Unauthorized):
+            await tokens.issue(str(account.client_id), "guess")
+
+    with pytest.raises(RateLimited) as limited:
+        await tokens.issue(str(account.client_id), SECRET)
+
+    assert 1 <= (limited.value.retry_after or 0) <= 61
+    assert await tokens.issue(str(other), SECRET)
