@@ -7,12 +7,16 @@ from typing import Any
 from gateway.connectors.catalog import Operation
 from gateway.connectors.responses import value_at
 from gateway.connectors.spec import Paging, PagingStyle
+from gateway.errors import UpstreamRejected
 
 
 def next_params(
     operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """The params of the page after the one that answered with this Meta, or None at the end."""
+    """The params of the page after the one that answered with this Meta, or None at the end.
+
+    Raises UpstreamRejected where the list goes on but the application does not: a part must not look like the whole.
+    """
     paging = operation.instead(params).paging
     if paging is None or meta is None:
         return None
@@ -22,7 +26,8 @@ def next_params(
     if paging.style is PagingStyle.PAGE:
         follow = _page_number(paging, params, str(follow))
         if paging.pages is not None and follow > paging.pages:
-            return None
+            said = f"the application serves {paging.pages} pages at most, and there are more"
+            raise UpstreamRejected(f"{operation}: {said}; ask for larger pages or for less")
     if params.get(paging.param) == follow:  # a page that names itself would be asked for without end
         return None
     return {**params, paging.param: follow}

@@ -3,6 +3,7 @@
 import pytest
 
 from gateway.connectors.pagination import next_params
+from gateway.errors import UpstreamRejected
 from tests.connectors.small_kind import SMALL_SPEC, small_operation
 
 PAGE = small_operation({"records": "things", "paging": "page"})
@@ -24,7 +25,7 @@ HREF = "https://api.example.com/v1/things?per_page=5&page="
         (PAGE, {}, {"next_page": "http://["}, {"page": 2}),
         (PAGE, {}, {"next_page": 2}, {"page": 2}),
         (PAGE, {"page": 99}, {"next_page": f"{HREF}100"}, {"page": 100}),
-        (PAGE, {"page": 100}, {"next_page": f"{HREF}101"}, None),
+        (PAGE, {"page": 100}, {"next_page": None}, None),
         (PAGE, {"page": 2}, {"next_page": None}, None),
         (PAGE, {"page": 2}, {"next_page": f"{HREF}2"}, None),
         (PAGE, {}, None, None),
@@ -41,6 +42,11 @@ HREF = "https://api.example.com/v1/things?per_page=5&page="
 )
 def test_the_next_page_follows_from_the_meta_of_the_last(operation, params, meta, following):
     assert next_params(operation, params, meta) == following
+
+
+def test_a_list_that_the_application_stops_serving_does_not_look_complete():
+    with pytest.raises(UpstreamRejected, match="100 pages at most, and there are more"):
+        next_params(PAGE, {"page": 100}, {"next_page": f"{HREF}101"})
 
 
 def test_an_alternative_pages_in_its_own_style():
