@@ -1,6 +1,7 @@
 """A sandbox on a free port, raw HTTP to it, and connectors of the engine pointed at it."""
 
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -8,13 +9,18 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.catalog import Catalog, load_catalog
+from gateway.connectors.catalog import Catalog, load_catalog, load_kind
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.sandbox.app import create_sandbox
 
 Connect = Callable[..., Connector]
+
+ENVIRONMENTS = {
+    "support-desk": {"subdomain": "acme"},
+    "crm-query": {"instance_url": "https://acme.my.salesforce.com", "login_host": "login.salesforce.com"},
+}
 
 
 @pytest.fixture(scope="session")
@@ -31,9 +37,20 @@ async def origin(catalog: Catalog) -> AsyncIterator[URL]:
 
 @pytest.fixture
 async def http(origin: URL) -> AsyncIterator[aiohttp.ClientSession]:
-    """Raw HTTP to the sandbox."""
+    """Raw HTTP to the sandbox: nothing decoded, nothing followed."""
     async with aiohttp.ClientSession(base_url=origin, auto_decompress=False) as session:
         yield session
+
+
+@pytest.fixture
+async def fault(http: aiohttp.ClientSession) -> Callable[..., object]:
+    """Ask the sandbox for trouble."""
+
+    async def ask(**wanted: object) -> None:
+        async with http.post("/_sandbox/faults", json=wanted) as answer:
+            assert answer.status == 201, await answer.text()
+
+    return ask
 
 
 @pytest.fixture
@@ -41,8 +58,68 @@ async def connect(catalog: Catalog, origin: URL) -> AsyncIterator[Connect]:
     """The engine's connector of a kind, as the gateway would hold it."""
     async with Transport(EgressPolicy.of([origin])) as transport:
 
-        def connected(kind: str, token: str = "token", **environment: str) -> Connector:
+        def connected(kind: str, token: str = "token") -> Connector:
             authorizer = StaticAuthorizer({"Authorization": f"Bearer {token}"})
-            return Connector(catalog.kind(kind), environment, authorizer, transport, origin)
+            return Connector(catalog.kind(kind), ENVIRONMENTS.get(kind, {}), authorizer, transport, origin)
 
         yield connected
+
+
+GADGETS = """
+description: Things.
+fields: {id: integer, name: string, created_at: string}
+actions:
+  list:
+    request: GET /gadgets
+    effect: read
+    description: All things.
+    records: gadgets
+    paging: next
+    params: {after: {type: string}, size: {type: integer, maximum: 50}}
+  get:
+    request: GET /gadgets/{gadget_id}
+    effect: read
+    description: One thing.
+    record: gadget
+    params: {gadget_id: {type: integer}}
+    required: [gadget_id]
+  create:
+    request: POST /gadgets
+    effect: write
+    description: A new thing.
+    record: gadget
+    params: {gadget: {type: object, properties: {name: {type: string}}}}
+    required: [gadget]
+"""
+GADGET_MAKER = """
+kind: gadget-maker
+title: Gadgets
+description: Things.
+definition_id: 00000000-0000-4000-8000-000000000001
+address: https://gadgets.example.com/api
+hosts: [gadgets.example.com]
+authentication:
+  token:
+    title: Token
+    scheme: bearer
+    token: token
+    credentials: {token: {description: a token, required: true, secret: true}}
+failure: {code: [error.code], message: [error.message]}
+paging:
+  next: {style: cursor, param: after, size: size, next: after, meta: {after: meta.after}}
+rate_limit: {requests: 100, seconds: 60}
+health_check: gadgets.list
+"""
+
+
+@pytest.fixture
+async def gadgets(tmp_path: Path) -> AsyncIterator[Connector]:
+    """A connector of a kind that the sandbox knows by its spec alone."""
+    (tmp_path / "connector.yaml").write_text(GADGET_MAKER)
+    (tmp_path / "gadgets.yaml").write_text(GADGETS)
+    catalog = Catalog([load_kind(tmp_path)])
+    async with TestServer(create_sandbox(catalog)) as server:
+        origin = server.make_url("/").origin()
+        async with Transport(EgressPolicy.of([origin])) as transport:
+            authorizer = StaticAuthorizer({"Authorization": "Bearer token"})
+            yield Connector(catalog.kind("gadget-maker"), {}, authorizer, transport, origin)

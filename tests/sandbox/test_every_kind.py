@@ -1,0 +1,129 @@
+"""What every kind of the sandbox does, driven by the engine as the gateway would."""
+
+import pytest
+
+from gateway.connectors.catalog import load_catalog
+from gateway.errors import ReauthorizationRequired, UpstreamNotFound, UpstreamRateLimited
+from gateway.sandbox.app import create_sandbox
+
+CATALOG = load_catalog()
+KINDS = sorted(CATALOG.kinds)
+#: examples that name a time gone by, or a second record beside the one that examples have
+LEFT_OUT = {
+    ("team-chat", "channel_invites", "create"),
+    ("team-chat", "reactions", "delete"),
+    ("team-chat", "scheduled_messages", "create"),
+}
+EXAMPLES = [
+    (kind.name, entity, action)
+    for kind in CATALOG
+    for (entity, action), operation in kind.operations.items()
+    if not operation.is_download and (kind.name, entity, action) not in LEFT_OUT
+]
+TWO_PAGES = [
+    ("crm-query", "query", "list", {"q": "SELECT Id FROM Account LIMIT 2300"}, 2000),
+    ("crm-records", "contacts", "list", {"limit": 3}, 3),
+    ("crm-records", "contacts", "api_search", {"limit": 3, "filterGroups": []}, 3),
+    ("incident-management", "incidents", "list", {"page_size": 3}, 3),
+    ("support-desk", "tickets", "list", {"per_page": 3}, 3),
+    ("support-desk", "ticket_audits", "list", {"limit": 3}, 3),
+    ("team-chat", "users", "list", {"limit": 3}, 3),
+    ("team-chat", "channel_messages", "list", {"channel": "C00000001", "limit": 3}, 3),
+    ("work-management", "workspace_users", "list", {"workspace_gid": "1203998745612345", "limit": 3}, 3),
+    ("workspace-notes", "pages", "list", {"page_size": 3}, 3),
+    ("workspace-notes", "users", "list", {"page_size": 3}, 3),
+]
+UNKNOWN = [
+    ("crm-query", "accounts", "get", {"id": "001000009999999AAA"}, "NOT_FOUND"),
+    ("crm-records", "deals", "get", {"dealId": "99"}, "OBJECT_NOT_FOUND"),
+    ("incident-management", "incidents", "get", {"id": "nothing"}, "not_found"),
+    ("support-desk", "tickets", "get", {"ticket_id": 99_999}, "RecordNotFound"),
+    ("team-chat", "channels", "get", {"channel": "C99"}, "channel_not_found"),
+    ("work-management", "tasks", "get", {"task_gid": "99"}, None),
+    ("workspace-notes", "pages", "get", {"page_id": "99"}, "object_not_found"),
+]
+
+
+@pytest.mark.parametrize(("kind", "entity", "action"), EXAMPLES)
+async def test_the_example_of_every_operation_is_answered(connect, kind, entity, action):
+    connector = connect(kind)
+    example = connector.kind.operation(entity, action).action.example
+
+    answer = await connector.execute(entity, action, example)
+
+    assert answer.result
+
+
+@pytest.mark.parametrize(("kind", "entity", "action", "params", "size"), TWO_PAGES)
+async def test_a_list_goes_on_to_its_second_page(connect, kind, entity, action, params, size):
+    pages = connect(kind).pages(entity, action, params)
+
+    first = (await anext(pages)).records
+    second = (await anext(pages)).records
+
+    assert len(first) == size
+    assert second
+    assert not set(map(bytes, first)) & set(map(bytes, second))
+
+
+@pytest.mark.parametrize(("kind", "entity", "action", "params", "size"), TWO_PAGES)
+async def test_the_last_page_of_a_list_names_no_further_one(connect, kind, entity, action, params, size):
+    name = "records" if kind == "crm-query" else connect(kind).kind.operation(entity, action).paging.size
+    larger = {} if name == "records" else {name: 50}
+
+    pages = [page async for page in connect(kind).pages(entity, action, {**params, **larger})]
+
+    seen = [bytes(record) for page in pages for record in page.records]
+    assert len(seen) == len(set(seen))
+
+
+@pytest.mark.parametrize(("kind", "entity", "action", "params", "code"), UNKNOWN)
+async def test_an_unknown_id_is_refused_in_the_kinds_own_words(connect, kind, entity, action, params, code):
+    with pytest.raises(UpstreamNotFound) as refused:
+        await connect(kind).execute(entity, action, params)
+
+    assert refused.value.upstream.code == code
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_token_that_begins_with_bad_is_refused(connect, kind):
+    with pytest.raises(ReauthorizationRequired):
+        await connect(kind, token="bad-token").check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_call_without_credentials_is_refused(connect, http, kind):
+    check = connect(kind).kind.health_check
+
+    async with http.get(connect(kind).request(check, {}).url.path) as answer:
+        said = await answer.text()
+
+    assert answer.status == (200 if kind == "team-chat" else 401)
+    assert 'ok":true' not in said.replace(" ", "")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_rate_limit_on_request_is_the_kinds_own(connect, fault, kind):
+    await fault(kind=kind, status=429, headers={"Retry-After": "60"})
+
+    with pytest.raises(UpstreamRateLimited) as limited:
+        await connect(kind).check()
+
+    assert limited.value.retry_after == 60
+
+
+def test_kinds_that_share_a_path_cannot_share_a_sandbox():
+    twin = CATALOG.kind("team-chat")
+    twin = type(twin)(twin.spec.model_copy(update={"kind": "other-chat"}))
+
+    with pytest.raises(ValueError, match=r"team-chat both answer POST /api"):
+        create_sandbox([CATALOG.kind("team-chat"), twin])
+
+
+async def test_a_kind_of_ones_own_is_answered_from_its_spec_alone(gadgets):
+    pages = [page.decoded() async for page in gadgets.pages("gadgets", "list", {"size": 25})]
+    made = (await gadgets.execute("gadgets", "create", {"gadget": {"name": "Lamp"}})).decoded()
+    known = (await gadgets.execute("gadgets", "get", {"gadget_id": made["id"]})).decoded()
+
+    assert [len(page) for page in pages] == [25, 15]
+    assert known["name"] == "Lamp"
