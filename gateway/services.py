@@ -13,7 +13,6 @@ from gateway.audit import Audit
 from gateway.connectors.catalog import Catalog, load_catalog
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
-from gateway.credentials.authorizer import SealedAuthorizer
 from gateway.credentials.changing import ConnectorChanges
 from gateway.credentials.opened import OpenConnectors
 from gateway.credentials.store import ConnectorStore
@@ -29,7 +28,8 @@ from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import JobStore
 from gateway.jobs.upkeep import Upkeep
 from gateway.jobs.watch import Watch
-from gateway.settings import Settings, upstream_overrides
+from gateway.oauth.service import OAuth, open_oauth
+from gateway.settings import Settings, platform_apps, upstream_overrides
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class Services:
     connector_store: ConnectorStore
     connector_changes: ConnectorChanges
     connectors: OpenConnectors
+    oauth: OAuth
     jobs: JobStore
     bell: Bell
     watch: Watch
@@ -73,13 +74,21 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         identity = IdentityStore(database)
         tokens = Tokens(identity, settings.token_seconds)
         connector_store = ConnectorStore(database, vault)
-        connectors = OpenConnectors(
-            connector_store,
-            catalog,
-            transport,
-            lambda record: SealedAuthorizer(connector_store, catalog, record),
-            overrides,
+        oauth = await stack.enter_async_context(
+            open_oauth(
+                catalog,
+                database,
+                vault,
+                identity,
+                connector_store,
+                transport,
+                overrides,
+                platform_apps(),
+                base_url=settings.base_url,
+                is_embedded=settings.embedded,
+            )
         )
+        connectors = OpenConnectors(connector_store, catalog, transport, oauth.grants, overrides)
         jobs = JobStore(database, settings.job_retention)
         watch = Watch(jobs)
         tasks: dict[str, Task] = {}
@@ -114,6 +123,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             connector_store=connector_store,
             connector_changes=ConnectorChanges(catalog, connector_store, identity, transport, overrides),
             connectors=connectors,
+            oauth=oauth,
             jobs=jobs,
             bell=bell,
             watch=watch,

@@ -1,10 +1,12 @@
 """Deleting connectors and workspaces with everything that belonged to them."""
 
+import contextlib
 from uuid import UUID
 
 import msgspec
 
 from gateway.connectors.responses import Answer
+from gateway.errors import NotFound
 from gateway.jobs.model import Job
 from gateway.jobs.runner import JobJournal, Task
 from gateway.services import Services
@@ -34,4 +36,6 @@ def tasks(services: Services) -> dict[str, Task]:
 
 async def _delete(services: Services, organization_id: UUID, connector_id: UUID) -> None:
     """Idempotent: a job that lost its worker half-way does it again."""
+    with contextlib.suppress(NotFound):
+        await services.oauth.grants.revoke(await services.connector_store.get_deleted(organization_id, connector_id))
     await services.connector_store.delete(organization_id, connector_id)

@@ -5,8 +5,9 @@ that was lost.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
 from yarl import URL
@@ -21,8 +22,16 @@ from gateway.errors import ConnectorNotReady
 _TRUST = 5.0
 _REMEMBERED = 10_000
 
-#: who authenticates the calls of a record
-AuthorizerOf = Callable[[ConnectorRecord], Authorizer]
+
+class Proof(Protocol):
+    """Who proves to applications that connectors may call them."""
+
+    def authorizer_of(self, record: ConnectorRecord) -> Authorizer:
+        """Who authenticates the calls of a record."""
+
+    async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
+        """The record with the variables that come only with its first token."""
+
 
 _NEXT_STEP = {
     ConnectorStatus.PENDING: "finish the OAuth consent, or start it again",
@@ -56,13 +65,13 @@ class OpenConnectors:
         store: ConnectorStore,
         catalog: Catalog,
         transport: Transport,
-        authorizer_of: AuthorizerOf,
+        proof: Proof,
         overrides: Mapping[str, URL],
     ) -> None:
         self._store = store
         self._catalog = catalog
         self._transport = transport
-        self._authorizer_of = authorizer_of
+        self._proof = proof
         self._overrides = overrides
         self._opened: dict[tuple[UUID, UUID], tuple[float, OpenedConnector]] = {}
 
@@ -72,7 +81,8 @@ class OpenConnectors:
         now = time.monotonic()
         if known is not None and known[0] > now:
             return known[1]
-        opened = self.open(await self._store.get(organization_id, connector_id))
+        record = await self._store.get(organization_id, connector_id)
+        opened = self.open(await self._proof.completed(record))
         if len(self._opened) >= _REMEMBERED:
             self._opened.clear()
         self._opened[(organization_id, connector_id)] = (now + _TRUST, opened)
@@ -83,7 +93,7 @@ class OpenConnectors:
         connector = Connector(
             kind=self._catalog.kind(record.kind),
             environment=record.environment,
-            authorizer=self._authorizer_of(record),
+            authorizer=self._proof.authorizer_of(record),
             transport=self._transport,
             override=self._overrides.get(record.kind),
             account=str(record.id),

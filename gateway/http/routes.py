@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel
 
-from gateway.http.handlers import audit, connectors, discovery, execute, jobs, operations, tokens
+from gateway.http.handlers import audit, connectors, discovery, execute, jobs, oauth, operations, tokens
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 _CONNECTOR = _CONNECTORS + "/{connector_id}"
@@ -97,6 +97,54 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("POST", _CONNECTOR + "/check", connectors.check_connector, "Ask the application now", "Connectors"),
     Route("GET", _CONNECTOR + "/inspect", connectors.inspect_connector, "What an agent can do with it", "Connectors"),
+    Route(
+        "POST",
+        _CONNECTORS + "/oauth/initiate",
+        oauth.initiate_oauth,
+        "Begin a user's consent",
+        "OAuth",
+        body=oauth.InitiateOAuth,
+        answers={200: "The address to send the user's browser to"},
+    ),
+    Route(
+        "GET",
+        _CONNECTORS + "/oauth/callback",
+        oauth.finish_oauth,
+        "Where the application sends the browser back to",
+        "OAuth",
+        answers={303: "To redirect_url, with connector_id, or error and error_description, in its query"},
+        needs_token=False,
+    ),
+    Route(
+        "GET",
+        _CONNECTORS + "/oauth/flows/{flow_id}",
+        oauth.get_oauth_flow,
+        "Where a consent stands",
+        "OAuth",
+    ),
+    Route(
+        "PUT",
+        "/api/v1/oauth/credentials",
+        oauth.put_oauth_app,
+        "Set the organization's own OAuth app for a kind",
+        "OAuth",
+        body=oauth.PutOAuthApp,
+    ),
+    Route(
+        "GET",
+        "/api/v1/oauth/credentials",
+        oauth.list_oauth_apps,
+        "List the organization's own OAuth apps",
+        "OAuth",
+    ),
+    Route(
+        "DELETE",
+        "/api/v1/oauth/credentials/connector_type/{connector_type}",
+        oauth.delete_oauth_app,
+        "Use the platform's OAuth app again",
+        "OAuth",
+        answers={204: "The platform's app is used from the next consent on"},
+    ),
     Route(
         "POST",
         _CONNECTOR + "/execute",

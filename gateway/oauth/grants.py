@@ -1,5 +1,6 @@
 """The OAuth grants behind stored connectors: who proves that a connector may call, and the end of a grant."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,13 +12,15 @@ from gateway.connectors.catalog import Catalog
 from gateway.connectors.spec import AuthMethod, ConnectorSpec
 from gateway.connectors.transport import Transport
 from gateway.credentials.authorizer import SealedAuthorizer
-from gateway.credentials.store import ConnectorRecord, ConnectorStore, Secret
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, Secret
 from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.oauth.apps import Apps
 from gateway.oauth.endpoint import TokenEndpoint
 from gateway.oauth.keeping import Keeping
 from gateway.oauth.model import is_due, missing_variables
 from gateway.oauth.renewals import Renewals
+
+log = logging.getLogger(__name__)
 
 _NOT_RENEWABLE = (
     "the application refused the access token, and there is no refresh token to renew it with; "
@@ -124,7 +127,8 @@ class Grants:
     async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that only a token brings, minting the first one where they are missing."""
         spec = self._catalog.kind(record.kind).spec
-        if not _is_oauth(record, spec) or not missing_variables(spec, record.environment):
+        is_whole = not _is_oauth(record, spec) or not missing_variables(spec, record.environment)
+        if is_whole or record.status is not ConnectorStatus.ACTIVE:
             return record
         secret = await self._connectors.secret(record.organization_id, record.id)
         if not secret.values.get("refresh_token"):
@@ -139,19 +143,22 @@ class Grants:
 
     async def revoke(self, record: ConnectorRecord) -> bool:
         """End the grant at the application, best effort; whether the application said that it did."""
-        spec = self._catalog.kind(record.kind).spec
+        try:
+            return await self._revoked(record, self._catalog.kind(record.kind).spec)
+        except GatewayError as error:
+            log.info("a grant could not be revoked", extra={"connector_id": str(record.id), "code": error.code})
+            return False
+
+    async def _revoked(self, record: ConnectorRecord, spec: ConnectorSpec) -> bool:
         if not _is_oauth(record, spec) or spec.oauth is None or spec.oauth.revoke is None:
             return False
-        try:
-            secret = await self._connectors.secret(record.organization_id, record.id)
-            is_by_token = spec.oauth.revoke_style == "bearer"
-            if is_by_token and is_due(secret.expires_at, datetime.now(UTC)):
-                secret = await self._renewals.renewed(record, secret)
-            app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, secret.values)
-            endpoint = TokenEndpoint(spec, record.environment, self._transport, self._overrides.get(record.kind))
-            return await endpoint.revoke(app, secret.values)
-        except GatewayError:
-            return False
+        secret = await self._connectors.secret(record.organization_id, record.id)
+        is_by_token = spec.oauth.revoke_style == "bearer"
+        if is_by_token and is_due(secret.expires_at, datetime.now(UTC)):
+            secret = await self._renewals.renewed(record, secret)
+        app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, secret.values)
+        server = TokenEndpoint(spec, record.environment, self._transport, self._overrides.get(record.kind))
+        return await server.revoke(app, secret.values)
 
 
 def _is_oauth(record: ConnectorRecord, spec: ConnectorSpec) -> bool:
