@@ -22,6 +22,8 @@ from gateway.errors import Fault, InvalidQuery
 
 #: seconds that a search may take; then Postgres is told to stop
 TIME_LIMIT = 5.0
+#: the pool's own limit for a statement, in seconds, does not apply: the search as a whole has one
+NO_LIMIT = 3_600.0
 #: seconds for which an entity's layout and common words are remembered; they tell how to search, never what is found
 REMEMBERED = 30.0
 MAX_REMEMBERED = 10_000
@@ -57,8 +59,9 @@ class _Found:
 class ContextStore:
     """Searches of one process; signs its cursors with `cursor_key`, which all processes share."""
 
-    def __init__(self, cursor_key: bytes) -> None:
+    def __init__(self, cursor_key: bytes, *, time_limit: float = TIME_LIMIT) -> None:
         self._cursor_key = cursor_key
+        self._time_limit = time_limit
         self._remembered: OrderedDict[tuple[UUID, str], tuple[float, Entity]] = OrderedDict()
 
     async def search(self, connection: Connection, connector_id: UUID, entity: str, query: Query) -> SearchPage:
@@ -68,12 +71,12 @@ class ContextStore:
         """
         began = time.perf_counter()
         cursors = Cursors.of(self._cursor_key, connector_id, entity, query)
-        after = cursors.read(query.cursor) if query.cursor else None
+        after = cursors.read(query.cursor) if query.cursor is not None else None
         try:
-            async with asyncio.timeout(TIME_LIMIT):
+            async with asyncio.timeout(self._time_limit):
                 found = await self._found(connection, connector_id, entity, query, after)
         except (TimeoutError, asyncpg.QueryCanceledError) as error:
-            message = f"too expensive: narrow it; the search took longer than {TIME_LIMIT:g} s"
+            message = f"too expensive: narrow it; the search took longer than {self._time_limit:g} s"
             raise InvalidQuery(message, faults=[Fault("/query", "query", "too_expensive", message)]) from error
         kept = found.rows[: query.limit]
         has_more = len(found.rows) > query.limit
@@ -137,7 +140,7 @@ async def _walked(connection: Connection, plan: Plan, after: Position | None) ->
 
 
 async def _fetched(connection: Connection, statement: Statement) -> _Found | None:
-    rows = await connection.fetch(statement.text, *statement.arguments, timeout=TIME_LIMIT)
+    rows = await connection.fetch(statement.text, *statement.arguments, timeout=NO_LIMIT)
     if not rows:
         return None
     first = rows[0]
