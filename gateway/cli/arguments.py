@@ -1,0 +1,142 @@
+"""Params as they are typed on a command line: `key=value`, `key:=json`, `key=@file` and `@params.json`."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+Schema = Mapping[str, Any]
+
+PARAMS_HELP = """\b
+Params:
+  per_page=2              a value; numbers and lists (a,b) where the operation expects them
+  ticket.subject=Fire     a member of an object
+  ticket:='{"id": 1}'     JSON
+  body=@letter.txt        the text of a file; with := its JSON
+  @params.json            many params at once; @- reads them from stdin
+"""
+
+
+def read_params(words: Iterable[str], schema: Schema) -> dict[str, Any]:
+    """The params in the words, each value typed as its schema has it; raises click.BadParameter."""
+    params: dict[str, Any] = {}
+    for word in words:
+        if word.startswith("@"):
+            params.update(_object(word, _file(word[1:])))
+        else:
+            _put(params, *_read_word(word, schema))
+    return params
+
+
+def _read_word(word: str, schema: Schema) -> tuple[list[str], Any]:
+    name, equals, text = word.partition("=")
+    is_json = name.endswith(":")
+    name = name.removesuffix(":")
+    if not equals or not name:
+        raise click.BadParameter(f"{word!r} is no param; write key=value, key:=json or @file")
+    if text.startswith("@"):
+        text = _file(text[1:])
+        return _place(name, schema), _json(name, text) if is_json else text
+    place = _place(name, schema)
+    return place, _json(name, text) if is_json else typed(text, schema_at(schema, place))
+
+
+def _place(name: str, schema: Schema) -> list[str]:
+    """A name with dots is a path into an object, unless the operation has a param of that very name."""
+    return [name] if name in schema.get("properties", {}) else name.split(".")
+
+
+def _put(params: dict[str, Any], place: list[str], value: Any) -> None:
+    *outer, last = place
+    for name in outer:
+        inner = params.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise click.BadParameter(f"{'.'.join(place)}: {name} has a value already and cannot be an object too")
+        params = inner
+    if isinstance(params.get(last), list) and isinstance(value, list):
+        value = [*params[last], *value]
+    params[last] = value
+
+
+def schema_at(schema: Schema, place: Iterable[str]) -> Schema:
+    """The schema of a member; {} where nothing is said of it."""
+    definitions, found = schema.get("$defs", {}), schema
+    for name in place:
+        found = _plain(found.get("properties", {}).get(name, {}), definitions)
+    return {**found, "$defs": definitions}
+
+
+def _plain(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+    """The schema itself, where it only refers to one."""
+    reference = schema.get("$ref", "")
+    return definitions.get(reference.removeprefix("#/$defs/"), {}) if reference else schema
+
+
+def typed(text: str, schema: Schema) -> Any:
+    """The text as the type that is expected; what does not fit stays text, for the gateway to explain."""
+    expected = schema.get("type", "string")
+    for name in [expected] if isinstance(expected, str) else expected:
+        match name:
+            case "integer" if text.lstrip("-").isdecimal():
+                return int(text)
+            case "number" if _is_number(text):
+                return float(text) if "." in text or "e" in text.lower() else int(text)
+            case "boolean" if text.lower() in ("true", "false", "yes", "no"):
+                return text.lower() in ("true", "yes")
+            case "null" if text == "null":
+                return None
+            case "array":
+                return _array(text, schema)
+            case "object" if text.startswith("{"):
+                return _json("params", text)
+    return text
+
+
+def _array(text: str, schema: Schema) -> Any:
+    if text.startswith("["):
+        return _json("params", text)
+    items = _plain(schema.get("items", {}), schema.get("$defs", {}))
+    return [typed(part, items) for part in text.split(",")]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.lower().lstrip("-") not in ("nan", "inf", "infinity")
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise click.BadParameter(f"{name}: {text[:60]!r} is not JSON ({error}); quote it for the shell") from error
+
+
+def _object(word: str, text: str) -> dict[str, Any]:
+    found = _json(word, text)
+    if not isinstance(found, dict):
+        raise click.BadParameter(f"{word} must hold a JSON object of params")
+    return found
+
+
+def _file(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def read_pairs(words: Iterable[str], option: str) -> dict[str, str]:
+    """`NAME=VALUE` and `NAME=@FILE` of an option that may be repeated."""
+    pairs = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{word!r}: write {option} NAME=VALUE, or NAME=@FILE")
+        pairs[name] = _file(value[1:]).rstrip("\n") if value.startswith("@") else value
+    return pairs

@@ -1,0 +1,120 @@
+"""`gateway call`: one operation of one connector."""
+
+from typing import Any
+
+import click
+
+from gateway.cli.arguments import PARAMS_HELP, read_params
+from gateway.cli.calling import find, gateway_options, names, opened, run, schema_of
+from gateway.cli.completing import complete_action, complete_entity, complete_kind
+from gateway.cli.failures import EXIT_CODES, note
+from gateway.cli.following import follow
+from gateway.cli.output import Format, format_of, output_option, write, write_stream
+from gateway.client import Answer, Connector, Gateway, Job
+from gateway.client.paging import next_params
+
+
+@click.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
+@click.argument("kind", shell_complete=complete_kind)
+@click.argument("entity", shell_complete=complete_entity)
+@click.argument("action", shell_complete=complete_action)
+@click.argument("params", nargs=-1)
+@click.option("-c", "--connector", metavar="NAME|ID", help="Which connector, where the kind has several.")
+@click.option("--select", "selected", multiple=True, metavar="FIELDS", help="Only these fields: id,user.name")
+@click.option("--exclude", "excluded", multiple=True, metavar="FIELDS", help="All fields but these.")
+@click.option("--all", "wants_all", is_flag=True, help="Every page of a list.")
+@click.option("--limit", type=click.IntRange(min=1), help="Follow pages until there are so many records.")
+@click.option("--async", "is_async", is_flag=True, help="Leave it to the workers and print the job.")
+@click.option("--wait", type=click.IntRange(0, 300), metavar="SECONDS", help="Wait so long, then print the job.")
+@click.option("--dry-run", is_flag=True, help="Show the application's requests and send nothing.")
+@click.option("--meta", "wants_meta", is_flag=True, help="Print what the application says of the page, too.")
+@click.option("--intent", metavar="TEXT", help="Why, for the audit log.")
+@click.option("--idempotency-key", metavar="KEY", help="The same key never writes twice.")
+@output_option
+@gateway_options
+def call(**options: Any) -> None:
+    """Run one operation of a connector; KIND may be a connector's name or id as well.
+
+    \b
+    gateway call support-desk tickets list per_page=2
+    gateway call support-desk tickets create ticket.subject=Fire
+    gateway call team-chat channels list --all -o ndjson
+    """
+    run(_call(**options))
+
+
+async def _call(
+    kind: str,
+    entity: str,
+    action: str,
+    params: tuple[str, ...],
+    connector: str | None,
+    wants_all: bool,
+    limit: int | None,
+    wanted: str | None,
+    url: str | None,
+    workspace: str | None,
+    organization: str | None,
+    selected: tuple[str, ...],
+    **options: Any,
+) -> None:
+    if action == "download":
+        raise click.UsageError(f"a file is saved with: gateway download {kind} {entity} …")
+    async with opened(url, workspace, organization) as gateway:
+        found = await find(gateway, kind, connector)
+        given = read_params(params, await schema_of(gateway, found.kind, entity, action))
+        fields = {"select": names(selected), "exclude": names(options.pop("excluded"))}
+        if wants_all or limit is not None:
+            records = gateway.records(found, entity, action, given, limit=limit, **fields)
+            await write_stream(records, format_of(wanted, Format.NDJSON), fields["select"] or ())
+            return
+        outcome = await _outcome(gateway, found, (entity, action, given), fields, **options)
+        if isinstance(outcome, Job):
+            _write_job(outcome, wanted)
+            return
+        _write_answer(outcome, wanted, fields["select"], wants_meta=options["wants_meta"])
+        if format_of(wanted) is Format.TABLE:
+            _tell_of_more(next_params(await gateway.listing(found.kind, entity, action), given, outcome.meta))
+
+
+async def _outcome(
+    gateway: Gateway,
+    connector: Connector,
+    operation: tuple[str, str, dict[str, Any]],
+    fields: dict[str, list[str] | None],
+    *,
+    is_async: bool,
+    wait: int | None,
+    dry_run: bool,
+    intent: str | None,
+    idempotency_key: str | None,
+    wants_meta: bool,
+) -> Answer | Job:
+    """The answer, followed through its job to the end unless the caller wishes otherwise."""
+    entity, action, params = operation
+    telling: dict[str, Any] = {"intent": intent, "idempotency_key": idempotency_key, **fields}
+    if is_async:
+        return await gateway.submit(connector, entity, action, params, **telling)
+    started = await gateway.begin(connector, entity, action, params, wait=wait, dry_run=dry_run, **telling)
+    if isinstance(started, Job) and wait is None:
+        return await (await follow(started)).result()
+    return started
+
+
+def _write_answer(answer: Answer, wanted: str | None, selected: list[str] | None, *, wants_meta: bool) -> None:
+    if wants_meta:
+        write({"result": answer.result, "meta": answer.meta}, format_of(wanted or Format.JSON))
+        return
+    is_search = isinstance(answer.result, dict) and {"data", "meta"} == answer.result.keys()
+    as_table = format_of(wanted) is Format.TABLE
+    write(answer.records if is_search and as_table else answer.result, format_of(wanted), selected or ())
+
+
+def _write_job(job: Job, wanted: str | None) -> None:
+    write({"id": job.id, "status": job.status, "message": job.view.message}, format_of(wanted))
+    note(f"follow it with: gateway jobs watch {job.id}")
+
+
+def _tell_of_more(following: dict[str, Any] | None) -> None:
+    if following is not None:
+        note("there are more: --all prints every page, --limit N so many records")

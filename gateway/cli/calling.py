@@ -1,0 +1,56 @@
+"""What callers' commands share: the options that name a gateway, and the client that they open."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import click
+
+from gateway.client import Connector, Gateway
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def gateway_options(command: Command) -> Command:
+    """`--url`, `--workspace` and `--organization`, which go before the environment's."""
+    for option in (
+        click.option("--organization", metavar="ID", help="The organization; GATEWAY_ORGANIZATION_ID."),
+        click.option("-w", "--workspace", metavar="NAME", help="The workspace; GATEWAY_WORKSPACE, or default."),
+        click.option("--url", metavar="URL", help="The gateway; GATEWAY_URL, or http://127.0.0.1:8080."),
+    ):
+        command = option(command)
+    return command
+
+
+@asynccontextmanager
+async def opened(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
+    """The client that a command works with."""
+    async with Gateway(url, workspace_name=workspace, organization_id=organization) as gateway:
+        yield gateway
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """The outcome of a command's work; Ctrl-C cancels it first."""
+    return asyncio.run(work)
+
+
+async def find(gateway: Gateway, kind: str, connector: str | None) -> Connector:
+    """The connector meant by KIND and --connector."""
+    found = await gateway.connectors.resolve(connector or kind)
+    if connector is not None and found.kind != kind.lower().replace("_", "-"):
+        raise click.UsageError(f"the connector {connector!r} is of the kind {found.kind}, not {kind}")
+    return found
+
+
+async def schema_of(gateway: Gateway, kind: str, entity: str, action: str) -> dict[str, Any]:
+    """JSON Schema of an operation's params; {} for an operation that is unknown, which the gateway will say."""
+    entities = (await gateway.type(kind))["entities"]
+    schema: dict[str, Any] = entities.get(entity, {}).get("actions", {}).get(action, {}).get("params") or {}
+    return schema
+
+
+def names(words: tuple[str, ...]) -> list[str] | None:
+    """The names in options that may be repeated and may hold several: `--select id,subject --select status`."""
+    return [name for word in words for name in word.split(",") if name] or None

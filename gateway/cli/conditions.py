@@ -1,0 +1,61 @@
+"""Search conditions as they are typed (`status=open`, `updated_at>2026-01-01`), as the filter that they mean."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.arguments import typed
+
+_OPERATORS = {"!=": "neq", ">=": "gte", "<=": "lte", "=": "eq", ">": "gt", "<": "lt", "~": "like"}
+_CONDITION = re.compile(r"([\w.]+)\s*(!=|>=|<=|=|>|<|~)\s*(.*)", re.DOTALL)
+
+CONDITIONS_HELP = """\b
+Conditions (all must hold):
+  status=open  status!=open  id>100  updated_at>=2026-01-01
+  subject~fire            contains; % and _ are wildcards
+  status=open,pending     one of them
+"""
+
+
+def read_filter(words: Iterable[str], fields: Mapping[str, str], filter_json: str | None) -> dict[str, Any] | None:
+    """All conditions and the JSON filter together; None when there is neither. Raises click.BadParameter."""
+    filters = [_condition(word, fields) for word in words]
+    if filter_json is not None:
+        filters.append(_filter(filter_json))
+    if len(filters) < 2:
+        return filters[0] if filters else None
+    return {"and": filters}
+
+
+def _condition(word: str, fields: Mapping[str, str]) -> dict[str, Any]:
+    parts = _CONDITION.fullmatch(word)
+    if parts is None:
+        raise click.BadParameter(f"{word!r} is no condition; write field=value, or != > >= < <= ~")
+    name, sign, text = parts.groups()
+    schema = {"type": fields.get(name, "string")}
+    if sign == "=" and "," in text:
+        return {"in": {name: [typed(part, schema) for part in text.split(",")]}}
+    return {_OPERATORS[sign]: {name: text if sign == "~" else typed(text, schema)}}
+
+
+def _filter(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise click.BadParameter(
+            f'--filter is a JSON object such as {{"eq": {{"status": "open"}}}}: {error}'
+        ) from error
+
+
+def read_sort(words: Iterable[str]) -> list[dict[str, str]]:
+    """`updated_at:desc,id` as sort conditions; ascending unless told. Raises click.BadParameter."""
+    sort = []
+    for word in (part for given in words for part in given.split(",")):
+        name, _, direction = word.partition(":")
+        if direction not in ("", "asc", "desc"):
+            raise click.BadParameter(f"{word!r}: write --sort field:asc or field:desc")
+        sort.append({name: direction or "asc"})
+    return sort

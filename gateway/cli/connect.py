@@ -1,0 +1,135 @@
+"""`gateway connect`: bind an account, by credentials or by a person's consent."""
+
+import os
+import sys
+from contextlib import AsyncExitStack
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.arguments import read_pairs
+from gateway.cli.calling import gateway_options, opened, run
+from gateway.cli.completing import complete_kind
+from gateway.cli.failures import EXIT_CODES, note
+from gateway.cli.landing import landing_page
+from gateway.cli.output import format_of, output_option, write
+from gateway.client import Connector, Gateway
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("kind", shell_complete=complete_kind)
+@click.option("--credential", "credentials", multiple=True, metavar="NAME=VALUE", help="A credential; NAME=@FILE too.")
+@click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable such as the subdomain.")
+@click.option("--name", metavar="NAME", help="What to call the connector.")
+@click.option("--renew", metavar="CONNECTOR", help="Authorize this connector again; it keeps its id.")
+@click.option("--method", metavar="METHOD", help="How to authenticate, where the kind has several ways.")
+@click.option("--redirect-url", metavar="URL", help="Where the browser goes after consent; a page here by default.")
+@click.option("--no-browser", is_flag=True, help="Only print the consent's address.")
+@click.option("--no-check", is_flag=True, help="Store the credentials without asking the application.")
+@output_option
+@gateway_options
+def connect(**options: Any) -> None:
+    """Bind an account of a KIND to the workspace.
+
+    Asks for consent in the browser where the kind offers that, else for credentials. What is not given on the command
+    line is asked for on a terminal, secrets without showing them.
+
+    \b
+    gateway connect team-chat
+    gateway connect support-desk --env subdomain=acme --credential email=me@acme.example --credential api_token=@token
+    """
+    run(_connect(**options))
+
+
+async def _connect(
+    kind: str,
+    credentials: tuple[str, ...],
+    environment: tuple[str, ...],
+    name: str | None,
+    renew: str | None,
+    method: str | None,
+    redirect_url: str | None,
+    no_browser: bool,
+    no_check: bool,
+    wanted: str | None,
+    url: str | None,
+    workspace: str | None,
+    organization: str | None,
+) -> None:
+    given = read_pairs(credentials, "--credential")
+    async with opened(url, workspace, organization) as gateway:
+        facts = await gateway.type(kind)
+        variables = _completed(read_pairs(environment, "--env"), _needed(facts["environment"]), "--env", facts)
+        if not given and _is_by_consent(facts, method):
+            made = await _consented(gateway, kind, redirect_url, no_browser, name, variables, renew)
+        else:
+            fields = _method(facts, method, given)["fields"]
+            given = _completed(given, _needed(fields), "--credential", facts)
+            if renew is not None:
+                made = await gateway.connectors.update(renew, credentials=given, name=name)
+            else:
+                made = await gateway.connectors.create(
+                    kind, given, name=name, environment=variables, validate=not no_check
+                )
+        write(msgspec.to_builtins(made), format_of(wanted))
+
+
+async def _consented(
+    gateway: Gateway,
+    kind: str,
+    redirect_url: str | None,
+    no_browser: bool,
+    name: str | None,
+    variables: dict[str, str],
+    renew: str | None,
+) -> Connector:
+    """The connector, once a person has given consent in a browser."""
+    async with AsyncExitStack() as held:
+        landing = redirect_url if redirect_url else await held.enter_async_context(landing_page())
+        consent = await gateway.connectors.connect(kind, landing, name=name, environment=variables, connector=renew)
+        note("open this address and give consent; waiting (Ctrl-C stops)")
+        click.echo(consent.url, err=True)
+        if not no_browser and _has_browser():
+            click.launch(consent.url)
+        return await consent.wait()
+
+
+def _has_browser() -> bool:
+    """Whether somebody sits here who would see a browser open."""
+    return sys.stderr.isatty() and (sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ)
+
+
+def _is_by_consent(facts: dict[str, Any], method: str | None) -> bool:
+    return bool(facts["oauth"]) and method in (None, *(each["id"] for each in facts["auth_methods"] if each["oauth"]))
+
+
+def _method(facts: dict[str, Any], wanted: str | None, given: dict[str, str]) -> dict[str, Any]:
+    """The method asked for, else the one whose fields the given credentials are, else the first without consent."""
+    methods: list[dict[str, Any]] = facts["auth_methods"]
+    for each in methods:
+        if each["id"] == wanted or (wanted is None and given and given.keys() <= each["fields"].keys()):
+            return each
+    if wanted is not None:
+        raise click.BadParameter(
+            f"{facts['kind']} has no {wanted!r}; it has {', '.join(each['id'] for each in methods)}"
+        )
+    return next((each for each in methods if not each["oauth"]), methods[0])
+
+
+def _needed(fields: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: field for name, field in fields.items() if field.get("required") and field.get("default") is None}
+
+
+def _completed(
+    given: dict[str, str], needed: dict[str, dict[str, Any]], option: str, facts: dict[str, Any]
+) -> dict[str, str]:
+    """What was given, and what a person types for the rest; elsewhere a usage error names all that is missing."""
+    missing = {name: field for name, field in needed.items() if name not in given}
+    if missing and not sys.stdin.isatty():
+        wanted = "; ".join(f"{option} {name}=… ({field['description']})" for name, field in missing.items())
+        raise click.UsageError(f"{facts['kind']} needs {wanted}")
+    for name, field in missing.items():
+        prompt = f"{name} ({field['description']})"
+        given[name] = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
+    return given

@@ -1,0 +1,83 @@
+"""`gateway connectors`: the accounts of a workspace."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.calling import gateway_options, opened, run
+from gateway.cli.failures import EXIT_CODES, Exit, complain, note
+from gateway.cli.following import follow
+from gateway.cli.output import format_of, output_option, write
+from gateway.cli.words import printable
+from gateway.client import Health
+
+_COLUMNS = ("name", "kind", "status", "auth_method", "id", "created_at")
+
+
+@click.group(epilog=EXIT_CODES)
+def connectors() -> None:
+    """The accounts bound to a workspace; each is named by its id, its name, or its kind where there is one."""
+
+
+@connectors.command("list")
+@click.option("--kind", metavar="KIND")
+@output_option
+@gateway_options
+def list_connectors(kind: str | None, wanted: str | None, **where: Any) -> None:
+    """List the connectors of the workspace."""
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            write(msgspec.to_builtins(await gateway.connectors.list(kind)), format_of(wanted), _COLUMNS)
+
+    run(work())
+
+
+@connectors.command()
+@click.argument("connector")
+@output_option
+@gateway_options
+def show(connector: str, wanted: str | None, **where: Any) -> None:
+    """Show one connector, and what can be done with it now."""
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            write(await gateway.connectors.inspect(connector), format_of(wanted))
+
+    run(work())
+
+
+@connectors.command()
+@click.argument("connector")
+@gateway_options
+def check(connector: str, **where: Any) -> None:
+    """Ask the application whether it accepts the credentials; exit code 3 when it does not."""
+
+    async def work() -> Health:
+        async with opened(**where) as gateway:
+            return await gateway.connectors.check(connector)
+
+    health = run(work())
+    click.echo(health.status)
+    if not health.is_healthy:
+        complain(printable(health.message or "the application refused the credentials"))
+        raise SystemExit(Exit.UNAUTHORIZED)
+
+
+@connectors.command()
+@click.argument("connector")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@gateway_options
+def delete(connector: str, yes: bool, **where: Any) -> None:
+    """Revoke a connector's grant and drop everything that belongs to it."""
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            found = await gateway.connectors.resolve(connector)
+            if not yes:
+                click.confirm(f"Delete {printable(found.name)} ({found.kind}, {found.id})?", abort=True, err=True)
+            await follow(await gateway.connectors.delete(found))
+            note(f"deleted {found.name} ({found.id})")
+
+    run(work())

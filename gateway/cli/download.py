@@ -1,0 +1,70 @@
+"""`gateway download`: a file to disk or into a pipe."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.cli.arguments import PARAMS_HELP, read_params
+from gateway.cli.calling import find, gateway_options, opened, run, schema_of
+from gateway.cli.completing import complete_entity, complete_kind
+from gateway.cli.failures import EXIT_CODES, note
+from gateway.cli.following import download_bar
+from gateway.cli.words import size_of
+from gateway.client import Connector, Gateway
+
+
+@click.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
+@click.argument("kind", shell_complete=complete_kind)
+@click.argument("entity", shell_complete=complete_entity)
+@click.argument("params", nargs=-1)
+@click.option("-c", "--connector", metavar="NAME|ID", help="Which connector, where the kind has several.")
+@click.option("-o", "--output", "to", default=".", metavar="FILE", help="File or folder; - is stdout.  [default: .]")
+@click.option("--sha256", metavar="HEX", help="What the file's SHA-256 must be.")
+@gateway_options
+def download(**options: Any) -> None:
+    """Save a file; the same command again goes on where an earlier one stopped.
+
+    \b
+    gateway download support-desk attachments attachment_id=498483 -o report.pdf
+    """
+    run(_download(**options))
+
+
+async def _download(
+    kind: str,
+    entity: str,
+    params: tuple[str, ...],
+    connector: str | None,
+    to: str,
+    sha256: str | None,
+    url: str | None,
+    workspace: str | None,
+    organization: str | None,
+) -> None:
+    async with opened(url, workspace, organization) as gateway:
+        found = await find(gateway, kind, connector)
+        given = read_params(params, await schema_of(gateway, found.kind, entity, "download"))
+        if to == "-":
+            async for chunk in gateway.chunks(found, entity, given):
+                sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+        else:
+            await _save(gateway, found, entity, given, Path(to), sha256)
+
+
+async def _save(
+    gateway: Gateway, connector: Connector, entity: str, params: dict[str, Any], to: Path, sha256: str | None
+) -> None:
+    with download_bar(to.name or entity) as bar:
+        try:
+            saved = await gateway.download(connector, entity, params, to, sha256=sha256, on_progress=bar)
+        except asyncio.CancelledError:
+            note(f"{size_of(bar.at)} are kept; the same command goes on from there")
+            raise
+    resumed = f", resumed after {size_of(saved.resumed_from)}" if saved.resumed_from else ""
+    note(f"saved {saved.path} ({size_of(saved.size)}{resumed}, sha256 {saved.sha256})")
+    if not sys.stdout.isatty():
+        click.echo(saved.path)

@@ -1,0 +1,65 @@
+"""Work that takes a while: a bar on a terminal, silence elsewhere, and a way back to it after Ctrl-C."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TransferSpeedColumn,
+)
+
+from gateway.cli.failures import note
+from gateway.cli.words import printable
+from gateway.client import Job, JobView
+
+
+def _bars(*columns: BarColumn | TextColumn | DownloadColumn | TransferSpeedColumn | TimeElapsedColumn) -> Progress:
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+async def follow(job: Job) -> Job:
+    """The job when it has ended, its progress shown meanwhile; Ctrl-C leaves it running and says how to come back."""
+    with _bars(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[of]}"), TimeElapsedColumn()
+    ) as bars:
+        shown = bars.add_task("…", total=None, of="")
+        try:
+            return await job.wait(on_change=lambda view: _show(bars, shown, view))
+        except asyncio.CancelledError:
+            bars.stop()
+            note(f"the job goes on; see it with: gateway jobs watch {job.id}")
+            raise
+
+
+def _show(bars: Progress, task: TaskID, view: JobView) -> None:
+    what = view.message or f"{view.entity or ''} {view.status}".strip()
+    of = "" if view.total is None else f"{view.progress}/{view.total}"
+    bars.update(task, description=printable(what), completed=view.progress, total=view.total, of=of)
+
+
+@contextmanager
+def download_bar(name: str) -> Iterator["DownloadBar"]:
+    """A bar for the bytes of a file."""
+    with _bars(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()) as bars:
+        yield DownloadBar(bars, bars.add_task(printable(name), total=None))
+
+
+class DownloadBar:
+    """Told by a download how far it is."""
+
+    def __init__(self, bars: Progress, task: TaskID) -> None:
+        self._bars = bars
+        self._task = task
+        self.at = 0
+
+    def __call__(self, at: int, of: int | None) -> None:
+        self.at = at
+        self._bars.update(self._task, completed=at, total=of)

@@ -1,0 +1,140 @@
+"""`gateway jobs`: long work listed, watched, stopped, tried again, and its results."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.calling import gateway_options, opened, run
+from gateway.cli.failures import EXIT_CODES, Exit, complain, note
+from gateway.cli.following import follow
+from gateway.cli.output import Format, format_of, output_option, write, write_stream
+from gateway.cli.words import printable
+from gateway.client import Job, JobView
+
+_COLUMNS = ("id", "status", "entity", "action", "progress", "total", "created_at", "message")
+
+
+@click.group(epilog=EXIT_CODES)
+def jobs() -> None:
+    """Long work: bulk updates, reports, and whatever was called with --async."""
+
+
+@jobs.command("list")
+@click.option("--status", metavar="STATUS", help="queued, running, waiting, succeeded, failed, canceled or unknown.")
+@click.option("--entity", metavar="ENTITY")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@output_option
+@gateway_options
+def list_jobs(status: str | None, entity: str | None, limit: int, wanted: str | None, **where: Any) -> None:
+    """List jobs, the newest first."""
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            found = _views(gateway.jobs.list(status=status, entity=entity, limit=limit))
+            await write_stream(found, format_of(wanted), _COLUMNS)
+
+    run(work())
+
+
+async def _views(found: AsyncIterator[Job]) -> AsyncIterator[dict[str, Any]]:
+    async for job in found:
+        yield _facts(job.view)
+
+
+def _facts(view: JobView) -> dict[str, Any]:
+    facts: dict[str, Any] = msgspec.to_builtins(view)
+    return facts
+
+
+@jobs.command()
+@click.argument("job_id")
+@output_option
+@gateway_options
+def show(job_id: str, wanted: str | None, **where: Any) -> None:
+    """Show one job as it is now."""
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            write(_facts((await gateway.jobs.get(job_id)).view), format_of(wanted))
+
+    run(work())
+
+
+@jobs.command()
+@click.argument("job_id")
+@output_option
+@gateway_options
+def watch(job_id: str, wanted: str | None, **where: Any) -> None:
+    """Follow a job to its end; exit code 6 unless it succeeds. With -o ndjson, print each of its events."""
+
+    async def work() -> Job:
+        async with opened(**where) as gateway:
+            job = await gateway.jobs.get(job_id)
+            if wanted == Format.NDJSON:
+                async for event in job.events():
+                    write({"event": event.name, "id": event.id, **event.data}, Format.NDJSON)
+                return await job.refresh()
+            job = await follow(job)
+            write(_facts(job.view), format_of(wanted))
+            return job
+
+    _need_success(run(work()))
+
+
+@jobs.command()
+@click.argument("job_id")
+@output_option
+@gateway_options
+def result(job_id: str, wanted: str | None, **where: Any) -> None:
+    """Print a job's result, waiting for it; with -o ndjson record by record, whatever its size."""
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            job = await follow(await gateway.jobs.get(job_id))
+            if format_of(wanted) is Format.NDJSON:
+                await write_stream(job.records(), Format.NDJSON)
+            else:
+                write((await job.result()).result, format_of(wanted))
+
+    run(work())
+
+
+@jobs.command()
+@click.argument("job_id")
+@gateway_options
+def cancel(job_id: str, **where: Any) -> None:
+    """Ask for a job's end; what was sent to the application already runs to its true end."""
+
+    async def work() -> Job:
+        async with opened(**where) as gateway:
+            return await (await gateway.jobs.get(job_id)).cancel()
+
+    note(f"the job is {run(work()).status}, cancellation asked for")
+
+
+@jobs.command()
+@click.argument("job_id")
+@click.option("--confirm", is_flag=True, help="Even a write that may have happened already.")
+@click.option("--watch", "wants_watch", is_flag=True, help="Follow the new job to its end.")
+@gateway_options
+def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
+    """Do a job's work again as a new job, and print its id."""
+
+    async def work() -> Job:
+        async with opened(**where) as gateway:
+            job = await (await gateway.jobs.get(job_id)).retry(confirm=confirm)
+            click.echo(job.id)
+            return await follow(job) if wants_watch else job
+
+    again = run(work())
+    if wants_watch:
+        _need_success(again)
+
+
+def _need_success(job: Job) -> None:
+    if job.status != "succeeded":
+        said = (job.view.error or {}).get("detail") or job.view.message or ""
+        complain(printable(f"the job is {job.status}{': ' if said else ''}{said}"))
+        raise SystemExit(Exit.JOB)

@@ -1,0 +1,57 @@
+"""`gateway search`: filters and sorts over the synchronized copy of records."""
+
+from typing import Any
+
+import click
+
+from gateway.cli.calling import find, gateway_options, names, opened, run
+from gateway.cli.completing import complete_entity, complete_kind
+from gateway.cli.conditions import CONDITIONS_HELP, read_filter, read_sort
+from gateway.cli.failures import EXIT_CODES
+from gateway.cli.output import Format, format_of, output_option, write_stream
+
+
+@click.command(epilog=f"{CONDITIONS_HELP}\n\n{EXIT_CODES}")
+@click.argument("kind", shell_complete=complete_kind)
+@click.argument("entity", shell_complete=complete_entity)
+@click.argument("conditions", nargs=-1)
+@click.option("-c", "--connector", metavar="NAME|ID", help="Which connector, where the kind has several.")
+@click.option("--filter", "filter_json", metavar="JSON", help="A filter in the query language, with the conditions.")
+@click.option("--sort", multiple=True, metavar="FIELD[:desc]", help="How to sort; may be repeated.")
+@click.option("--fields", multiple=True, metavar="FIELDS", help="Only these fields: id,user.name")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many records.")
+@click.option("--all", "wants_all", is_flag=True, help="All of them.")
+@output_option
+@gateway_options
+def search(**options: Any) -> None:
+    """Search the records of an entity; KIND may be a connector's name or id as well.
+
+    \b
+    gateway search support-desk tickets status=open 'subject~printer' --sort updated_at:desc
+    """
+    run(_search(**options))
+
+
+async def _search(
+    kind: str,
+    entity: str,
+    conditions: tuple[str, ...],
+    connector: str | None,
+    filter_json: str | None,
+    sort: tuple[str, ...],
+    fields: tuple[str, ...],
+    limit: int,
+    wants_all: bool,
+    wanted: str | None,
+    url: str | None,
+    workspace: str | None,
+    organization: str | None,
+) -> None:
+    order, picked = read_sort(sort), names(fields)
+    async with opened(url, workspace, organization) as gateway:
+        found = await find(gateway, kind, connector)
+        known = (await gateway.type(found.kind))["entities"].get(entity, {}).get("search_fields", {})
+        condition = read_filter(conditions, known, filter_json)
+        most = None if wants_all else limit
+        records = gateway.search(found, entity, condition, sort=order, fields=picked, limit=most)
+        await write_stream(records, format_of(wanted, Format.NDJSON), picked or ())

@@ -1,0 +1,139 @@
+"""`gateway types`: the kinds, entities and actions there are, from the gateway or from the specs that we ship."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gateway.cli.calling import gateway_options, opened, run
+from gateway.cli.completing import complete_action, complete_entity, complete_kind
+from gateway.cli.examples import example_call
+from gateway.cli.failures import EXIT_CODES, note
+from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.words import printable
+from gateway.connectors.naming import did_you_mean
+from gateway.errors import Unauthorized, Unavailable, UnknownAction, UnknownEntity
+
+Facts = Mapping[str, Any]
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("kind", required=False, shell_complete=complete_kind)
+@click.argument("entity", required=False, shell_complete=complete_entity)
+@click.argument("action", required=False, shell_complete=complete_action)
+@click.option("--offline", is_flag=True, help="From the shipped specs, without asking the gateway.")
+@output_option
+@gateway_options
+def types(
+    kind: str | None, entity: str | None, action: str | None, offline: bool, wanted: str | None, **where: Any
+) -> None:
+    """Show what there is to call: all kinds, or one kind, entity or action, with an example for each operation."""
+    found = _shipped(kind) if offline else run(_facts(kind, **where))
+    form = format_of(wanted)
+    if kind is None:
+        write(found, form, ("kind", "title", "description"))
+        return
+    assert isinstance(found, dict)
+    place = _place(found, entity, action)
+    if form is Format.TABLE:
+        for part in _told(found, entity, action):
+            Console(soft_wrap=False).print(part)
+    else:
+        write(place, form)
+
+
+async def _facts(kind: str | None, **where: Any) -> Any:
+    """What the gateway tells; what we ship, when it cannot be asked."""
+    try:
+        async with opened(**where) as gateway:
+            return await gateway.types() if kind is None else await gateway.type(kind)
+    except (Unauthorized, Unavailable) as error:
+        note(f"{error.detail}; shown are the specs that came with this command")
+        return _shipped(kind)
+
+
+def _shipped(kind: str | None) -> Any:
+    from gateway.connectors.catalog import load_catalog
+    from gateway.connectors.discovery import kind_summary, kind_view
+
+    catalog = load_catalog()
+    return [kind_summary(each) for each in catalog] if kind is None else kind_view(catalog.kind(kind))
+
+
+def _place(kind: Facts, entity: str | None, action: str | None) -> Any:
+    """The part of a kind that is asked for; raises UnknownEntity and UnknownAction."""
+    if entity is None:
+        return kind
+    entities = kind["entities"]
+    if entity not in entities:
+        raise UnknownEntity(f"{kind['kind']} has no entity {entity!r}; {did_you_mean(entity, entities)}")
+    actions = entities[entity]["actions"]
+    if action is not None and action not in actions:
+        raise UnknownAction(f"{kind['kind']} {entity} has no action {action!r}; {did_you_mean(action, actions)}")
+    return entities[entity] if action is None else actions[action]
+
+
+def _told(kind: Facts, entity: str | None, action: str | None) -> list[RenderableType]:
+    """The part as text for people."""
+    place = _place(kind, entity, action)
+    if entity is None:
+        return [_heading(kind["title"], kind["description"]), *_connecting(kind), *_entities(kind)]
+    if action is None:
+        actions = [_example(kind, entity, name, facts) for name, facts in place["actions"].items()]
+        return [_heading(f"{kind['kind']} {entity}", place["description"]), *actions]
+    heading = _heading(f"{kind['kind']} {entity} {action}", f"{place['description']} ({place['effect']})")
+    return [heading, _params(place["params"]), _example(kind, entity, action, place)]
+
+
+def _heading(title: str, description: str) -> Text:
+    return Text.assemble((printable(title), "bold"), "\n", printable(description), "\n")
+
+
+def _connecting(kind: Facts) -> list[RenderableType]:
+    """One command for each way of connecting."""
+    variables = [f"--env {name}=…" for name, facts in kind["environment"].items() if facts.get("required")]
+    lines = []
+    for method in kind["auth_methods"]:
+        needed = [f"--credential {name}=…" for name, field in method["fields"].items() if field["required"]]
+        words = variables if method["oauth"] and kind["oauth"] else [*variables, *needed]
+        lines.append(" ".join(["gateway connect", kind["kind"], *words]))
+    return [Text("\n".join([*lines, ""]), style="cyan")]
+
+
+def _entities(kind: Facts) -> list[RenderableType]:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("entity", "actions", "description"):
+        table.add_column(name, overflow="fold")
+    for name, entity in kind["entities"].items():
+        table.add_row(name, ", ".join(entity["actions"]), Text(printable(entity["description"])))
+    return [table]
+
+
+def _params(schema: Facts) -> RenderableType:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("param", "type", "needed", "description"):
+        table.add_column(name, overflow="fold")
+    for name, param in schema.get("properties", {}).items():
+        reference = param.get("$ref", "").removeprefix("#/$defs/")
+        facts = {**schema.get("$defs", {}).get(reference, {}), **param}
+        needed = "yes" if name in schema.get("required", ()) else ""
+        table.add_row(name, _type_of(facts), needed, Text(printable(facts.get("description", ""))))
+    return table if table.rows else Text("no params\n")
+
+
+def _type_of(param: Facts) -> str:
+    if "enum" in param:
+        return " | ".join(str(value) for value in param["enum"])
+    expected = param.get("type", "any")
+    name = expected if isinstance(expected, str) else " or ".join(expected)
+    return f"array of {_type_of(param['items'])}" if name == "array" and "items" in param else name
+
+
+def _example(kind: Facts, entity: str, action: str, facts: Facts) -> RenderableType:
+    params = facts.get("example", {}).get("params", {})
+    line = example_call(kind["kind"], entity, action, params, facts.get("params") or {})
+    return Text.assemble((action, "bold"), f"  {printable(facts['description'])}\n", (f"  {line}\n", "cyan"))
