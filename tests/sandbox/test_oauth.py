@@ -162,7 +162,7 @@ async def test_a_kind_that_does_not_rotate_keeps_its_refresh_token(browser, kind
 
 
 async def test_tokens_live_as_long_as_the_sandbox_is_told(browser, connect, http):
-    await (await http.put("/_sandbox/tokens", json={"kind": "crm-records", "expires_in": 0.001})).release()
+    await (await http.put("/_sandbox/tokens", json={"kind": "crm-records", "expires_in": 0.000_001})).release()
 
     tokens = await browser("crm-records").granted()
 

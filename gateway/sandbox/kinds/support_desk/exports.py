@@ -35,13 +35,14 @@ class Exports:
         """From `start_time` at first, then from `cursor`; the cursor of the last page is good for the next round."""
         size = paging.size_asked(call.query, "per_page", _PAGE, _PAGE)
         if "cursor" in call.query:
-            since, after_id = _mark(call.query["cursor"])
+            row_id, milliseconds = paging.parts(call.query["cursor"])
         else:
-            since, after_id = _start_time(call), ""
-        rows = [row for row in self._changed(table, since) if (row.changed, row.id) > (since, after_id)]
-        page = paging.portion(rows, 0, size)
-        last = (page.items[-1].changed, page.items[-1].id) if page.items else (since, after_id)
-        after = paging.cursor(int(last[0] * 1000), last[1])
+            row_id, milliseconds = "", int(_start_time(call) * 1000)
+        rows = sorted(self._desk.store.table(table), key=_mark)
+        page = paging.portion([row for row in rows if _mark(row) > (milliseconds, row_id)], 0, size)
+        if page.items:
+            milliseconds, row_id = _mark(page.items[-1])
+        after = paging.cursor(milliseconds, row_id)
         following = f"{call.origin}{call.path}?cursor={after}"
         return Reply(
             {
@@ -83,7 +84,7 @@ class Exports:
 
     def _changed(self, table: str, since: float) -> list[Row]:
         rows = [row for row in self._desk.store.table(table) if row.changed >= since]
-        return sorted(rows, key=lambda row: (row.changed, row.id))
+        return sorted(rows, key=_mark)
 
 
 def _event(row: Row, with_comments: bool) -> dict[str, Any]:
@@ -108,7 +109,6 @@ def _start_time(call: Call) -> float:
     return float(text)
 
 
-def _mark(token: str) -> tuple[float, str]:
-    """Time and id after which a cursor goes on."""
-    row_id, milliseconds = paging.parts(token)
-    return milliseconds / 1000, row_id
+def _mark(row: Row) -> tuple[int, str]:
+    """Where a record stands in the order of changes: milliseconds, and its id among those of the same."""
+    return int(row.changed * 1000), row.id

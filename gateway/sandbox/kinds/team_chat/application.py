@@ -1,6 +1,7 @@
 """Team chat: users and channels; every failure but the rate limit is a 200 with `ok: false`."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from gateway.sandbox import paging, words
@@ -138,7 +139,7 @@ class TeamChat(Application):
         """Reading methods take a form too; a JSON body tells them nothing."""
         found = super().routes()
         also = [
-            Route("POST", route.path, route.handler)
+            Route("POST", route.path, _deaf_to_json(route.handler))
             for route in found
             if route.method == "GET" and route.path.startswith(self.prefix) and not route.is_open
         ]
@@ -237,6 +238,10 @@ class TeamChat(Application):
         kept = {name: call.body.get(name) for name in ("title", "type", "link", "emoji")}
         stamps = {"channel_id": row.id, "date_created": int(call.now), "date_updated": 0, "rank": "i"}
         return Reply({"ok": True, "bookmark": self.born("bookmarks", {**stamps, **kept}, call.now).record})
+
+
+def _deaf_to_json(handler: Handler) -> Handler:
+    return lambda call: handler(call if call.is_form else replace(call, body={}))
 
 
 def arguments(call: Call) -> Mapping[str, Any]:

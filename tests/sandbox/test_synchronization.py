@@ -1,0 +1,170 @@
+"""What a synchronizer reads of the sandbox: everything once, then what has changed."""
+
+import time
+
+import pytest
+
+AUTH = {"Authorization": "Bearer token", "Notion-Version": "2025-09-03"}
+
+
+async def read(http, path, **params):
+    async with http.get(path, params=params, headers=AUTH) as answer:
+        assert answer.status == 200, await answer.text()
+        return await answer.json()
+
+
+@pytest.mark.parametrize(("table", "count"), [("tickets", 500), ("users", 240)])
+async def test_an_export_by_cursor_holds_everything_once(http, table, count):
+    path = f"/api/v2/incremental/{table}/cursor.json"
+    pages = [await read(http, path, start_time=0, per_page=97)]
+    while not pages[-1]["end_of_stream"]:
+        pages.append(await read(http, path, cursor=pages[-1]["after_cursor"], per_page=97))
+
+    ids = [record["id"] for page in pages for record in page[table]]
+
+    assert len(ids) == len(set(ids)) == count
+
+
+async def test_the_last_cursor_of_an_export_finds_what_changes_later(http):
+    path = "/api/v2/incremental/tickets/cursor.json"
+    whole = await read(http, path, start_time=0)
+    ticket = {"ticket": {"subject": "Changed"}}
+
+    nothing = await read(http, path, cursor=whole["after_cursor"])
+    await (await http.put("/api/v2/tickets/3.json", json=ticket, headers=AUTH)).release()
+    changed = await read(http, path, cursor=whole["after_cursor"])
+
+    assert nothing["tickets"] == []
+    assert [record["subject"] for record in changed["tickets"]] == ["Changed"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "count"),
+    [
+        ("/api/v2/incremental/organizations.json", "organizations", 60),
+        ("/api/v2/incremental/ticket_events.json", "ticket_events", 1500),
+        ("/api/v2/help_center/incremental/articles.json", "articles", 80),
+    ],
+)
+async def test_an_export_by_time_holds_everything(http, path, name, count):
+    page = await read(http, path, start_time=0)
+    ids = {record["id"] for record in page[name]}
+    while not page["end_of_stream"]:
+        page = await read(http, path, start_time=page["end_time"])
+        ids |= {record["id"] for record in page[name]}
+
+    assert len(ids) == count
+
+
+async def test_ticket_events_hold_comments_when_asked(http):
+    page = await read(http, "/api/v2/incremental/ticket_events.json", start_time=0, include="comment_events")
+
+    event = page["ticket_events"][0]
+
+    assert event["child_events"][0]["event_type"] == "Comment"
+    assert event["child_events"][0]["body"]
+    assert event["ticket_id"] >= 1
+
+
+async def test_an_export_from_less_than_a_minute_ago_is_refused(http):
+    params = {"start_time": int(time.time()) - 10}
+    async with http.get("/api/v2/incremental/tickets/cursor.json", params=params, headers=AUTH) as answer:
+        said = await answer.json()
+
+    assert (answer.status, said["error"]) == (400, "StartTimeTooRecent")
+
+
+async def test_a_list_of_the_desk_takes_cursors_too(http):
+    first = await read(http, "/api/v2/groups.json", **{"page[size]": 7})
+    second = await read(http, "/api/v2/groups.json", **{"page[size]": 7, "page[after]": first["meta"]["after_cursor"]})
+
+    assert (first["meta"]["has_more"], second["meta"]["has_more"]) == (True, False)
+    assert "next_page" not in first
+    assert len(first["groups"]) + len(second["groups"]) == 12
+
+
+async def test_records_of_the_crm_are_found_by_their_last_change(connect):
+    crm = connect("crm-records")
+    everything = (await crm.execute("contacts", "api_search", {"limit": 200})).decoded()
+    bound = sorted(record["properties"]["lastmodifieddate"] for record in everything)[100]
+
+    found = await crm.execute(
+        "contacts",
+        "api_search",
+        {
+            "limit": 200,
+            "filterGroups": [{"filters": [{"propertyName": "lastmodifieddate", "operator": "GTE", "value": bound}]}],
+            "sorts": [{"propertyName": "lastmodifieddate", "direction": "ASCENDING"}],
+        },
+    )
+
+    times = [record["properties"]["lastmodifieddate"] for record in found.decoded()]
+    assert times == sorted(times)
+    assert times[0] == bound
+
+
+async def test_deleted_records_show_in_query_all_only(http):
+    query = {"q": "SELECT Id, IsDeleted, SystemModstamp FROM Lead WHERE SystemModstamp >= 2025-01-01T00:00:00Z"}
+
+    living = await read(http, "/services/data/v59.0/query", **query)
+    everything = await read(http, "/services/data/v59.0/queryAll", **query)
+
+    assert not any(record["IsDeleted"] for record in living["records"])
+    assert living["totalSize"] < everything["totalSize"] == 320
+
+
+async def test_a_smaller_batch_is_turned_by_its_locator(http):
+    query = {"q": "SELECT Id FROM Lead"}
+    headers = {**AUTH, "Sforce-Query-Options": "batchSize=200"}
+    async with http.get("/services/data/v59.0/query", params=query, headers=headers) as answer:
+        first = await answer.json()
+
+    second = await read(http, first["nextRecordsUrl"])
+
+    assert (len(first["records"]), first["done"]) == (200, False)
+    assert second["done"] is True
+    assert len(first["records"]) + len(second["records"]) == first["totalSize"]
+
+
+async def test_pages_are_found_by_their_last_edit(connect):
+    notes = connect("workspace-notes")
+
+    newest = (await notes.execute("pages", "list", {"page_size": 100})).decoded()
+
+    edits = [page["last_edited_time"] for page in newest]
+    assert edits == sorted(edits, reverse=True)
+
+
+async def test_messages_after_a_time_are_those_after_it(connect):
+    chat = connect("team-chat")
+    messages = (await chat.execute("channel_messages", "list", {"channel": "C00000001"})).decoded()
+    bound = messages[3]["ts"]
+
+    after = await chat.execute("channel_messages", "list", {"channel": "C00000001", "oldest": bound})
+    with_it = await chat.execute(
+        "channel_messages", "list", {"channel": "C00000001", "oldest": bound, "inclusive": True}
+    )
+
+    assert after.decoded() == messages[:3]
+    assert with_it.decoded() == messages[:4]
+
+
+async def test_tasks_are_found_by_their_last_change(connect):
+    work = connect("work-management")
+    project = (await work.execute("projects", "list", {"limit": 1})).decoded()[0]["gid"]
+    asked = {"project": project, "opt_fields": "modified_at"}
+    times = sorted(task["modified_at"] for task in (await work.execute("tasks", "list", asked)).decoded())
+
+    found = await work.execute("tasks", "list", {**asked, "modified_since": times[5]})
+
+    assert sorted(task["modified_at"] for task in found.decoded()) == times[5:]
+
+
+async def test_incidents_are_found_by_their_last_change(http):
+    everything = await read(http, "/v2/incidents", page_size=250)
+    bound = sorted(incident["updated_at"] for incident in everything["incidents"])[50]
+
+    found = await read(http, "/v2/incidents", page_size=250, **{"updated_at[gte]": bound})
+
+    assert all(incident["updated_at"] >= bound for incident in found["incidents"])
+    assert found["pagination_meta"]["total_record_count"] == 210
