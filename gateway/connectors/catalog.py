@@ -55,6 +55,17 @@ class Operation:
         return self.action.request.split(" ", 1)[0]
 
     @cached_property
+    def path(self) -> str:
+        return self.action.request.split(" ", 1)[1]
+
+    @cached_property
+    def numeric_ids(self) -> frozenset[str]:
+        """The params of the path that are integers; callers may send them as text."""
+        schemas = self.action.params
+        in_path = (placement.name for placement in self.placements if placement.where == "path")
+        return frozenset(name for name in in_path if schemas[name].get("type") == "integer")
+
+    @cached_property
     def placements(self) -> tuple[Placement, ...]:
         by_default = "query" if self.method in ("GET", "DELETE") else "body"
         in_path = set(re.findall(r"{(\w+)}", self.action.request))

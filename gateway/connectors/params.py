@@ -70,16 +70,12 @@ def unpaged_limit(operation: Operation, params: Mapping[str, Any]) -> int | None
 
 def _with_numeric_ids(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """Ids of the path may come as text: clients keep ids as strings, and `"35436"` names the same ticket as 35436."""
-    ids = {placement.name for placement in operation.placements if placement.where == "path"}
-    return {
-        name: int(value) if name in ids and _is_numeric_id(operation, name, value) else value
-        for name, value in params.items()
-    }
+    ids = operation.numeric_ids
+    return {name: int(value) if name in ids and _is_digits(value) else value for name, value in params.items()}
 
 
-def _is_numeric_id(operation: Operation, name: str, value: Any) -> bool:
-    is_integer = operation.action.params[name].get("type") == "integer"
-    return is_integer and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
+def _is_digits(value: Any) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
 
 
 def _faults(operation: Operation, params: Mapping[str, Any]) -> list[Fault]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -43,8 +44,9 @@ def build(
     for placement in operation.placements:
         if placement.name in params:
             placed[placement.where][placement.wire] = params[placement.name]
-    path = operation.action.request.split(" ", 1)[1]
-    filled = re.sub(r"{(\w+)}", lambda found: _segment(operation, found[1], placed["path"][found[1]]), path)
+    path = operation.path
+    for name, value in placed["path"].items():
+        path = path.replace(f"{{{name}}}", _segment(operation, name, value))
     headers = {**operation.spec.headers, **_header_lines(operation, placed["header"])}
     body = None
     if operation.method not in ("GET", "DELETE"):
@@ -52,7 +54,7 @@ def build(
         headers["Content-Type"] = operation.spec.content_type
     return UpstreamRequest(
         operation.method,
-        _encoded(base_address(operation.spec, environment, override) + filled, placed["query"]),
+        _encoded(base_address(operation.spec, environment, override) + path, placed["query"]),
         {"Accept": "application/json", **headers},
         body,
         effect_of(operation, params),
@@ -70,9 +72,15 @@ def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
 def base_address(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None = None) -> str:
     """The kind's address with its variables filled in, moved to the operator's override where there is one."""
     try:
-        address = URL(spec.address.format_map(environment), encoded=True)
+        return _settled(spec.address, tuple(environment.items()), override)
     except KeyError as missing:
         raise ConnectorNotReady(f"the connector has no {missing.args[0]} yet; it comes with the first token") from None
+
+
+@lru_cache(maxsize=10_000)
+def _settled(template: str, environment: tuple[tuple[str, str], ...], override: URL | None) -> str:
+    """Remembered, because it is the same for every call of a connector."""
+    address = URL(template.format_map(dict(environment)), encoded=True)
     return str(relocated(address, override)).rstrip("/")
 
 
@@ -160,7 +168,7 @@ def _encoded(address: str, query: Mapping[str, Any]) -> URL:
     """The URL, encoded by us alone; the host is proven to be the address's own."""
     members = {name: _text(value) for name, value in query.items() if value is not None}
     url = URL(f"{address}?{urlencode(members, quote_via=quote)}" if members else address, encoded=True)
-    if url.origin() != URL(address, encoded=True).origin():
+    if url.raw_authority != address.split("/", 3)[2]:
         raise InternalError
     return url
 

@@ -69,24 +69,36 @@ def read(operation: Operation, response: UpstreamResponse) -> Answer:
         raise error
     place = operation.action.records if operation.is_list else operation.action.record
     try:
-        found = _document(response.body) if response.body.strip() else None
-        meta = _meta(operation.paging, response.body) if operation.paging and found is not None else None
-        found = raw_at(found, place or ()) if found is not None else None
+        found, meta = _found(response.body, place or (), operation.paging)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
     if not operation.is_list:
         return Answer(found or NULL, meta)
-    if found is None or _first_byte(found) == b"n":
+    if found is not None and _first_byte(found) == b"n":
         return Answer(_NO_RECORDS, meta)
-    if _first_byte(found) != b"[":
+    if found is None or _first_byte(found) != b"[":
         raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
     return Answer(found, meta)
 
 
-def _document(body: bytes) -> msgspec.Raw:
-    """The whole answer, proven to be JSON in UTF-8 where bytes are passed on without being parsed."""
-    body.decode()
-    return msgspec.json.decode(body, type=msgspec.Raw)
+def _found(body: bytes, place: JsonPath, paging: Paging | None) -> tuple[msgspec.Raw | None, dict[str, Any] | None]:
+    """What lies at the place, and the Meta, in one pass over the answer; bytes passed on are proven to be UTF-8."""
+    if not body.strip():
+        return None, None
+    if not body.isascii():
+        body.decode()
+    if not place and paging is None:
+        return msgspec.json.decode(body, type=msgspec.Raw), None
+    members = _MEMBERS.decode(body)
+    meta = None if paging is None else _meta(paging, members)
+    if not place:
+        return msgspec.Raw(body), meta
+    first = members.get(place[0])
+    return (None if first is None else raw_at(first, place[1:])), meta
+
+
+def _meta(paging: Paging, members: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+    return {name: _empty_as_none(_at(members, place)) for name, place in paging.meta.items()}
 
 
 def raw_at(document: msgspec.Raw, place: JsonPath) -> msgspec.Raw | None:
@@ -101,11 +113,6 @@ def raw_at(document: msgspec.Raw, place: JsonPath) -> msgspec.Raw | None:
 
 def _first_byte(raw: msgspec.Raw) -> bytes:
     return bytes(memoryview(raw)[:1])
-
-
-def _meta(paging: Paging, body: bytes) -> dict[str, Any]:
-    members = _MEMBERS.decode(body)
-    return {name: _empty_as_none(_at(members, place)) for name, place in paging.meta.items()}
 
 
 def _empty_as_none(value: Any) -> Any:
