@@ -1,0 +1,152 @@
+"""One connector at work: credentials on the request and renewed once, writes noted in the journal, dry runs."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from gateway.connectors.catalog import Kind
+from gateway.connectors.connector import Connector, without_credentials
+from gateway.connectors.journal import MemoryJournal
+from gateway.errors import ReauthorizationRequired, UpstreamError, UpstreamInvalidResponse
+from tests.connectors.small_kind import small_operation
+from tests.connectors.wire import CLOSE, OK, answer
+
+REFUSED = answer(b'{"error": "expired"}', "401 Who")
+ACTION = {"request": "GET /things", "effect": "read"}
+Connect = Callable[..., Connector]
+
+
+class Renewing:
+    """Credentials that get better a number of times."""
+
+    def __init__(self, renewals: int) -> None:
+        self.number, self.renewals = 1, renewals
+
+    async def headers(self) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer token-{self.number}"}
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        if self.number > self.renewals:
+            return None
+        self.number += 1
+        return await self.headers()
+
+
+class Notes(MemoryJournal):
+    """A journal that remembers when writes went out and came back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted: list[str] = []
+
+    async def sending(self) -> None:
+        self.noted.append("sending")
+
+    async def answered(self) -> None:
+        self.noted.append("answered")
+
+
+@pytest.fixture
+def connect(wire, transport) -> Connect:
+    """Connectors of a kind whose one action is this, at the misbehaving server."""
+
+    def connected(action: dict[str, Any] = ACTION, renewals: int = 0, **spec: Any) -> Connector:
+        kind = Kind(small_operation(action, **spec).spec)
+        return Connector(kind, {}, Renewing(renewals), transport, override=wire.origin)
+
+    return connected
+
+
+def tokens(received: list[str]) -> list[str]:
+    return [line.split(" ")[-1] for head in received for line in head.split("\r\n") if "Authorization" in line]
+
+
+async def test_refused_credentials_are_renewed_and_the_call_goes_on(wire, connect):
+    wire.says(REFUSED, answer(b'{"a": 1}'))
+
+    answered = await connect(renewals=1).execute("things", "act")
+
+    assert answered.decoded() == {"a": 1}
+    assert tokens(wire.received) == ["token-1", "token-2"]
+
+
+@pytest.mark.parametrize(("renewals", "sent"), [(0, ["token-1"]), (5, ["token-1", "token-2"])])
+async def test_credentials_are_renewed_once_and_no_more(wire, connect, renewals, sent):
+    wire.says(REFUSED, REFUSED, REFUSED)
+
+    with pytest.raises(ReauthorizationRequired):
+        await connect(renewals=renewals).execute("things", "act")
+
+    assert tokens(wire.received) == sent
+
+
+async def test_a_refusal_within_a_success_is_renewed_too(wire, connect):
+    failure = {"ok": "ok", "code": ["error"], "codes": {"reauthorization_required": ["expired"]}}
+    wire.says(answer(b'{"ok": false, "error": "expired"}'), answer(b'{"ok": true}'))
+
+    answered = await connect(renewals=1, failure=failure).execute("things", "act")
+
+    assert answered.decoded() == {"ok": True}
+    assert tokens(wire.received) == ["token-1", "token-2"]
+
+
+@pytest.mark.parametrize(
+    ("effect", "said", "noted"),
+    [("read", OK, []), ("idempotent", OK, ["sending", "answered"]), ("write", OK, ["sending", "answered"])],
+)
+async def test_a_write_is_noted_before_it_goes_out_and_when_its_answer_has_come(wire, connect, effect, said, noted):
+    connector, journal = connect({"request": "POST /things", "effect": effect}), Notes()
+    wire.says(said)
+
+    await connector.call(connector.kind.operation("things", "act"), {}, journal)
+
+    assert journal.noted == noted
+
+
+async def test_a_write_without_an_answer_stays_noted_as_sent(wire, connect):
+    connector, journal = connect({"request": "POST /things", "effect": "write"}), Notes()
+    wire.says(CLOSE)
+
+    with pytest.raises(UpstreamError) as lost:
+        await connector.call(connector.kind.operation("things", "act"), {}, journal)
+
+    assert journal.noted == ["sending"]
+    assert lost.value.is_outcome_unknown
+
+
+async def test_a_dry_run_sends_nothing_and_shows_no_secret(wire, connect):
+    action = {"request": "POST /things/{id}", "effect": "write", "params": {"id": {}, "name": {}}}
+
+    shown = connect(action).dry_run("things", "act", {"id": "a/b", "name": "x"})
+
+    assert shown == [
+        {
+            "method": "POST",
+            "url": f"{wire.origin}/v1/things/a%2Fb",
+            "headers": {"Accept": "application/json", "Content-Type": "application/json", "Authorization": "***"},
+            "body": {"name": "x"},
+        }
+    ]
+    assert wire.received == []
+
+
+async def test_the_check_asks_for_as_little_as_it_can(wire, connect):
+    wire.says(answer(b'{"things": []}'))
+
+    await connect({**ACTION, "records": "things", "paging": "page", "params": {"per_page": {}}}).check()
+
+    assert wire.received[0].startswith("GET /v1/things?per_page=1 HTTP/1.1")
+
+
+async def test_the_check_says_what_is_wrong(wire, connect):
+    wire.says(answer(b"<html>"))
+
+    with pytest.raises(UpstreamInvalidResponse):
+        await connect().check()
+
+
+def test_headers_for_another_host_prove_nothing():
+    headers = {"Authorization": "x", "X-Api-Key": "x", "cookie": "x", "Proxy-Authorization": "x", "Accept": "*/*"}
+
+    assert without_credentials(headers) == {"Accept": "*/*"}
