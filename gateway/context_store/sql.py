@@ -4,7 +4,6 @@ A condition may come out as NULL, which counts as false; only `not` has to mind 
 Arguments are cast from text, so that no codec of the connection matters.
 """
 
-import re
 from typing import Any
 
 import msgspec
@@ -12,8 +11,9 @@ import msgspec
 from gateway.context_store.fields import NUMBERS, Field, FieldType
 from gateway.context_store.filters import MATCHING, ORDERING, All, AnyOf, Condition, Filter, Not, Operator
 from gateway.context_store.layout import KEY_LENGTH
+from gateway.context_store.patterns import pattern_of
 from gateway.context_store.terms import Vocabulary
-from gateway.context_store.words import MAX_TEXT, SEPARATORS, folded, words
+from gateway.context_store.words import MAX_TEXT, SEPARATORS, words
 
 COMPARISONS = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
 #: a key may be a rounding of the value, so it tells no more than this
@@ -22,9 +22,6 @@ WIDENED = {Operator.GT: ">=", Operator.GTE: ">=", Operator.LT: "<=", Operator.LT
 NOT_NULL = "jsonb_typeof(v) <> 'null'"
 #: ends of JSON paths: an array's elements beside single values; everything inside
 EACH, INSIDE = "[*]", ".**"
-
-_WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*[%_]")
-_TRAILING = re.compile(r"(?<!\\)(?:\\\\)*\\$")
 
 
 class Arguments:
@@ -175,18 +172,6 @@ class Conditions:
         if field.is_scalar:
             return f"EXISTS (SELECT FROM (VALUES ({value_of(field, self._arguments)})) AS one (v) WHERE {strings})"
         return self._any(field, strings, INSIDE)
-
-
-def pattern_of(operator: Operator, value: str) -> str:
-    """The pattern for Postgres' LIKE against folded text."""
-    text = folded(value)
-    if operator is Operator.LIKE:
-        whole = text + "\\" if _TRAILING.search(text) else text
-        return whole if _WILDCARD.search(text) else f"%{whole}%"
-    literal = re.sub(r"([\\%_])", r"\\\1", text)
-    before = "" if operator is Operator.STARTSWITH else "%"
-    after = "" if operator is Operator.ENDSWITH else "%"
-    return f"{before}{literal}{after}"
 
 
 def _double(value: float) -> float:

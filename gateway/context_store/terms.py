@@ -6,6 +6,7 @@ from typing import Any
 
 from gateway.context_store.filters import SEEKING, All, AnyOf, Condition, Filter, Operator
 from gateway.context_store.layout import Layout, number_term
+from gateway.context_store.patterns import start_of
 from gateway.context_store.values import is_number
 from gateway.context_store.words import words
 
@@ -67,6 +68,10 @@ class Vocabulary:
                 return _both([found for value in values if (found := self._equal(value, prefix))])
             case Operator.ARRAY_CONTAINS, value:
                 return self._equal(value, prefix)
+            case Operator.STARTSWITH, value:
+                return self._beginning(value, prefix)
+            case Operator.LIKE, value:
+                return self._beginning(start_of(value), prefix)
             case _:
                 return None
 
@@ -80,6 +85,15 @@ class Vocabulary:
         if isinstance(value, str):
             return _both([self._term(prefix + word) for word in words(value)[:MAX_WORDS]])
         return self._term(prefix + number_term(value)) if is_number(value) else None
+
+    def _beginning(self, start: str, prefix: str) -> TermQuery | None:
+        """A text that starts so has these words, the last of them perhaps going on."""
+        sought = words(start)[: MAX_WORDS + 1]
+        if not sought:
+            return None
+        is_open = len(sought) <= MAX_WORDS
+        *whole, last = [prefix + word for word in sought]
+        return _both([*(self._term(term) for term in whole), *([self._term(last, beginning=True)] if is_open else [])])
 
     def _term(self, term: str, *, beginning: bool = False) -> TermQuery:
         if not beginning:

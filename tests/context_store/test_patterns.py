@@ -1,0 +1,40 @@
+"""Patterns as Postgres wants them, and what they tell of a text's beginning."""
+
+import pytest
+
+from gateway.context_store.filters import Operator
+from gateway.context_store.patterns import pattern_of, start_of
+
+PATTERNS = [
+    (Operator.LIKE, "Fire", "%fire%"),
+    (Operator.LIKE, "Fire%", "fire%"),
+    (Operator.LIKE, "f_re", "f_re"),
+    (Operator.LIKE, "100\\%", "%100\\%%"),
+    (Operator.LIKE, "100\\\\%", "100\\\\%"),
+    (Operator.LIKE, "end\\", "%end\\\\%"),
+    (Operator.LIKE, "", "%%"),
+    (Operator.STARTSWITH, "50%_\\", "50\\%\\_\\\\%"),
+    (Operator.ENDSWITH, "ÜBER", "%über"),
+    (Operator.CONTAINS, "a_b", "%a\\_b%"),
+]
+
+
+@pytest.mark.parametrize(("operator", "value", "pattern"), PATTERNS)
+def test_values_become_patterns(operator, value, pattern):
+    assert pattern_of(operator, value) == pattern
+
+
+STARTS = [
+    ("printer on%", "printer on"),
+    ("%on fire", ""),
+    ("fire", ""),
+    ("100\\% of_", "100% of"),
+    ("a\\\\%", "a\\"),
+    ("_", ""),
+    ("a%\\", "a"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "start"), STARTS)
+def test_a_pattern_tells_how_a_text_begins(pattern, start):
+    assert start_of(pattern) == start
