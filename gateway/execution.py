@@ -14,11 +14,13 @@ import msgspec
 from gateway.connectors import download
 from gateway.connectors import params as checks
 from gateway.connectors.catalog import Operation
+from gateway.connectors.connector import Connector
 from gateway.connectors.requests import effect_of
 from gateway.connectors.responses import Answer
 from gateway.connectors.spec import Effect
 from gateway.credentials.opened import OpenConnectors, OpenedConnector
 from gateway.downloads.replies import Wanted
+from gateway.downloads.spool import StoredFiles
 from gateway.downloads.wholeness import File
 from gateway.errors import Conflict, IdempotencyInFlight, IdempotencyMismatch, OutcomeUnknown
 from gateway.identity.model import Caller, Scope
@@ -111,6 +113,7 @@ class Execution:
         bell: Bell,
         watch: Watch,
         runner: Runner,
+        files: StoredFiles,
         *,
         inline_budget: float,
         idempotency_seconds: int,
@@ -120,6 +123,7 @@ class Execution:
         self._bell = bell
         self._watch = watch
         self._runner = runner
+        self._files = files
         self._inline_budget = inline_budget
         self._idempotency_seconds = idempotency_seconds
 
@@ -189,7 +193,7 @@ class Execution:
         wait = 0.0 if call.respond_async else self._wait_of(prepared)
         if wait:
             job = await self._watch.done(job.organization_id, job.id, wait)
-        if not job.is_done:
+        if not job.is_done or prepared.operation.is_download:  # a file is the job's result and never an envelope
             return Accepted(job, is_replayed=not accepted.is_new)
         return Done(await self.outcome(job), _took(job), is_replayed=not accepted.is_new)
 
@@ -259,8 +263,16 @@ class Execution:
         opened = await self._connectors.get(job.organization_id, job.connector_id)
         opened.need_ready()
         operation = opened.connector.kind.operation(job.entity or "", job.action or "")
+        if operation.is_download:
+            return await self._stored(opened.connector, operation, job, journal)
         answer = await opened.connector.run(operation, job.params, journal)
         return shaped(answer, Shape(**job.shape))
+
+    async def _stored(self, connector: Connector, operation: Operation, job: Job, journal: JobJournal) -> Answer:
+        """The whole file is stored, whatever part was asked for: the result gives any part of it."""
+        async with download.opened(connector, operation, job.params, Wanted()) as file:
+            stored = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
+        return Answer(msgspec.Raw(msgspec.json.encode(stored.document())))
 
 
 def _mismatch(call: Call) -> IdempotencyMismatch:

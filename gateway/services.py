@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import uuid4
 
 from yarl import URL
@@ -19,6 +20,8 @@ from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, read_keys
 from gateway.db.changes import Changes
 from gateway.db.pool import Database
+from gateway.downloads.blobs import Blobs, FolderBlobs
+from gateway.downloads.spool import StoredFiles
 from gateway.execution import Execution
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
@@ -58,6 +61,7 @@ class Services:
     upkeep: Upkeep
     audit: Audit
     execution: Execution
+    files: StoredFiles
 
 
 @asynccontextmanager
@@ -93,12 +97,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         watch = Watch(jobs)
         tasks: dict[str, Task] = {}
         runner = Runner(jobs, tasks, process_name())
+        files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
         execution = Execution(
             connectors,
             jobs,
             bell,
             watch,
             runner,
+            files,
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
@@ -132,7 +138,18 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             upkeep=Upkeep(database, settings.job_retention),
             audit=audit,
             execution=execution,
+            files=files,
         )
+
+
+def open_blobs(settings: Settings) -> Blobs:
+    """The store of files that the settings name."""
+    url = settings.files_url or str(settings.data_dir / "blobs")
+    if not url.startswith("s3://"):
+        return FolderBlobs(Path(url.removeprefix("file://")))
+    from gateway.downloads.bucket import BucketBlobs  # its library is needed only here
+
+    return BucketBlobs(url)
 
 
 def process_name() -> str:

@@ -42,6 +42,12 @@ class Settings(BaseSettings):
     job_retention: int = Field(7 * 86400, description="Seconds that a finished job's result is kept.")
     idempotency_seconds: int = Field(86400, description="Seconds that an Idempotency-Key is remembered.")
     worker_jobs: int = Field(100, description="Jobs that one worker runs at a time.")
+    files_url: str | None = Field(
+        None,
+        description="Where stored downloads lie: a folder that all processes share (DATA_DIR/blobs unless set), or "
+        "s3://bucket/prefix with the AWS_… variables and the extra `s3`.",
+    )
+    max_file_bytes: int = Field(10 << 30, description="Bytes of a download that is stored; longer ones stream only.")
     shutdown_grace: float = Field(30.0, description="Seconds that running work may take to finish at a shutdown.")
     database_pool: int = Field(10, description="Connections to PostgreSQL that one process holds at most.")
     log_format: str = Field("auto", description="`json`, `text`, or `auto`: text on a terminal and JSON when piped.")

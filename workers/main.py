@@ -16,7 +16,7 @@ from workers import deletion
 log = logging.getLogger(__name__)
 
 #: seconds between looks at PostgreSQL while no bell is heard, and between prunings
-_POLL, _PRUNE_INTERVAL = 0.5, 60.0
+_POLL, _PRUNE_INTERVAL, _PRUNE_FILES_INTERVAL = 0.5, 60.0, 300.0
 
 
 async def work(settings: Settings) -> None:
@@ -47,6 +47,7 @@ class Worker:
                 ("sweep", self._every(INTERVAL, self._sweep)),
                 ("poll", self._every(_POLL, self._poll)),
                 ("prune", self._every(_PRUNE_INTERVAL, self._services.upkeep.prune)),
+                ("prune files", self._every(_PRUNE_FILES_INTERVAL, self._services.files.prune)),
             )
         ]
         log.info("worker is ready", extra={"worker": self._services.runner.worker})

@@ -61,7 +61,7 @@ def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str,
 
 def _operation(route: Route) -> dict[str, Any]:
     answers: dict[str, Any] = {
-        str(status): {"description": meaning, **({} if status in (304,) else {"content": _content(route)})}
+        str(status): {"description": meaning, **({} if status in (304,) else {"content": _content(route, status)})}
         for status, meaning in route.answers.items()
     }
     for status, meaning in _ERRORS.items():
@@ -83,7 +83,13 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _content(route: Route) -> dict[str, Any]:
+def _content(route: Route, status: int) -> dict[str, Any]:
+    if status >= 400 and status != 503:  # not ready is told as a state, not as a problem
+        return {PROBLEM: {"schema": {"$ref": _REF + "Problem"}}}
+    if "/download/" in route.path or status == 206:
+        return {"*/*": {}}
+    if 206 in route.answers and status == 200:
+        return {"application/json": {}, "*/*": {}}
     if route.path == "/docs":
         return {"text/html": {}}
     if route.path.endswith("/events"):

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel
 
-from gateway.http.handlers import audit, connectors, discovery, execute, jobs, oauth, operations, tokens
+from gateway.http.handlers import audit, connectors, discovery, downloads, execute, jobs, oauth, operations, tokens
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 _CONNECTOR = _CONNECTORS + "/{connector_id}"
+_FILE = {200: "The file", 206: "The part asked for", 304: "It has not changed", 416: "It has none of these bytes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,24 @@ ROUTES: tuple[Route, ...] = (
         body=execute.ExecuteBody,
         answers={200: "The answer", 202: "The job that will have it", 206: "A range of a file"},
     ),
+    Route(
+        "GET",
+        _CONNECTOR + "/download/{entity}",
+        downloads.get_file,
+        "Get a file, or ranges of it",
+        "Downloads",
+        query=downloads.FileQuery,
+        answers=_FILE,
+    ),
+    Route(
+        "HEAD",
+        _CONNECTOR + "/download/{entity}",
+        downloads.head_file,
+        "Ask what GET would say of the file",
+        "Downloads",
+        query=downloads.FileQuery,
+        answers=_FILE,
+    ),
     Route("GET", "/api/v1/jobs", jobs.list_jobs, "List jobs, the newest first", "Jobs", query=jobs.JobQuery),
     Route(
         "GET",
@@ -179,7 +198,21 @@ ROUTES: tuple[Route, ...] = (
         "Get a job's result",
         "Jobs",
         query=jobs.WaitQuery,
-        answers={200: "What the inline call would have answered", 202: "Not done yet: the job"},
+        answers={
+            200: "What the inline call would have answered",
+            202: "Not done yet: the job",
+            206: "A range of the file that a download stored",
+            304: "The stored file has not changed",
+            416: "The stored file has none of the bytes asked for",
+        },
+    ),
+    Route(
+        "HEAD",
+        "/api/v1/jobs/{job_id}/result",
+        jobs.head_job_result,
+        "Ask what GET would say of a job's result",
+        "Jobs",
+        query=jobs.WaitQuery,
     ),
     Route(
         "POST",

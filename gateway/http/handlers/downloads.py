@@ -1,27 +1,96 @@
-"""Files over HTTP: streamed through as they come, whole or in ranges, never longer held than they are sent."""
+"""Files over HTTP: streamed through as they come, whole or in ranges, in JSON chunks, or from storage."""
 
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
 from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.downloads.replies import Wanted
-from gateway.errors import GatewayError
+from gateway.connectors.download import ACTION
+from gateway.connectors.responses import Answer
+from gateway.downloads.blobs import read_all
+from gateway.downloads.chunks import ChunkWanted, chunk, nothing, plain_params, wants_chunk
+from gateway.downloads.replies import Wanted, stored_reply
+from gateway.downloads.spool import StoredFile
+from gateway.errors import GatewayError, RangeNotSatisfiable
 from gateway.execution import Call
-from gateway.http.handlers.outcomes import note
+from gateway.http.bodies import path_id, read_query
+from gateway.http.handlers.outcomes import envelope, is_sdk, note
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.streaming import sent
+from gateway.jobs.model import Job
+
+
+class FileQuery(BaseModel):
+    """The params of the entity's download action, such as `attachment_id`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    range_header: str | None = Field(None, description="stands for the Range header")
 
 
 async def download(request: web.Request, call: Call) -> web.StreamResponse:
     """The file of a download action: its status is known, and can still be an error, before the first byte goes out."""
     try:
-        range_header = call.params.get("range_header")
-        wanted = Wanted.of(
-            request.headers,
-            method=request.method,
-            range_header=range_header if isinstance(range_header, str) else None,
-        )
-        async with request.app[SERVICES].execution.download(request[CALLER], call, wanted) as file:
-            note(request, call, "succeeded")
-            return await sent(request, file.status, file.headers, file)
+        if is_sdk(request) or wants_chunk(call.params):
+            return await _chunk(request, call)
+        return await _stream(request, replace(call, params=plain_params(call.params)))
     except GatewayError as error:
         note(request, call, error.code)
         raise
+
+
+async def get_file(request: web.Request) -> web.StreamResponse:
+    """GET …/connectors/{id}/download/{entity}?…: the same file as a plain resource, its params in the query."""
+    params = read_query(request, FileQuery).model_dump(exclude_none=True)
+    call = Call(path_id(request, "connector_id"), request.match_info["entity"], ACTION, params)
+    try:
+        return await _stream(request, call)
+    except GatewayError as error:
+        note(request, call, error.code)
+        raise
+
+
+async def head_file(request: web.Request) -> web.StreamResponse:
+    """HEAD of the same: what GET would say of the whole file; its bytes are not read."""
+    return await get_file(request)
+
+
+async def stored_file(request: web.Request, job: Job, document: Mapping[str, Any]) -> web.StreamResponse:
+    """The file that a job stored, in any ranges; without a Range header the part that the job was asked for."""
+    file = StoredFile.of(document)
+    stated = None if "Range" in request.headers else job.params.get("range_header")
+    wanted = Wanted.of(request.headers, method=request.method, range_header=stated)
+    reply = stored_reply(wanted, file.size, file.headers)
+    async with request.app[SERVICES].files.open(file) as blob:
+        return await sent(request, reply.status, reply.headers, read_all(blob, reply.pieces))
+
+
+async def _stream(request: web.Request, call: Call) -> web.StreamResponse:
+    stated = call.params.get("range_header")
+    wanted = Wanted.of(request.headers, method=request.method, range_header=stated if isinstance(stated, str) else None)
+    async with request.app[SERVICES].execution.download(request[CALLER], call, wanted) as file:
+        note(request, call, "succeeded")
+        return await sent(request, file.status, file.headers, file)
+
+
+async def _chunk(request: web.Request, call: Call) -> web.Response:
+    """One chunk in the envelope of any other answer."""
+    started = time.monotonic()
+    wanted = ChunkWanted.of(call.params)
+    plain = replace(call, params={**plain_params(call.params), "range_header": wanted.range_header})
+    ranged = Wanted.of({}, range_header=wanted.range_header)
+    try:
+        async with request.app[SERVICES].execution.download(request[CALLER], plain, ranged) as file:
+            document = await chunk(file, wanted)
+    except RangeNotSatisfiable as error:
+        if wanted.start or error.extra.get("size") != 0:
+            raise
+        document = nothing(wanted)
+    note(request, call, "succeeded")
+    answer = Answer(msgspec.Raw(msgspec.json.encode(document)))
+    took_ms = round((time.monotonic() - started) * 1000)
+    return envelope(request, str(call.connector_id), answer, took_ms)

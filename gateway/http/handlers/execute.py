@@ -46,7 +46,7 @@ async def execute(request: web.Request) -> web.StreamResponse:
         return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
     if body.action == SEARCH_ACTION:
         return await search(request, call)
-    if body.action == DOWNLOAD and not wanted.respond_async:
+    if body.action == DOWNLOAD and (is_sdk(request) or not wanted.respond_async):
         return await download(request, call)
     try:
         outcome = await services.execution.execute(request[CALLER], call)

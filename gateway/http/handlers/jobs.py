@@ -10,9 +10,11 @@ import msgspec
 from aiohttp import web
 from pydantic import BeforeValidator, Field
 
+from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.errors import JobNotCancelable, MalformedRequest
 from gateway.http.answers import MOST_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.http.bodies import Body, Query, path_id, read_body, read_query
+from gateway.http.handlers.downloads import stored_file
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.identity.model import Scope
 from gateway.jobs import results
@@ -155,11 +157,18 @@ async def job_result(request: web.Request) -> web.StreamResponse:
             raise chained(job, query.hop)
         return accepted_response(request, job, wanted.applied)
     head = results.need_result(job)
+    if job.action == DOWNLOAD:
+        return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
     async with services.jobs.lines(job) as lines:
         pieces = results.records(head, lines) if as_lines else _document(request, job, head, lines)
         content_type = "application/x-ndjson" if as_lines else "application/json"
         return await _streamed(request, pieces, content_type)
+
+
+async def head_job_result(request: web.Request) -> web.StreamResponse:
+    """HEAD of the same: how long a stored file is, and its tag."""
+    return await job_result(request)
 
 
 async def _document(
@@ -182,6 +191,8 @@ async def _document(
 async def _streamed(request: web.Request, pieces: AsyncIterator[bytes], content_type: str) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": content_type, "X-Request-Id": request[REQUEST_ID]})
     await response.prepare(request)
+    if request.method == "HEAD":
+        return response
     async for piece in pieces:
         await response.write(piece)
     await response.write_eof()
