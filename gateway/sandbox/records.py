@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from gateway.connectors.spec import JsonSchema
@@ -101,14 +102,19 @@ def _value(making: Making, name: str, declared: FieldType) -> Any:
     referred = making.refers(name)
     if referred is not None and isinstance(referred, types):
         return referred
-    plain = name.replace("_", "").lower()
-    for pattern, value in _VALUES:
-        if pattern.search(plain):
-            found = value(making)
-            # A rule made for text must not put text where the spec has an object.
-            if isinstance(found, types) and not (isinstance(found, bool) and bool not in types):
-                return found
+    for value in _values_of(name):
+        found = value(making)
+        # A rule made for text must not put text where the spec has an object.
+        if isinstance(found, types) and not (isinstance(found, bool) and bool not in types):
+            return found
     return _empty(declared)
+
+
+@cache
+def _values_of(name: str) -> tuple[Callable[[Making], Any], ...]:
+    """The rules for a field of this name, best first."""
+    plain = name.replace("_", "").lower()
+    return tuple(value for pattern, value in _VALUES if pattern.search(plain))
 
 
 def _empty(declared: FieldType) -> Any:

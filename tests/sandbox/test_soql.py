@@ -3,6 +3,7 @@
 import pytest
 
 from gateway.sandbox.kinds.crm_query import soql
+from gateway.sandbox.kinds.crm_query.grouping import grouped
 from gateway.sandbox.kinds.crm_query.soql import MalformedQuery
 from gateway.sandbox.store import Row
 
@@ -43,7 +44,7 @@ def test_a_query_finds_its_rows(rest, ids):
 def test_groups_are_counted_and_summed():
     query = soql.parse("SELECT Open, COUNT(Id), SUM(Size) total FROM Thing GROUP BY Open")
 
-    found = soql.grouped(query, ROWS)
+    found = grouped(query, ROWS)
 
     assert [(record["Open"], record["expr0"], record["total"]) for record in found] == [(True, 2, 3), (False, 1, 1)]
 

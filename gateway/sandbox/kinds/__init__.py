@@ -9,7 +9,7 @@ from gateway.sandbox.kinds.incident_management import IncidentManagement
 from gateway.sandbox.kinds.support_desk.application import SupportDesk
 from gateway.sandbox.kinds.team_chat.application import TeamChat
 from gateway.sandbox.kinds.work_management.application import WorkManagement
-from gateway.sandbox.kinds.workspace_notes import WorkspaceNotes
+from gateway.sandbox.kinds.workspace_notes.application import WorkspaceNotes
 
 #: kind → its application; every other kind is a plain one
 APPLICATIONS: Mapping[str, type[Application]] = {

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply
 from gateway.sandbox.kinds.crm_query import soql
+from gateway.sandbox.kinds.crm_query.grouping import grouped
 from gateway.sandbox.kinds.crm_query.reports import Reports
 from gateway.sandbox.kinds.crm_query.world import PREFIXES, VERSION, CrmWorld
 from gateway.sandbox.oauth import TokenStyle
@@ -103,7 +104,7 @@ class CrmQuery(CrmWorld):
         if query.is_count:
             return Reply({"totalSize": len(rows), "done": True, "records": []})
         if query.groups:
-            return self._batch_from(soql.grouped(query, rows), 0, _batch_of(call))
+            return self._batch_from(grouped(query, rows), 0, _batch_of(call))
         names = query.names(self.names_for(query.object))
         return self._batch_from([self.shown_fields(row, names) for row in rows], 0, _batch_of(call))
 

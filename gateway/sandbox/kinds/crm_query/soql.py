@@ -97,42 +97,6 @@ def run(query: Query, rows: Iterable[Row]) -> Sequence[Row]:
     return found[query.offset : end]
 
 
-def grouped(query: Query, rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """One record for each group, its sums under `expr0`, `expr1` and so on where they have no name."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(_of(row, name) for name in query.groups), []).append(row)
-    return [_group(query, dict(zip(query.groups, key, strict=True)), members) for key, members in groups.items()]
-
-
-def _group(query: Query, key: dict[str, Any], members: list[Row]) -> dict[str, Any]:
-    record: dict[str, Any] = {"attributes": {"type": "AggregateResult"}}
-    unnamed = 0
-    for name in query.fields:
-        found = re.fullmatch(r"(COUNT|SUM|AVG|MIN|MAX)\(\s*(\w+)\s*\)(?:\s+(\w+))?", name, re.IGNORECASE)
-        if found is None:
-            record[name] = key.get(name)
-            continue
-        values = [value for value in (_of(row, found[2]) for row in members) if value is not None]
-        record[found[3] or f"expr{unnamed}"] = _total(found[1].upper(), values)
-        unnamed += found[3] is None
-    return record
-
-
-def _total(function: str, values: list[Any]) -> Any:
-    match function:
-        case "COUNT":
-            return len(values)
-        case "SUM":
-            return sum(values)
-        case "AVG":
-            return sum(values) / len(values) if values else None
-        case "MIN":
-            return min(values, default=None)
-        case _:
-            return max(values, default=None)
-
-
 def _tokens(text: str) -> list[str]:
     tokens, at = [], 0
     while text[at:].strip():
@@ -171,24 +135,24 @@ def _term(reader: _Reader) -> Condition:
     name = reader.next()
     if reader.takes("NOT", "IN"):
         excluded = _values(reader)
-        return lambda row: _of(row, name) not in excluded
+        return lambda row: field_of(row, name) not in excluded
     if reader.takes("IN"):
         allowed = _values(reader)
-        return lambda row: _of(row, name) in allowed
+        return lambda row: field_of(row, name) in allowed
     if reader.takes("LIKE"):
         pattern = re.escape(str(_value(reader.next())).lower()).replace("%", ".*").replace("_", ".")
-        return lambda row: re.fullmatch(pattern, str(_of(row, name) or "").lower(), re.DOTALL) is not None
+        return lambda row: re.fullmatch(pattern, str(field_of(row, name) or "").lower(), re.DOTALL) is not None
     return _comparison(name, reader.next(), _value(reader.next()))
 
 
 def _comparison(name: str, operator: str, wanted: Any) -> Condition:
     match operator:
         case "=":
-            return lambda row: _of(row, name) == wanted
+            return lambda row: field_of(row, name) == wanted
         case "!=" | "<>":
-            return lambda row: _of(row, name) != wanted
+            return lambda row: field_of(row, name) != wanted
         case "<" | ">" | "<=" | ">=":
-            return lambda row: _is_in_order(_of(row, name), operator, wanted)
+            return lambda row: _is_in_order(field_of(row, name), operator, wanted)
     raise MalformedQuery(f"unexpected token: {operator}")
 
 
@@ -258,7 +222,7 @@ def _as_stored(moment: str) -> str:
     return f"{found[1]}{(found[2] or '.').ljust(4, '0')}+0000" if found else moment
 
 
-def _of(row: Row, name: str) -> Any:
+def field_of(row: Row, name: str) -> Any:
     """A field of a record by its name in any case."""
     member = _member(name, [row])
     return row.record.get(member) if member else None

@@ -4,20 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from gateway.connectors.catalog import Operation
-from gateway.sandbox import files, filters, paging
+from gateway.sandbox import files, filters
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply, decoded_basic, nested
-from gateway.sandbox.kinds.support_desk import attachments
+from gateway.sandbox.kinds.support_desk import attachments, pages
 from gateway.sandbox.kinds.support_desk.exports import Exports
 from gateway.sandbox.kinds.support_desk.jobs import BulkUpdates
 from gateway.sandbox.kinds.support_desk.tickets import Tickets
 from gateway.sandbox.oauth import TokenStyle
-from gateway.sandbox.paging import BadPage
 from gateway.sandbox.store import Row
 
-#: records that page numbers reach; beyond them the application refuses
-_DEEPEST = 10_000
-_AUDITS_A_PAGE = 1000
 _USUAL_CODES: Mapping[int, tuple[str, str]] = {
     400: ("BadRequest", "The request could not be understood"),
     403: ("Forbidden", "You do not have access to this page"),
@@ -161,36 +157,14 @@ class SupportDesk(Application):
             rows = filters.ordered(rows, sort and sort.split(".")[0], descending=call.query.get("sort_order") == "desc")
         place = operation.action.records or ()
         if "page[size]" in call.query:
-            page, meta = self._by_cursor(rows, call)
+            page, meta = pages.by_cursor(rows, call)
         else:
-            page, meta = self._by_number(rows, call)
+            page, meta = pages.by_number(rows, call)
         return Reply({**nested(place, [self.shown(operation, row, call) for row in page.items]), **meta})
-
-    def _by_number(self, rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[str, Any]]:
-        number = paging.number(call.query.get("page") or 1)
-        size = paging.size_asked(call.query, "per_page", 100, 100)
-        if (number - 1) * size >= _DEEPEST:
-            raise BadPage("page too deep: only the first 10000 records have page numbers")
-        page = paging.portion(rows, (number - 1) * size, size)
-        return page, {
-            "next_page": paging.address(call, page=number + 1) if page.has_more else None,
-            "previous_page": paging.address(call, page=number - 1) if number > 1 else None,
-            "count": len(rows),
-        }
-
-    def _by_cursor(self, rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[str, Any]]:
-        start = paging.position(call.query.get("page[after]"), call.path)
-        page = paging.portion(rows, start, paging.size_asked(call.query, "page[size]", 100, 100))
-        after = paging.cursor(page.end, call.path)
-        following = paging.address(call, **{"page[after]": after}) if page.has_more else None
-        meta = {"has_more": page.has_more, "after_cursor": after, "before_cursor": None}
-        return page, {"meta": meta, "links": {"next": following, "prev": None}}
-
-    # What it does
 
     def handlers(self) -> dict[str, Handler]:
         return {
-            "GET /ticket_audits.json": self.all_audits,
+            "GET /ticket_audits.json": lambda call: pages.of_audits(self.store.table("ticket_audits"), call),
             "POST /tickets.json": self.tickets.create,
             "PUT /tickets/{ticket_id}.json": self.tickets.update,
             "PUT /tickets/update_many.json": self.jobs.start,
@@ -222,24 +196,6 @@ class SupportDesk(Application):
     def advance(self, now: float) -> None:
         if self.jobs.advance(now):
             self.forget_answers()
-
-    def all_audits(self, call: Call) -> Reply:
-        """The account's audits, newest first, by cursor."""
-        rows = sorted(self.store.table("ticket_audits"), key=lambda row: row.changed, reverse=True)
-        start = paging.position(call.query.get("cursor"), call.path)
-        page = paging.portion(rows, start, paging.size_asked(call.query, "limit", 100, _AUDITS_A_PAGE))
-        after = paging.cursor(page.end, call.path) if page.has_more else None
-        before = paging.cursor(max(0, start - len(page.items)), call.path) if start else None
-        return Reply(
-            {
-                "audits": [row.record for row in page.items],
-                "after_url": after and paging.address(call, cursor=after),
-                "after_cursor": after,
-                "before_url": before and paging.address(call, cursor=before),
-                "before_cursor": before,
-                "count": len(rows),
-            }
-        )
 
     def list_ratings(self, call: Call) -> Reply:
         """Ratings between `start_time` and `end_time`, seconds."""

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 from gateway.sandbox import paging, words
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
+from gateway.sandbox.kinds.team_chat.arguments import arguments, required
+from gateway.sandbox.kinds.team_chat.channels import Channels
 from gateway.sandbox.kinds.team_chat.messages import BOT, TEAM, Messages
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
@@ -43,6 +45,7 @@ class TeamChat(Application):
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self.messages = Messages(self)
+        self._channels = Channels(self)
 
     def usual_id(self, table: str, number: int) -> str:
         return f"{_LETTERS.get(table, 'X')}{number:08d}"
@@ -115,19 +118,19 @@ class TeamChat(Application):
         reading: dict[str, Handler] = {
             "users.list": lambda call: self.page("members", list(self.store.table("users")), call, 200),
             "users.info": self.user,
-            "conversations.list": self.channels,
+            "conversations.list": self._channels.list_some,
             "conversations.info": lambda call: Reply({"ok": True, "channel": self.channel(call).record}),
             "conversations.history": self.messages.history,
             "conversations.replies": self.messages.replies,
         }
         writing: dict[str, Handler] = {
-            "conversations.create": self.create_channel,
-            "conversations.rename": self.rename,
-            "conversations.archive": self.archive,
-            "conversations.setTopic": lambda call: self.describe("topic", call),
-            "conversations.setPurpose": lambda call: self.describe("purpose", call),
-            "conversations.invite": self.invite,
-            "conversations.kick": self.kick,
+            "conversations.create": self._channels.create,
+            "conversations.rename": self._channels.rename,
+            "conversations.archive": self._channels.archive,
+            "conversations.setTopic": lambda call: self._channels.describe("topic", call),
+            "conversations.setPurpose": lambda call: self._channels.describe("purpose", call),
+            "conversations.invite": self._channels.invite,
+            "conversations.kick": self._channels.kick,
             "bookmarks.add": self.bookmark,
             **self.messages.writing(),
         }
@@ -151,14 +154,6 @@ class TeamChat(Application):
             raise Refusal(404, "user_not_found")
         return Reply({"ok": True, "user": row.record})
 
-    def channels(self, call: Call) -> Reply:
-        asked = arguments(call)
-        types = {part.strip() for part in str(asked.get("types") or "public_channel").split(",")}
-        rows = [row for row in self.store.table("channels") if _type_of(row) in types]
-        if asked.get("exclude_archived") == "true":
-            rows = [row for row in rows if not row.record["is_archived"]]
-        return self.page("channels", rows, call, 100)
-
     def channel(self, call: Call, member: str = "channel") -> Row:
         """The channel that the call names."""
         row = self.store.table("channels").get(required(call, member))
@@ -172,67 +167,6 @@ class TeamChat(Application):
             raise Refusal(400, "is_archived")
         return row
 
-    def create_channel(self, call: Call) -> Reply:
-        name = self._free_name(call)
-        members = self.channel_members(name, bool(call.body.get("is_private")))
-        times = {"created": int(call.now), "creator": BOT, "is_archived": False, "num_members": 1}
-        row = self.born("channels", {**members, **times}, call.now)
-        row.refs["members"] = {BOT}
-        return Reply({"ok": True, "channel": row.record})
-
-    def rename(self, call: Call) -> Reply:
-        row = self.open_channel(call)
-        old, name = row.record["name"], self._free_name(call)
-        previous = [*(row.record.get("previous_names") or []), old]
-        self.change(row, {"name": name, "name_normalized": name, "previous_names": previous}, call.now)
-        return Reply({"ok": True, "channel": row.record})
-
-    def _free_name(self, call: Call) -> str:
-        name = required(call, "name")
-        if name != name.lower() or " " in name:
-            raise Refusal(400, "invalid_name_specials")
-        if len(name) > 80:
-            raise Refusal(400, "invalid_name_maxlength")
-        if any(row.record["name"] == name for row in self.store.table("channels")):
-            raise Refusal(400, "name_taken")
-        return name
-
-    def archive(self, call: Call) -> Reply:
-        row = self.channel(call)
-        if row.record["is_archived"]:
-            raise Refusal(400, "already_archived")
-        if row.record.get("is_general"):
-            raise Refusal(400, "cant_archive_general")
-        self.change(row, {"is_archived": True}, call.now)
-        return Reply({"ok": True})
-
-    def describe(self, member: str, call: Call) -> Reply:
-        row = self.open_channel(call)
-        text = {"value": required(call, member), "creator": BOT, "last_set": int(call.now)}
-        self.change(row, {member: text}, call.now)
-        return Reply({"ok": True, "channel": row.record})
-
-    def invite(self, call: Call) -> Reply:
-        row = self.open_channel(call)
-        wanted = [part.strip() for part in required(call, "users").split(",")]
-        if any(self.store.table("users").get(user) is None for user in wanted):
-            raise Refusal(404, "user_not_found")
-        if all(user in row.refs["members"] for user in wanted):
-            raise Refusal(400, "already_in_channel")
-        row.refs["members"] |= set(wanted)
-        self.change(row, {"num_members": len(row.refs["members"])}, call.now)
-        return Reply({"ok": True, "channel": row.record})
-
-    def kick(self, call: Call) -> Reply:
-        row, user = self.open_channel(call), required(call, "user")
-        if user == BOT:
-            raise Refusal(400, "cant_kick_self")
-        if user not in row.refs["members"]:
-            raise Refusal(400, "not_in_channel")
-        row.refs["members"].discard(user)
-        self.change(row, {"num_members": len(row.refs["members"])}, call.now)
-        return Reply({"ok": True, "errors": {}})
-
     def bookmark(self, call: Call) -> Reply:
         row = self.open_channel(call, "channel_id")
         kept = {name: call.body.get(name) for name in ("title", "type", "link", "emoji")}
@@ -242,21 +176,3 @@ class TeamChat(Application):
 
 def _deaf_to_json(handler: Handler) -> Handler:
     return lambda call: handler(call if call.is_form else replace(call, body={}))
-
-
-def arguments(call: Call) -> Mapping[str, Any]:
-    """The arguments of a reading method: of the address or of a form, never of JSON."""
-    return {**call.query, **(call.body if call.is_form else {})}
-
-
-def required(call: Call, name: str) -> str:
-    """An argument that must be there."""
-    value = call.body.get(name) if call.method == "POST" else None
-    found = value or call.query.get(name)
-    if found in (None, ""):
-        raise Refusal(400, "invalid_arguments", f"missing required field: {name}")
-    return str(found)
-
-
-def _type_of(row: Row) -> str:
-    return "private_channel" if row.record["is_private"] else "public_channel"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.sandbox import words
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
+from gateway.sandbox.kinds.team_chat.arguments import arguments, required
 from gateway.sandbox.store import Row
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Messages:
 
     def replies(self, call: Call) -> Reply:
         """The thread, its parent first."""
-        channel, ts = self._chat.channel(call), _argument(call, "ts")
+        channel, ts = self._chat.channel(call), required(call, "ts")
         parent = self._found(channel, ts, "thread_not_found")
         rows = [row for row in self._of(channel) if row.refs["thread"] == parent.record["ts"]]
         return self._page([parent, *_between(rows, call)], call)
@@ -190,20 +191,14 @@ class Messages:
         return Reply({"ok": True})
 
 
-def _argument(call: Call, name: str) -> str:
-    value = call.query.get(name) or (call.body.get(name) if call.is_form else None)
-    if not value:
-        raise Refusal(400, "invalid_arguments", f"missing required field: {name}")
-    return str(value)
-
-
 def _between(rows: list[Row], call: Call) -> list[Row]:
     """Messages after `oldest` and before `latest`, with those at the bounds when `inclusive`."""
-    includes = call.query.get("inclusive") == "true"
-    if oldest := call.query.get("oldest"):
+    asked = arguments(call)
+    includes = asked.get("inclusive") == "true"
+    if oldest := asked.get("oldest"):
         bound = _moment(oldest, "invalid_ts_oldest")
         rows = [row for row in rows if _moment(row.record["ts"]) > bound or _is_at(row, bound, includes)]
-    if latest := call.query.get("latest"):
+    if latest := asked.get("latest"):
         bound = _moment(latest, "invalid_ts_latest")
         rows = [row for row in rows if _moment(row.record["ts"]) < bound or _is_at(row, bound, includes)]
     return rows

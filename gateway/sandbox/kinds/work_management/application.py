@@ -1,7 +1,7 @@
 """Work management: lists by what they belong to, pages only with a limit, files behind signed addresses."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from gateway.connectors.catalog import Operation
 from gateway.sandbox import paging, records
@@ -9,6 +9,7 @@ from gateway.sandbox.application import Route
 from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply
 from gateway.sandbox.kinds.work_management.search import found_tasks
 from gateway.sandbox.kinds.work_management.world import WorkWorld, belongs, compact
+from gateway.sandbox.kinds.work_management.writes import Writes
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
@@ -45,6 +46,10 @@ class WorkManagement(WorkWorld):
         repeats_refresh=False,
         learns=lambda call, pair: {"data": {"gid": "1", "name": "Ada Adler", "email": "ada@example.com"}},
     )
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._writes = Writes(self)
 
     def refused(self, refusal: Refusal) -> Reply:
         error: Record = {"message": refusal.message or _PHRASES.get(refusal.status, "Server Error")}
@@ -131,13 +136,13 @@ class WorkManagement(WorkWorld):
             "GET /users/{user_gid}": self.user,
             "GET /users/{user_gid}/teams": self.user_teams,
             "GET /workspaces/{workspace_gid}/tasks/search": self.search,
-            "POST /projects/{project_gid}/sections": self.create_section,
-            "POST /sections/{section_gid}/addTask": self.add_to_section,
-            "POST /tasks/{task_gid}/addTag": lambda call: self.tag(call, is_added=True),
-            "POST /tasks/{task_gid}/removeTag": lambda call: self.tag(call, is_added=False),
-            "POST /tasks/{task_gid}/stories": self.comment,
-            "POST /workspaces/{workspace_gid}/tags": self.create_tag,
-            "POST /workspaces/{workspace_gid}/addUser": self.add_user,
+            "POST /projects/{project_gid}/sections": self._writes.create_section,
+            "POST /sections/{section_gid}/addTask": self._writes.add_to_section,
+            "POST /tasks/{task_gid}/addTag": lambda call: self._writes.tag(call, is_added=True),
+            "POST /tasks/{task_gid}/removeTag": lambda call: self._writes.tag(call, is_added=False),
+            "POST /tasks/{task_gid}/stories": self._writes.comment,
+            "POST /workspaces/{workspace_gid}/tags": self._writes.create_tag,
+            "POST /workspaces/{workspace_gid}/addUser": self._writes.add_user,
         }
 
     def files(self) -> list[Route]:
@@ -151,8 +156,6 @@ class WorkManagement(WorkWorld):
         if call.query.get("signature") != "sandbox" or not expires.isdigit() or int(expires) < call.now:
             raise Refusal(403, message="the signature is not good or has expired")
         return FileReply(int(call.params["number"]), f"file-{call.params['number']}.bin")
-
-    # Lists of their own kind
 
     def tasks(self, call: Call) -> Reply:
         """The tasks of a project, a section, a tag, or of a person in a workspace."""
@@ -217,53 +220,6 @@ class WorkManagement(WorkWorld):
         size = paging.size_asked(call.query, "limit", 20, 100)
         operation = self.kind.operation("workspace_task_search", "list")
         return Reply({"data": [self.shown(operation, row, call) for row in found_tasks(rows, call.query)[:size]]})
-
-    # Writes of their own kind
-
-    def create_section(self, call: Call) -> Reply:
-        project = self.found("projects", call.params["project_gid"])
-        data = {"name": call.body["data"]["name"], "resource_type": "section", "project": compact(project)}
-        return Reply({"data": self.born("sections", data, call.now).record}, 201)
-
-    def create_tag(self, call: Call) -> Reply:
-        workspace = self.found("workspaces", call.params["workspace_gid"])
-        data = {**self.resolved(call.body["data"]), "resource_type": "tag", "workspace": compact(workspace)}
-        return Reply({"data": self.born("tags", data, call.now).record}, 201)
-
-    def add_to_section(self, call: Call) -> Reply:
-        """The task moves to the section, within the section's project."""
-        section = self.found("sections", call.params["section_gid"])
-        task = self.found("tasks", call.body["data"]["task"])
-        project = section.record["project"]
-        others = [one for one in task.record["memberships"] or () if one["project"]["gid"] != project["gid"]]
-        projects = [one for one in task.record["projects"] or () if one["gid"] != project["gid"]]
-        memberships = [*others, {"project": project, "section": compact(section)}]
-        self.change(task, {"memberships": memberships, "projects": [*projects, project]}, call.now)
-        return Reply({"data": {}})
-
-    def tag(self, call: Call, *, is_added: bool) -> Reply:
-        task, tag = self.found("tasks", call.params["task_gid"]), self.found("tags", call.body["data"]["tag"])
-        others = [one for one in task.record["tags"] or () if one["gid"] != tag.id]
-        self.change(task, {"tags": [*others, compact(tag)] if is_added else others}, call.now)
-        return Reply({"data": {}})
-
-    def comment(self, call: Call) -> Reply:
-        task, data = self.found("tasks", call.params["task_gid"]), call.body["data"]
-        fixed = {"resource_type": "story", "type": "comment", "resource_subtype": "comment_added"}
-        who = {"created_by": self.neighbour("users", 1), "target": compact(task), "created_at": self.time(call.now)}
-        return Reply({"data": self.born("task_stories", {**data, **fixed, **who}, call.now).record}, 201)
-
-    def add_user(self, call: Call) -> Reply:
-        workspace = self.found("workspaces", call.params["workspace_gid"])
-        wanted = str(call.body["data"]["user"])
-        known = [row for row in self.store.table("users") if wanted in (row.id, row.record["email"])]
-        if not known and "@" not in wanted:
-            raise Refusal(400, message=f"user: Not a recognized ID: {wanted}")
-        fresh = {"name": wanted, "email": wanted, "resource_type": "user", "workspaces": []}
-        row = known[0] if known else self.born("users", fresh, call.now)
-        others = [one for one in row.record["workspaces"] if one["gid"] != workspace.id]
-        self.change(row, {"workspaces": [*others, compact(workspace)]}, call.now)
-        return Reply({"data": row.record})
 
 
 def _in_section(rows: Iterable[Row], gid: str) -> list[Row]:

@@ -1,15 +1,13 @@
 """Workspace notes: pages of blocks with comments, found by search, under a version header."""
 
-import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from gateway.connectors.catalog import Operation
-from gateway.sandbox import filters, paging, words
-from gateway.sandbox.application import Application
+from gateway.sandbox import filters, paging
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
+from gateway.sandbox.kinds.workspace_notes.world import NotesWorld, keep_one_content, uuid_of
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
@@ -25,94 +23,31 @@ _CODES: Mapping[int, str] = {
     503: "service_unavailable",
     529: "service_overload",
 }
-_KINDS = {"pages": "page", "data_sources": "data_source", "blocks": "block", "comments": "comment", "users": "user"}
 #: the tables that a search filter means
 _SEARCHED: Mapping[str | None, Sequence[str]] = {
     "page": ("pages",),
     "data_source": ("data_sources",),
     None: ("pages", "data_sources"),
 }
-_BLOCK_TYPES = ("to_do", "heading_2", "paragraph", "bulleted_list_item", "quote")
-#: ready-made blocks of a page
-_BLOCKS = 6
 
 
-class WorkspaceNotes(Application):
+class WorkspaceNotes(NotesWorld):
     """Users, pages, data sources, blocks and comments."""
 
-    counts: ClassVar = {"pages": 240, "data_sources": 12, "users": 60, "blocks": 240 * _BLOCKS, "comments": 240}
-    parents: ClassVar = {"blocks": ("parent", "pages"), "comments": ("parent", "pages")}
-    changed_member: ClassVar = "last_edited_time"
     tokens: ClassVar = TokenStyle(
         rotates=True,
         tells_lifetime=False,
         client_authentication=("basic",),
         encodings=("json",),
         learns=lambda call, pair: {
-            "bot_id": _uuid("bot", 1),
-            "workspace_id": _uuid("workspace", 1),
+            "bot_id": uuid_of("bot", 1),
+            "workspace_id": uuid_of("workspace", 1),
             "workspace_name": "Sandbox",
             "workspace_icon": None,
-            "owner": {"type": "user", "user": {"object": "user", "id": _uuid("users", 1)}},
+            "owner": {"type": "user", "user": {"object": "user", "id": uuid_of("users", 1)}},
             "duplicated_template_id": None,
         },
     )
-
-    def usual_id(self, table: str, number: int) -> str:
-        return _uuid(table, number)
-
-    def time(self, moment: float) -> str:
-        """Whole minutes, as the application tells them."""
-        return datetime.fromtimestamp(int(moment) // 60 * 60, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-
-    def made(self, table: str, number: int) -> Row:
-        row = super().made(table, number)
-        row.record.update(self._common(table, number % 60 + 1))
-        self._settle(table, number, row)
-        return row
-
-    def _common(self, table: str, author: int) -> Record:
-        if table == "users":
-            return {"object": "user", "type": "person", "person": {"email": f"person{author}@example.com"}}
-        who = {"object": "user", "id": _uuid("users", author)}
-        return {"object": _KINDS[table], "created_by": who, "last_edited_by": who}
-
-    def _settle(self, table: str, number: int, row: Row) -> None:
-        """Titles, texts and who is whose parent."""
-        record = row.record
-        match table:
-            case "pages":
-                title = f"{words.TOPICS[number % len(words.TOPICS)]} {number}"
-                record["properties"] = {"title": {"id": "title", "type": "title", "title": rich_text(title)}}
-                record["parent"] = {"type": "workspace", "workspace": True}
-                if number % 4 == 0:
-                    record["parent"] = {"type": "page_id", "page_id": _uuid("pages", number // 4)}
-                record["url"] = f"https://www.notion.so/{row.id.replace('-', '')}"
-            case "data_sources":
-                record["title"] = rich_text(f"{words.TOPICS[number % len(words.TOPICS)]} list")
-                record["properties"] = {"Name": {"id": "title", "name": "Name", "type": "title", "title": {}}}
-                record["parent"] = {"type": "database_id", "database_id": _uuid("databases", number)}
-                record["database_parent"] = {"type": "workspace", "workspace": True}
-            case "blocks":
-                kind = _BLOCK_TYPES[number % len(_BLOCK_TYPES)]
-                text = words.SENTENCES[number % len(words.SENTENCES)]
-                content: Record = {"rich_text": rich_text(text), "color": "default"}
-                extra = {"to_do": {"checked": number % 2 == 0}, "heading_2": {"is_toggleable": False}}
-                self._keep_one_content(record, kind, {**content, **extra.get(kind, {})})
-                record["parent"] = {"type": "page_id", "page_id": row.refs["parent"]}
-            case "comments":
-                record["rich_text"] = rich_text(words.SENTENCES[number % len(words.SENTENCES)])
-                record["parent"] = {"type": "page_id", "page_id": row.refs["parent"]}
-                record["discussion_id"] = _uuid("discussions", number)
-
-    @staticmethod
-    def _keep_one_content(record: Record, kind: str, content: Record) -> None:
-        """A block has the one member that its type names."""
-        for name in [name for name, value in record.items() if value is None]:
-            del record[name]
-        record.update({"type": kind, kind: content, "has_children": False, "archived": False, "in_trash": False})
-
-    # How it talks
 
     def admit(self, call: Call) -> None:
         if "notion-version" not in call.headers:
@@ -145,8 +80,6 @@ class WorkspaceNotes(Application):
         meta: Record = {"next_cursor": following, "has_more": page.has_more, "request_id": _REQUEST_ID}
         return Reply({"object": "list", "results": shown, **meta})
 
-    # What it does
-
     def handlers(self) -> dict[str, Handler]:
         return {
             "POST /v1/search": self.search,
@@ -178,7 +111,7 @@ class WorkspaceNotes(Application):
             self.found(tables[kind], parent[kind])
         members = {name: value for name, value in call.body.items() if name not in ("children", "parent")}
         stamps = {"created_time": self.time(call.now), "parent": {"type": kind, **parent}, "archived": False}
-        row = self.born("pages", {**self._common("pages", 1), **stamps, "in_trash": False, **members}, call.now)
+        row = self.born("pages", {**self.authored("pages", 1), **stamps, "in_trash": False, **members}, call.now)
         row.record["url"] = f"https://www.notion.so/{row.id.replace('-', '')}"
         self._append(row.id, call.body.get("children") or (), call.now)
         return Reply({**row.record, "request_id": _REQUEST_ID})
@@ -202,9 +135,9 @@ class WorkspaceNotes(Application):
             content = dict(child.get(block_type) or {})
             nested = content.pop("children", ())
             stamps = {"created_time": self.time(now), "parent": {"type": kind, kind: owner}}
-            row = self.born("blocks", {**self._common("blocks", 1), **stamps}, now)
+            row = self.born("blocks", {**self.authored("blocks", 1), **stamps}, now)
             row.refs["parent"] = owner
-            self._keep_one_content(row.record, block_type, content)
+            keep_one_content(row.record, block_type, content)
             row.record["has_children"] = bool(self._append(row.id, nested, now))
             added.append(row)
         if added and kind == "block_id":
@@ -240,7 +173,7 @@ class WorkspaceNotes(Application):
             parent, discussion = {"type": kind, kind: owner}, str(uuid.uuid4())
         shape = {"parent": parent, "discussion_id": discussion, "created_time": self.time(call.now)}
         texts = [{**item, "plain_text": item.get("text", {}).get("content", "")} for item in body["rich_text"]]
-        row = self.born("comments", {**self._common("comments", 1), **shape, "rich_text": texts}, call.now)
+        row = self.born("comments", {**self.authored("comments", 1), **shape, "rich_text": texts}, call.now)
         row.refs["parent"] = owner
         return Reply({**row.record, "request_id": _REQUEST_ID})
 
@@ -254,14 +187,3 @@ class WorkspaceNotes(Application):
     def _below(self, table: str, owner: str) -> list[Row]:
         rows = self.store.table(table)
         return [row for row in rows if row.refs.get("parent") == owner and not row.record.get("archived")]
-
-
-def _uuid(table: str, number: int) -> str:
-    return str(uuid.UUID(hashlib.sha256(f"{table}/{number}".encode()).hexdigest()[:32], version=4))
-
-
-def rich_text(text: str) -> list[Record]:
-    """Plain text as the application writes it."""
-    looks = dict.fromkeys(("bold", "italic", "strikethrough", "underline", "code"), False)
-    item = {"type": "text", "text": {"content": text, "link": None}, "plain_text": text, "href": None}
-    return [{**item, "annotations": {**looks, "color": "default"}}]
