@@ -73,6 +73,14 @@ class LocalConnector:
             for record in Page(page).records:
                 yield record
 
+    async def download(
+        self, entity: str, params: Mapping[str, Any] | None = None, *, range_header: str | None = None
+    ) -> AsyncIterator[bytes]:
+        """The bytes of a file as they come, whole or the range asked for (`bytes=0-99`); raises when they end early."""
+        async with self._connector.download(entity, params, range_header=range_header) as file:
+            async for piece in file:
+                yield piece
+
     async def check(self) -> None:
         """Ask the application whether the credentials hold; raises what is wrong."""
         await self._connector.check()

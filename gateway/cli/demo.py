@@ -27,7 +27,12 @@ _FILE = 64
 #: one call for each other kind: credentials that the sandbox takes, and what to list
 _OTHER_KINDS: tuple[tuple[str, dict[str, str], str, dict[str, Any]], ...] = (
     ("crm-records", {"private_app_token": "demo"}, "contacts", {"limit": 2}),
-    ("crm-query", {"refresh_token": "demo", "client_id": "demo"}, "accounts", {"q": "SELECT Id FROM Account LIMIT 2"}),
+    (
+        "crm-query",
+        {"refresh_token": "demo", "client_id": "demo", "client_secret": "demo"},
+        "accounts",
+        {"q": "SELECT Id FROM Account LIMIT 2"},
+    ),
     ("workspace-notes", {"token": "demo"}, "users", {"page_size": 2}),
     ("team-chat", {"bot_key": "demo"}, "channels", {"limit": 2}),
     ("work-management", {"token": "demo"}, "workspaces", {"limit": 2}),

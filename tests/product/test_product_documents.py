@@ -18,7 +18,9 @@ STAND_FOR = {
     ("crm-records", "<entity>.list (contacts, companies, deals, tickets)"): "contacts companies deals tickets",
     ("crm-records", "<entity>.api_search"): "contacts companies deals tickets",
     ("crm-records", "<entity>.context_store_search"): "contacts companies deals tickets",
-    ("crm-query", "<entity>.get (those entities)"): "accounts contacts leads opportunities users opportunity_stages attachments",
+    ("crm-query", "<entity>.get (those entities)"): (
+        "accounts contacts leads opportunities users opportunity_stages attachments"
+    ),
 }  # fmt: skip
 #: words that rows use instead of repeating the params of another
 SAME_AS = {
