@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from aiohttp import web
-from pydantic import Field, SecretStr, StringConstraints
+from pydantic import AfterValidator, Field, SecretStr, StringConstraints
 
 from gateway.audit import Entry
 from gateway.http.answers import json_response
@@ -28,6 +28,13 @@ _LEADS_NOWHERE = (
 )
 
 
+def _visible(secret: SecretStr) -> SecretStr:
+    value = secret.get_secret_value()
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError("it must be printable ASCII")
+    return secret
+
+
 class InitiateOAuth(Body):
     """A connector that is to come from a user's consent."""
 
@@ -46,7 +53,7 @@ class AppConfiguration(Body):
     """An OAuth app as the application has registered it."""
 
     client_id: Visible
-    client_secret: Annotated[SecretStr, Field(min_length=1, max_length=1000)]
+    client_secret: Annotated[SecretStr, Field(min_length=1, max_length=1000), AfterValidator(_visible)]
 
 
 class PutOAuthApp(Body):
