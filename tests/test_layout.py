@@ -55,7 +55,9 @@ def test_only_the_bell_names_arq():
     assert naming == {"gateway/jobs/bell.py"}
 
 
-@pytest.mark.parametrize("statement", ["import gateway", "from gateway import connect", "from gateway.client import Gateway"])
+@pytest.mark.parametrize(
+    "statement", ["import gateway", "from gateway import connect", "from gateway.client import Gateway"]
+)
 def test_callers_load_no_server_database_or_queue(statement):
     loaded = subprocess.run(
         [sys.executable, "-c", f"{statement}; import sys; print(*sys.modules)"],
