@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import aiohttp
 import pytest
+
 from tests.conftest import created_database, url_of
 
 #: seconds for a gateway to become ready, and for a job to end
@@ -83,7 +84,8 @@ async def running(
                 environment,
             )
         finally:
-            process.send_signal(signal.SIGTERM)
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
             await process.wait()
 
 

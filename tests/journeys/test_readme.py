@@ -1,0 +1,59 @@
+"""Every example of the README, run as it stands."""
+
+import asyncio
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+EXAMPLES = re.findall(
+    r"^## ([^\n]+)\n(?:(?!^## ).)*?^```(sh|python)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL
+)
+#: where the README says the sandbox is
+SANDBOX = "http://127.0.0.1:9001"
+
+
+def test_the_examples_are_found():
+    assert [title for title, _, _ in EXAMPLES] == [
+        "First call",
+        "An agent's tool",
+        "A bulk update, followed to its end",
+        "A download that survives a lost connection",
+        "Without a server",
+        "On the command line",
+    ]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("readme")
+
+
+@pytest.mark.parametrize(("title", "language", "code"), EXAMPLES, ids=[title for title, _, _ in EXAMPLES])
+async def test_an_example_runs_as_it_stands(running, place, title, language, code):
+    command = ["bash", "-euo", "pipefail", "-c"] if language == "sh" else [sys.executable, "-c"]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "GATEWAY_URL": running.base_url,
+        "GATEWAY_CLIENT_ID": running.client_id,
+        "GATEWAY_CLIENT_SECRET": running.client_secret,
+    }
+
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        code.replace(SANDBOX, running.sandbox_url),
+        cwd=place,
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 60)
+
+    assert process.returncode == 0, output.decode()
+    assert b'"error"' not in output
+    assert b"'error'" not in output
+    assert output.strip()
