@@ -12,6 +12,7 @@ MIB = 1 << 20
 #: numbers below the first are sizes in MiB, those below the second in bytes; above it the rest is, so that any
 #: size has a number: 64 is 64 MiB, 498483 is as many bytes, 1000000100 is 100 bytes
 _BYTES_FROM, _REST_FROM = 10_000, 1_000_000_000
+_DIGITS = 10
 #: bytes handed to the socket at a time
 _PIECE = 256 << 10
 #: a prime, so that no two MiB of a file are alike: a swapped or repeated piece changes the checksum
@@ -30,6 +31,11 @@ class Span:
 
 class Unsatisfiable(Exception):
     """No byte of the file lies in the range asked for."""
+
+
+def is_number(text: str) -> bool:
+    """Whether an id is the number of a file rather than a name of the application's own making."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
 def size_of(number: int) -> int:

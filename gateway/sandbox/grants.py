@@ -35,15 +35,16 @@ class Grants:
     """Codes and tokens of one application; tokens that it never gave out count too, as callers bring their own."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """As if nothing was ever given out."""
         #: seconds that tokens given out from now on live; None leaves it to the kind
         self.lifetime: float | None = None
         self._consents: dict[str, Consent] = {}
         self._pairs: dict[str, Pair] = {}
         self._expiries: dict[str, float] = {}
         self._dead: set[str] = set()
-
-    def reset(self) -> None:
-        self.__init__()  # type: ignore[misc]
 
     def is_good(self, token: str, now: float) -> bool:
         """Whether an access token counts: revoked, replaced and expired ones do not, unknown ones do."""

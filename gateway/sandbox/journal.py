@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 _CALLS = 1000
-#: characters of a body that are remembered
-_BODY_CHARACTERS = 20_000
+#: bytes of a body that are remembered
+_BODY_BYTES = 20_000
 
 
 @dataclass(slots=True)
@@ -25,8 +25,7 @@ class Heard:
     status: int = 0
 
     def document(self) -> dict[str, Any]:
-        text = self.body.decode(errors="replace")
-        return {**asdict(self), "body": text[:_BODY_CHARACTERS]}
+        return {**asdict(self), "body": self.body.decode(errors="replace")}
 
 
 class CallJournal:
@@ -43,6 +42,7 @@ class CallJournal:
         self.open_downloads = 0
 
     def heard(self, call: Heard) -> None:
+        call.body = call.body[:_BODY_BYTES]
         self.calls.append(call)
         self.by_kind[call.kind or "none"] += 1
 

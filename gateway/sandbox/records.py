@@ -18,7 +18,9 @@ _BEGINNING = datetime(2025, 1, 6, 8, 0, tzinfo=UTC).timestamp()
 _SPAN = 300 * 86_400.0
 
 _PEOPLE = ("user", "contact", "lead", "member")
-_FIRMS = ("organization", "compan", "account")
+_FIRMS = ("organization", "compan", "account", "workspace")
+_TROUBLES = ("incidents", "alerts", "escalations")
+_SALES = ("deals", "opportunity")
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -78,6 +80,10 @@ class Making:
             return f"{self.first} {self.last}"
         if any(part in self.table.lower() for part in _FIRMS):
             return self.firm
+        if self.table.lower() in _TROUBLES:
+            return self.headline()
+        if self.table.lower() in _SALES:
+            return f"{self.firm}: {self.pick(words.PRODUCTS)}"
         return f"{words.TOPICS[self.number % len(words.TOPICS)]}{_ordinal(self.number // len(words.TOPICS))}"
 
     @property
@@ -104,6 +110,8 @@ def _value(making: Making, name: str, declared: FieldType) -> Any:
         return referred
     for value in _values_of(name):
         found = value(making)
+        if found is None and declared.endswith("?"):
+            return None
         # A rule made for text must not put text where the spec has an object.
         if isinstance(found, types) and not (isinstance(found, bool) and bool not in types):
             return found
@@ -120,10 +128,10 @@ def _values_of(name: str) -> tuple[Callable[[Making], Any], ...]:
 def _empty(declared: FieldType) -> Any:
     if isinstance(declared, dict):
         return declared["enum"][0] if declared.get("enum") else None
-    if declared.endswith("?"):
+    if declared.endswith("?") and declared != "boolean?":
         return None
     empties: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}
-    found = empties.get(declared.split("<")[0])
+    found = empties.get(declared.rstrip("?").split("<")[0])
     return found.copy() if isinstance(found, list | dict) else found
 
 

@@ -24,19 +24,17 @@ async def send(
     if fault is not None and fault.reset:
         journal.answered(heard, 0)
         return _reset(request)
-    headers = {} if fault is None or fault.replaces_answer else fault.headers
     if isinstance(reply, FileReply):
         return await _send_file(request, reply, fault, journal, heard)
     body = _encoded(reply.body)
+    headers = {**reply.headers, **_added(fault)}
     answer: web.StreamResponse
     if fault is None or (fault.truncate_after_bytes is None and fault.stall_after_bytes is None):
-        answer = web.Response(
-            status=reply.status, body=body, headers={**reply.headers, **headers}, content_type=reply.content_type
-        )
+        answer = web.Response(status=reply.status, body=body, headers=headers, content_type=reply.content_type)
         journal.answered(heard, reply.status)
         journal.bytes_sent += len(body)
         return answer
-    answer = web.StreamResponse(status=reply.status, headers={**reply.headers, "Content-Type": reply.content_type})
+    answer = web.StreamResponse(status=reply.status, headers={**headers, "Content-Type": reply.content_type})
     answer.content_length = len(body)
     journal.answered(heard, reply.status)
     return await _stream(request, answer, iter((memoryview(body),)), fault, journal)
@@ -49,7 +47,7 @@ async def _send_file(
     if fault is not None and fault.ignore_range:
         headers = {}
     size = files.size_of(reply.number)
-    described = {**files.headers_of(reply.number, reply.name), "Content-Type": reply.content_type}
+    described = {"Content-Type": reply.content_type, **files.headers_of(reply.number, reply.name), **_added(fault)}
     try:
         span = files.asked_span(headers, reply.number)
     except Unsatisfiable:
@@ -88,6 +86,11 @@ async def _stream(
     finally:
         journal.open_downloads -= 1
     return answer
+
+
+def _added(fault: Fault | None) -> Mapping[str, str]:
+    """Headers that a fault puts on the usual answer, over those of the same name."""
+    return {} if fault is None or fault.replaces_answer else fault.headers
 
 
 def _cut(pieces: Iterable[memoryview], fault: Fault | None) -> Iterator[memoryview]:

@@ -61,6 +61,16 @@ async def test_a_fault_with_a_body_answers_just_that(http, fault):
     assert (answer.status, answer.headers["X-Odd"], said) == (200, "yes", "<html>hello")
 
 
+@pytest.mark.parametrize("path", [TICKETS, FILE])
+async def test_headers_alone_go_onto_the_usual_answer(http, fault, path):
+    await fault(path_prefix=path, headers={"X-Odd": "yes", "ETag": '"other"'})
+
+    async with http.get(path, headers=AUTH) as answer:
+        told = answer.headers["X-Odd"], answer.headers["ETag"]
+
+    assert (answer.status, *told) == (200, "yes", '"other"')
+
+
 async def test_latency_comes_before_the_usual_answer(http, fault):
     await fault(kind="support-desk", latency_ms=150)
 

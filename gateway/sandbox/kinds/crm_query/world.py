@@ -108,7 +108,8 @@ class CrmWorld(Application):
         if table == "OpportunityStage":
             record["MasterLabel"] = record["ApiName"] = _STAGES[number - 1]
         elif table == "Opportunity":
-            record["StageName"] = _STAGES[number % len(_STAGES)]
+            record["StageName"] = stage = _STAGES[number % len(_STAGES)]
+            record["IsClosed"], record["IsWon"] = stage.startswith("Closed"), stage == "Closed Won"
         if table in _FILES:
             row.refs["file"] = files.number_for(1500 + number)
             record[_FILES[table]] = files.size_of(row.refs["file"])

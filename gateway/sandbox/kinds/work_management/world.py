@@ -127,7 +127,7 @@ class WorkWorld(Application):
         """By gid; a short one of an attachment is the number of a file, which says how long it is."""
         row = self.store.table(table).get(row_id)
         text = str(row_id)
-        if row is None and table == "attachments" and text.isdigit() and len(text) <= 10:
+        if row is None and table == "attachments" and files.is_number(text):
             first = next(iter(self.store.table(table)))
             members = {"gid": text, "name": f"file-{text}.bin", "size": files.size_of(int(text))}
             row = Row(text, {**first.record, **members}, {"file": int(text)})
