@@ -103,7 +103,8 @@ class Flows:
         spec = self._catalog.kind(wish.connector_type).spec
         wishes.need_oauth(spec)
         wish = await self._completed(caller, wish, spec.kind)
-        environment, scopes = wishes.checked(spec, wish, caller.client.redirect_urls, is_embedded=self._is_embedded)
+        override, redirect_urls = self._overrides.get(spec.kind), caller.client.redirect_urls
+        environment, scopes = wishes.checked(spec, wish, redirect_urls, override, is_embedded=self._is_embedded)
         oauth = oauth_of(spec)
         app = await self._apps.current(caller.organization_id, spec.kind)
         state = secrets.token_urlsafe(32)
@@ -122,7 +123,7 @@ class Flows:
             reauthorizes=wish.connector_id,
         )
         expires_at = await self._store.create(flow, hashed(state))
-        address = endpoint(oauth.authorize, environment, self._overrides.get(spec.kind))
+        address = endpoint(oauth.authorize, environment, override)
         consent = Consent(self._callback, scopes, state, verifier)
         return Started(flow.id, consent_url(oauth, address, app, consent), expires_at)
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from yarl import URL
+
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.spec import ConnectorSpec
 from gateway.errors import Fault, InvalidCredentials, InvalidParams
@@ -41,7 +43,7 @@ def need_oauth(spec: ConnectorSpec) -> None:
 
 
 def checked(
-    spec: ConnectorSpec, wish: Wish, redirect_urls: Sequence[str], *, is_embedded: bool
+    spec: ConnectorSpec, wish: Wish, redirect_urls: Sequence[str], override: URL | None, *, is_embedded: bool
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """The variables and scopes of a wish; raises InvalidParams with every fault of it."""
     need_oauth(spec)
@@ -50,7 +52,7 @@ def checked(
     faults += _scope_faults(spec, wish.scopes or ())
     environment: dict[str, str] = {}
     try:
-        environment = checked_environment(spec, wish.environment)
+        environment = checked_environment(spec, wish.environment, override)
     except InvalidCredentials as error:
         faults += error.faults
     if faults:

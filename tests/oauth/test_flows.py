@@ -330,6 +330,19 @@ async def test_authorizing_again_keeps_the_id_and_replaces_the_credentials(world
     assert await _connectors(world) == 1
 
 
+async def test_authorizing_again_takes_the_variables_that_the_first_token_brought(world: World) -> None:
+    world.server.extra = {"instance_url": str(world.origin)}
+    environment = {"login_host": "test.salesforce.com", "instance_url": str(world.origin)}
+    old = await world.connector("crm-query", {"access_token": "dead"}, environment=environment)
+    wish = replace(WISH, connector_type="crm-query", connector_id=old.id)
+
+    landing = await _landed(world, (await world.oauth.flows.initiate(world.caller, wish)).consent_url)
+
+    assert landing is not None
+    assert landing.connector_id == old.id
+    assert (await world.again(old.id)).environment == environment
+
+
 async def test_credentials_that_are_refused_do_not_replace_the_old_ones(world: World) -> None:
     old = await world.connector("work-management", {"access_token": "old", "refresh_token": "old"})
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id))
