@@ -19,15 +19,15 @@ SECTIONS = {
     "Run the gateway": (
         Lazy("up", "gateway.cli.operator:up", "Run everything, with its own PostgreSQL and Redis."),
         Lazy("demo", "gateway.cli.demo:demo", "Show it all at work against the sandbox."),
-        Lazy("status", "gateway.cli.operator:status", "Whether the gateway and its parts are well."),
-        Lazy("doctor", "gateway.cli.operator:doctor", "Look for what keeps the gateway from working."),
+        Lazy("status", "gateway.cli.doctor:status", "Whether the gateway and its parts are well."),
+        Lazy("doctor", "gateway.cli.doctor:doctor", "Look for what keeps the gateway from working."),
         Lazy("serve", "gateway.cli.operator:serve", "Run one front end."),
         Lazy("worker", "gateway.cli.operator:worker", "Run one worker."),
         Lazy("sandbox", "gateway.cli.operator:sandbox", "Run a stand-in for all applications."),
         Lazy("migrate", "gateway.cli.operator:migrate", "Bring the database's schema up to this version."),
         Lazy("admin", "gateway.cli.operator:admin", "Manage organizations and clients."),
-        Lazy("keys", "gateway.cli.operator:keys", "The keys that seal credentials."),
-        Lazy("specs", "gateway.cli.operator:specs", "Check the specs of connector kinds."),
+        Lazy("keys", "gateway.cli.keys:keys", "The keys that seal credentials."),
+        Lazy("specs", "gateway.cli.specs:specs", "Check the specs of connector kinds."),
     ),
 }
 

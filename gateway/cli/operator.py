@@ -277,16 +277,3 @@ def disable_client(client_id: UUID) -> None:
     """Disable a client and end its tokens at once."""
     _with_store(lambda store: store.disable_client(client_id))
     _print({"client_id": str(client_id), "disabled": True})
-
-
-@click.group()
-def keys() -> None:
-    """The keys that seal credentials."""
-
-
-@keys.command("new")
-def new() -> None:
-    """Print a fresh key, as GATEWAY_ENCRYPTION_KEYS takes it."""
-    from gateway.credentials.vault import new_key
-
-    click.echo(new_key())

@@ -1,0 +1,162 @@
+"""`gateway keys`: the keys that seal credentials, replaced without stopping anything."""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from gateway.cli.operator import run
+from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.stores import local_settings
+from gateway.credentials import key_list
+from gateway.credentials.key_list import Keys
+from gateway.credentials.rotation import CONNECTOR_SECRETS, Rotation, SealedTable
+from gateway.credentials.vault import KeyListError, Vault, new_key, parse_keys, read_keys
+from gateway.db.pool import Database
+from gateway.embedded.directory import write_private
+from gateway.oauth import apps, store
+from gateway.settings import Settings
+
+#: everything that is sealed
+SEALED = (
+    CONNECTOR_SECRETS,
+    SealedTable("oauth_apps", "kind", apps.binding),
+    SealedTable("oauth_flows", "id", store.binding),
+)
+_RESTART = "Restart the front ends and workers, one after another, so that they know."
+
+
+@click.group()
+def keys() -> None:
+    """The keys that seal credentials.
+
+    \b
+    To replace the key of a single machine:      To replace it on many, without a gap:
+      gateway keys add                             gateway keys add --standby, restart all
+      restart the gateway                          gateway keys promote ID, restart all
+      gateway keys rotate                          gateway keys rotate
+      gateway keys remove OLD                      gateway keys remove OLD, restart all
+    """
+
+
+@keys.command("new")
+def new() -> None:
+    """Print a fresh key, as GATEWAY_ENCRYPTION_KEYS takes it."""
+    click.echo(new_key())
+
+
+@keys.command("list")
+@output_option
+def list_keys(wanted: str | None) -> None:
+    """Show the keys by their ids, and how many credentials each of them wraps."""
+    settings = local_settings()
+    known, rows = _known(settings), run(lambda: _census(settings))
+    shown = [
+        {"id": key_id, "use": "seals" if number == 0 else "opens", "credentials": rows.pop(key_id, 0)}
+        for number, (key_id, _) in enumerate(known)
+    ]
+    shown += [{"id": key_id, "use": "missing", "credentials": count} for key_id, count in sorted(rows.items())]
+    write(shown, format_of(wanted, Format.JSON), ("id", "use", "credentials"))
+    sys.exit(1 if any(each["use"] == "missing" for each in shown) else 0)
+
+
+@keys.command("add")
+@click.option("--standby", "is_standby", is_flag=True, help="The new key opens only, until it is promoted.")
+def add(is_standby: bool) -> None:
+    """Add a fresh key to the key file; it seals from the next start on."""
+    [entry] = parse_keys(new_key())
+    _change(lambda keys: key_list.added(keys, entry, is_standby=is_standby))
+    click.echo(f"added {entry[0]}. {_RESTART}")
+
+
+@keys.command("promote")
+@click.argument("key_id")
+def promote(key_id: str) -> None:
+    """Make a key on standby the one that seals."""
+    _change(lambda keys: key_list.promoted(keys, key_id))
+    click.echo(f"{key_id} seals from the next start on. {_RESTART}")
+
+
+@keys.command("remove")
+@click.argument("key_id")
+def remove(key_id: str) -> None:
+    """Take a key away that wraps nothing any more."""
+    settings = local_settings()
+    rows = run(lambda: _census(settings))
+    _change(lambda keys: key_list.without(keys, key_id, rows[key_id]))
+    click.echo(f"removed {key_id}. {_RESTART}")
+
+
+@keys.command("rotate")
+def rotate() -> None:
+    """Wrap everything by the newest key, while the gateway goes on; it may be broken off and begun again."""
+    settings = local_settings()
+    failures = run(lambda: _rotated(settings))
+    for failure in failures:
+        click.echo(f"not rotated: {failure}", err=True)
+    sys.exit(1 if failures else 0)
+
+
+async def _rotated(settings: Settings) -> list[str]:
+    async with _rotation(settings) as rotation:
+        census = await rotation.census()
+        total = census.total() - census[rotation.vault.newest]
+        with _bar() as bar:
+            task = bar.add_task(f"to {rotation.vault.newest}", total=total)
+            async for done in rotation.run():
+                bar.advance(task, done)
+    click.echo(f"{total - len(rotation.failures)} credentials are now wrapped by {rotation.vault.newest}")
+    return rotation.failures
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True))
+
+
+async def _census(settings: Settings) -> Counter[str]:
+    async with _rotation(settings) as rotation:
+        return await rotation.census()
+
+
+@asynccontextmanager
+async def _rotation(settings: Settings) -> AsyncIterator[Rotation]:
+    async with Database.open(settings.database_url, size=2, command_timeout=30) as database:
+        yield Rotation(database, Vault(_known(settings)), SEALED)
+
+
+def _known(settings: Settings) -> Keys:
+    given = settings.encryption_keys
+    try:
+        return read_keys(given.get_secret_value() if given else None, settings.encryption_keys_file)
+    except KeyListError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _change(change: Callable[[Keys], Keys]) -> None:
+    """Replace the key file as a whole; it keeps its owner."""
+    settings = local_settings()
+    if settings.encryption_keys is not None:
+        raise click.ClickException(
+            "the keys are in GATEWAY_ENCRYPTION_KEYS, so change them where it is set: the key that seals comes first, "
+            "and `gateway keys new` makes one"
+        )
+    path = settings.encryption_keys_file
+    known = _known(settings)
+    assert path is not None
+    try:
+        changed = key_list.text_of(change(known))
+        owner = path.stat()
+        write_private(path, changed)
+        if os.geteuid() == 0:
+            os.chown(path, owner.st_uid, owner.st_gid)
+    except KeyListError as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"the key file {Path(path)} cannot be changed: {error.strerror}") from error

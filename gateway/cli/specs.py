@@ -1,0 +1,84 @@
+"""`gateway specs`: the kinds of applications as data, checked, shown and described for editors."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.cli.output import Format, format_of, output_option, write
+from gateway.connectors.catalog import Kind, load_catalog, load_kind, spec_folders
+from gateway.connectors.discovery import kind_summary, kind_view
+from gateway.connectors.lint import lint
+from gateway.connectors.sources import SpecError
+from gateway.connectors.spec_schema import editor_schema_text
+from gateway.settings import settings_of
+
+
+@click.group()
+def specs() -> None:
+    """The specs of connector kinds: check, show and describe them."""
+
+
+@specs.command("lint")
+@click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+def lint_specs(folders: Sequence[Path]) -> None:
+    """Say with file and line what is wrong in FOLDERS, each of a kind or of several; else in all that are loaded."""
+    found = [kind for folder in folders for kind in _kinds_in(folder)] or _known_folders()
+    complaints = [complaint for folder in found for complaint in lint(folder)]
+    for complaint in complaints:
+        click.echo(str(complaint))
+    click.echo(f"{len(found)} kinds, {len(complaints)} complaints", err=True)
+    sys.exit(1 if complaints else 0)
+
+
+def _kinds_in(folder: Path) -> list[Path]:
+    """The folder of a kind itself, or the kinds in a folder of several."""
+    inside = sorted(path.parent for path in folder.glob("*/connector.yaml"))
+    return [folder] if (folder / "connector.yaml").exists() or not inside else inside
+
+
+def _known_folders() -> list[Path]:
+    try:
+        return spec_folders(settings_of().specs)
+    except SpecError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@specs.command("show")
+@click.argument("kind")
+@click.argument("entity", required=False)
+@click.argument("action", required=False)
+@output_option
+def show_spec(kind: str, entity: str | None, action: str | None, wanted: str | None) -> None:
+    """Show what a spec came to: KIND is a name, or a folder that is not loaded yet."""
+    write(_shown(_kind(kind), entity, action), format_of(wanted, Format.JSON) if wanted else Format.JSON)
+
+
+def _kind(name: str) -> Kind:
+    try:
+        if Path(name, "connector.yaml").is_file():
+            return load_kind(Path(name))
+        return load_catalog(settings_of().specs).kind(name)
+    except SpecError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _shown(kind: Kind, entity: str | None, action: str | None) -> dict[str, Any]:
+    if entity is None:
+        return kind_summary(kind)
+    kind.entity(entity)
+    if action is None:
+        shown: dict[str, Any] = kind_view(kind)["entities"][entity]
+        return shown
+    operation = kind.operation(entity, action)
+    view: dict[str, Any] = kind_view(kind)["entities"][entity]["actions"][operation.action_id]
+    placed = {each.name: f"{each.where}: {each.wire}" for each in operation.placements}
+    return {"request": operation.action.request, "placed": placed, **view}
+
+
+@specs.command("schema")
+def print_schema() -> None:
+    """Print the JSON Schema of spec files, by which editors complete and check them."""
+    click.echo(editor_schema_text(), nl=False)

@@ -1,0 +1,48 @@
+"""Which stores an operator's command works on: those of the settings, else those of the `gateway up` in the folder."""
+
+from typing import Any
+
+from gateway.embedded import StartupError
+from gateway.embedded.first_run import KEYS
+from gateway.settings import Settings, settings_of
+
+
+def local_settings(**overrides: Any) -> Settings:
+    """The settings, where they name no stores with the addresses of the embedded ones in the data directory."""
+    settings = settings_of(**overrides)
+    found: dict[str, Any] = {}
+    keys = settings.data_dir / KEYS
+    if settings.encryption_keys is None and settings.encryption_keys_file is None and keys.exists():
+        found["encryption_keys_file"] = keys
+    for name, url in (("database_url", _postgres_url), ("redis_url", _redis_url)):
+        if name not in settings.model_fields_set and (local := url(settings)) is not None:
+            found[name] = local
+    return settings.model_copy(update=found)
+
+
+def _postgres_url(settings: Settings) -> str | None:
+    directory = settings.data_dir.expanduser().absolute() / "postgres"
+    if not (directory / "run").exists():
+        return None
+    try:
+        from gateway.embedded.postgres import EmbeddedPostgres
+
+        server = EmbeddedPostgres(directory)
+    except (ImportError, StartupError):
+        return None
+    server.sockets = (directory / "run").resolve()
+    return server.url
+
+
+def _redis_url(settings: Settings) -> str | None:
+    directory = settings.data_dir.expanduser().absolute() / "redis"
+    if not (directory / "run").exists():
+        return None
+    try:
+        from gateway.embedded.redis import EmbeddedRedis
+
+        server = EmbeddedRedis(directory)
+    except (ImportError, StartupError):
+        return None
+    server.sockets = (directory / "run").resolve()
+    return server.url

@@ -1,0 +1,43 @@
+"""Changes of a key list, pure: the newest key is first and seals, every other one still opens."""
+
+import base64
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from gateway.credentials.vault import KeyListError
+
+#: id and 32 bytes, the newest first
+Keys: TypeAlias = Sequence[tuple[str, bytes]]
+
+
+def text_of(keys: Keys) -> str:
+    """The list as its file holds it, a key a line."""
+    return "".join(f"{key_id}:{base64.b64encode(key).decode()}\n" for key_id, key in keys)
+
+
+def added(keys: Keys, new: tuple[str, bytes], *, is_standby: bool) -> list[tuple[str, bytes]]:
+    """With one more key: the one that seals from now on, or, on standby, one that opens only."""
+    if new[0] in dict(keys):
+        raise KeyListError(f"there is a key {new[0]} already; give each its own id")
+    return [*keys, new] if is_standby else [new, *keys]
+
+
+def promoted(keys: Keys, key_id: str) -> list[tuple[str, bytes]]:
+    """With that key as the one that seals."""
+    _need(keys, key_id)
+    return [*(key for key in keys if key[0] == key_id), *(key for key in keys if key[0] != key_id)]
+
+
+def without(keys: Keys, key_id: str, rows: int) -> list[tuple[str, bytes]]:
+    """Without that key; refused for the one that seals, and as long as it wraps any of the `rows` counted."""
+    _need(keys, key_id)
+    if keys[0][0] == key_id:
+        raise KeyListError(f"{key_id} is the key that seals; add or promote another first")
+    if rows:
+        raise KeyListError(f"{key_id} still wraps {rows} credentials; run `gateway keys rotate` first")
+    return [key for key in keys if key[0] != key_id]
+
+
+def _need(keys: Keys, key_id: str) -> None:
+    if key_id not in dict(keys):
+        raise KeyListError(f"there is no key {key_id}; the list has {', '.join(each for each, _ in keys)}")

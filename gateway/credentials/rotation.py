@@ -1,0 +1,83 @@
+"""Key rotation under way: what older keys wrap is wrapped by the newest. The sealed values themselves stay closed."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from gateway.credentials.vault import Binding, Sealed, Vault
+from gateway.db.pool import Connection, Database
+from gateway.errors import InternalError
+
+#: rows between two words on the progress
+_BATCH = 200
+
+_CENSUS = "SELECT key_id, count(*) AS rows FROM {table} GROUP BY key_id"
+_STALE = "SELECT organization_id, {owner} AS owner, key_id, wrapped_key, sealed FROM {table} WHERE key_id <> $1"
+# A compare-and-set: credentials that were replaced in the meantime are sealed anew already.
+_REWRAP = """
+    UPDATE {table} SET key_id = $4, wrapped_key = $5
+    WHERE organization_id = $1 AND {owner} = $2 AND wrapped_key = $3
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedTable:
+    """A table with sealed values: the column that names a row within its organization, and what binds its value."""
+
+    name: str
+    owner: str
+    binding: Callable[[UUID, Any], Binding]
+
+    def sql(self, statement: str) -> str:
+        return statement.format(table=self.name, owner=self.owner)
+
+
+CONNECTOR_SECRETS = SealedTable("connector_secrets", "connector_id", Binding)
+
+
+@dataclass(slots=True)
+class Rotation:
+    """One pass over everything sealed. It may be broken off and begun again at any time."""
+
+    database: Database
+    vault: Vault
+    tables: Sequence[SealedTable]
+    #: rows that did not open, `table owner: why`; they stay as they are
+    failures: list[str] = field(default_factory=list)
+
+    async def census(self) -> Counter[str]:
+        """How many rows each key wraps, by the key's id."""
+        found: Counter[str] = Counter()
+        async with self.database.system() as connection:
+            for table in self.tables:
+                found.update({row["key_id"]: row["rows"] for row in await connection.fetch(table.sql(_CENSUS))})
+        return found
+
+    async def run(self) -> AsyncIterator[int]:
+        """Wrap anew what the newest key does not wrap; yields the number of rows done since the last word."""
+        for table in self.tables:
+            async with self.database.system() as reading, self.database.system() as writing, reading.transaction():
+                batch: list[Any] = []
+                async for row in reading.cursor(table.sql(_STALE), self.vault.newest, prefetch=_BATCH):
+                    batch.append(row)
+                    if len(batch) == _BATCH:
+                        yield await self._rewrap(writing, table, batch)
+                        batch.clear()
+                if batch:
+                    yield await self._rewrap(writing, table, batch)
+
+    async def _rewrap(self, writing: Connection, table: SealedTable, rows: Sequence[Any]) -> int:
+        changes = [change for row in rows if (change := self._change(table, row)) is not None]
+        await writing.executemany(table.sql(_REWRAP), changes)
+        return len(rows)
+
+    def _change(self, table: SealedTable, row: Any) -> tuple[Any, ...] | None:
+        sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+        try:
+            rewrapped = self.vault.rewrapped(sealed, table.binding(row["organization_id"], row["owner"]))
+        except InternalError as error:
+            self.failures.append(f"{table.name} {row['owner']}: {error.detail}")
+            return None
+        return row["organization_id"], row["owner"], row["wrapped_key"], rewrapped.key_id, rewrapped.wrapped_key

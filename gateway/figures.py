@@ -1,0 +1,102 @@
+"""What the gateway looks like from PostgreSQL: the same figures for `gateway status` and for `/metrics`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.db.pool import Database
+
+# Each state by its own partial index: the finished ones, of which there are many, are not read.
+_JOBS = """
+    SELECT 'queued' AS status, count(*) AS jobs,
+           COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8 AS oldest
+    FROM jobs WHERE status = 'queued'
+    UNION ALL
+    SELECT 'running', count(*), COALESCE(extract(epoch FROM now() - min(started_at)), 0)::float8
+    FROM jobs WHERE status = 'running'
+    UNION ALL
+    SELECT 'waiting', count(*), COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8
+    FROM jobs WHERE status = 'waiting'
+"""
+_WORKERS = """
+    SELECT id, extract(epoch FROM now() - seen_at)::float8 AS silent,
+           extract(epoch FROM now() - started_at)::float8 AS age
+    FROM workers WHERE seen_at > now() - interval '15 minutes' ORDER BY id
+"""
+_CONNECTORS = """
+    SELECT kind, status, count(*) AS connectors FROM connectors WHERE deleted_at IS NULL GROUP BY kind, status
+    ORDER BY kind, status
+"""
+# The lag of an entity is that of its stalest copy; what was never loaded counts since its connector was made.
+_SYNC = """
+    SELECT kind, entity, count(*) AS copies, sum(records)::bigint AS records,
+           count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
+           COALESCE(max(extract(epoch FROM now() - COALESCE(last_synced_at, connectors.created_at))), 0)::float8 AS lag
+    FROM context_entities JOIN connectors ON connectors.id = connector_id
+    WHERE deleted_at IS NULL AND connectors.status = 'active'
+    GROUP BY kind, entity ORDER BY kind, entity
+"""
+
+#: seconds of silence after which a worker counts as gone
+SILENCE = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobFigures:
+    """Jobs in one state, and for how many seconds the oldest has been in hand."""
+
+    jobs: int
+    oldest: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFigures:
+    """A worker, the seconds since its last sign of life and since its first."""
+
+    id: str
+    silent: float
+    age: float
+
+    @property
+    def is_there(self) -> bool:
+        return self.silent < SILENCE
+
+
+@dataclass(frozen=True, slots=True)
+class SyncFigures:
+    """The synchronized copies of one entity, of all connectors together; lag in seconds."""
+
+    kind: str
+    entity: str
+    copies: int
+    records: int
+    failed: int
+    lag: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All of it, as of one moment."""
+
+    jobs: Mapping[str, JobFigures]
+    workers: Sequence[WorkerFigures]
+    #: by kind and status
+    connectors: Mapping[tuple[str, str], int]
+    synchronization: Sequence[SyncFigures]
+
+
+async def read_figures(database: Database) -> Figures:
+    """The figures of all organizations; raises Unavailable."""
+    async with database.system() as connection:
+        jobs, workers = await connection.fetch(_JOBS), await connection.fetch(_WORKERS)
+        connectors, synchronization = await connection.fetch(_CONNECTORS), await connection.fetch(_SYNC)
+    return Figures(
+        {row["status"]: JobFigures(row["jobs"], row["oldest"]) for row in jobs},
+        [WorkerFigures(**_members(row)) for row in workers],
+        {(row["kind"], row["status"]): row["connectors"] for row in connectors},
+        [SyncFigures(**_members(row)) for row in synchronization],
+    )
+
+
+def _members(row: Any) -> dict[str, Any]:
+    return dict(row)

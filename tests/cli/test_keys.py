@@ -1,0 +1,121 @@
+"""`gateway keys` on a key file and a database, as an operator runs it."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.vault import Vault, parse_keys
+from gateway.db.pool import Database
+from gateway.identity.store import IdentityStore
+
+CREDENTIALS = {"api_token": "CANARY"}
+
+
+class Operator:
+    """Somebody at a shell."""
+
+    def __init__(self, database_url: str, key_file: Path) -> None:
+        self.key_file = key_file
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")},
+            "GATEWAY_DATABASE_URL": database_url,
+            "GATEWAY_ENCRYPTION_KEYS_FILE": str(key_file),
+        }
+
+    async def keys(self, *arguments: str, **environment: str) -> tuple[int | None, str, str]:
+        """Exit code, stdout and stderr of `gateway keys …`."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway", "keys", *arguments),
+            env={**self.environment, **environment},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        output, errors = await process.communicate()
+        return process.returncode, output.decode(), errors.decode()
+
+    def known(self) -> list[tuple[str, bytes]]:
+        return parse_keys(self.key_file.read_text())
+
+
+@pytest.fixture
+def operator(database_url: str, tmp_path: Path) -> Operator:
+    key_file = tmp_path / "keys"
+    key_file.write_text("k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n")
+    return Operator(database_url, key_file)
+
+
+@pytest.fixture
+async def connector(database: Database, operator: Operator):
+    """Organization and id of a connector sealed by the first key."""
+    identity, store = IdentityStore(database), ConnectorStore(database, Vault(operator.known()))
+    organization = await identity.create_organization(f"o-{uuid4().hex}")
+    workspace = await identity.workspace_named(organization.id, "w")
+    new = NewConnector(workspace, "support-desk", "c", "api_token", {}, CREDENTIALS)
+    yield organization.id, await store.create(organization.id, new)
+    async with database.system() as connection:
+        await connection.execute("DELETE FROM connectors")
+
+
+async def test_a_key_is_replaced_without_losing_a_credential(operator: Operator, database: Database, connector):
+    added = await operator.keys("add")
+    newest, _ = operator.known()
+
+    too_early = await operator.keys("remove", "k1")
+    rotated = await operator.keys("rotate")
+    removed = await operator.keys("remove", "k1")
+
+    assert [added[0], too_early[0], rotated[0], removed[0]] == [0, 1, 0, 0]
+    assert "k1 still wraps 1 credentials" in too_early[2]
+    assert f"1 credentials are now wrapped by {newest[0]}" in rotated[1]
+    assert operator.known() == [newest]
+    assert (await ConnectorStore(database, Vault([newest])).secret(*connector)).values == CREDENTIALS
+
+
+async def test_a_key_on_standby_opens_before_it_seals(operator: Operator):
+    await operator.keys("add", "--standby")
+    standing_by = operator.known()
+    await operator.keys("promote", standing_by[1][0])
+
+    assert standing_by[0][0] == "k1"
+    assert operator.known() == standing_by[::-1]
+    assert operator.key_file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("connector")
+async def test_the_list_counts_what_each_key_wraps_and_shows_no_key(operator: Operator):
+    secret = operator.key_file.read_text().split(":")[1].strip()
+
+    code, output, _ = await operator.keys("list")
+
+    assert code == 0
+    assert json.loads(output) == [{"id": "k1", "use": "seals", "credentials": 1}]
+    assert secret not in output
+
+
+@pytest.mark.usefixtures("connector")
+async def test_credentials_whose_key_is_gone_are_missed(operator: Operator):
+    operator.key_file.write_text("other:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n")
+
+    code, output, _ = await operator.keys("list")
+    rotated = await operator.keys("rotate")
+
+    assert code == 1
+    assert json.loads(output)[1] == {"id": "k1", "use": "missing", "credentials": 1}
+    assert rotated[0] == 1
+    assert "sealed with the key k1, which is not in the key list" in rotated[2]
+
+
+async def test_keys_in_the_environment_are_changed_where_they_are_set(operator: Operator):
+    given = operator.key_file.read_text().strip()
+
+    code, _, said = await operator.keys("add", GATEWAY_ENCRYPTION_KEYS=given)
+
+    assert code == 1
+    assert "GATEWAY_ENCRYPTION_KEYS, so change them where it is set" in said
+    assert given not in said
