@@ -1,0 +1,148 @@
+"""Each kind over HTTP against the sandbox: two pages, a record, a write where there is one, an error, a limit."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gateway.connectors.responses import value_at
+
+OAUTH = {"refresh_token": "refresh", "client_id": "app", "client_secret": "secret"}
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is told of one kind."""
+
+    kind: str
+    credentials: dict[str, str]
+    #: a list with a page so small that there is a second one: entity, params, the param that turns the page, its Meta
+    listed: tuple[str, dict[str, Any], str, str]
+    #: the member that identifies a record, and the param of get
+    identified: tuple[str, str]
+    #: something the application refuses: entity, action, params, code
+    refused: tuple[str, str, dict[str, Any], str]
+    #: a write: entity, action, params, a place in its record and what stands there
+    written: tuple[str, str, dict[str, Any], str, Any] | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+STORIES = [
+    Story(
+        "support-desk",
+        {"email": "agent@example.com", "api_token": "token"},
+        ("users", {"per_page": 2}, "page", "next_page"),
+        ("id", "user_id"),
+        ("users", "get", {"user_id": 10**12}, "upstream_not_found"),
+        ("users", "create", {"user": {"name": "Ada", "role": "agent"}}, "name", "Ada"),
+        {"subdomain": "acme"},
+    ),
+    Story(
+        "crm-records",
+        {"private_app_token": "token"},
+        ("contacts", {"limit": 2}, "after", "next_cursor"),
+        ("id", "contactId"),
+        ("contacts", "get", {"contactId": "nobody"}, "upstream_not_found"),
+    ),
+    Story(
+        "crm-query",
+        OAUTH,
+        ("accounts", {"q": "SELECT Id, Name FROM Account LIMIT 2500"}, "nextRecordsUrl", "nextRecordsUrl"),
+        ("Id", "id"),
+        ("query", "list", {"q": "SELECT nonsense"}, "upstream_rejected"),
+    ),
+    Story(
+        "workspace-notes",
+        {"token": "token"},
+        ("pages", {"page_size": 2}, "start_cursor", "next_cursor"),
+        ("id", "page_id"),
+        ("pages", "get", {"page_id": "00000000-0000-0000-0000-000000000000"}, "upstream_not_found"),
+        (
+            "comments",
+            "create",
+            {"parent": {"page_id": "{id}"}, "rich_text": [{"type": "text", "text": {"content": "hello"}}]},
+            "object",
+            "comment",
+        ),
+    ),
+    Story(
+        "team-chat",
+        {"bot_key": "token"},
+        ("channels", {"limit": 2}, "cursor", "next_cursor"),
+        ("id", "channel"),
+        ("channels", "get", {"channel": "C-nowhere"}, "upstream_not_found"),
+        ("messages", "create", {"channel": "{id}", "text": "hello"}, "text", "hello"),
+    ),
+    Story(
+        "work-management",
+        {"token": "token"},
+        ("projects", {"limit": 2}, "offset", "next_page.offset"),
+        ("gid", "project_gid"),
+        ("projects", "get", {"project_gid": "0"}, "upstream_not_found"),
+        ("projects", "update", {"project_gid": "{id}", "data": {"name": "Renamed"}}, "name", "Renamed"),
+    ),
+    Story(
+        "incident-management",
+        {"api_key": "token"},
+        ("incidents", {"page_size": 2}, "after", "next_cursor"),
+        ("id", "id"),
+        ("incidents", "get", {"id": "nothing"}, "upstream_not_found"),
+    ),
+]
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.kind)
+async def test_a_kind_is_read_written_and_refused(api, story):
+    connector = await api.connector(story.kind, story.credentials, environment=story.environment)
+    entity, params, turning, place = story.listed
+    member, named = story.identified
+
+    first = await connector.execute(entity, "list", params)
+    following = value_at(first["connector_metadata"], tuple(place.split(".")))
+    turned = 2 if turning == "page" else following
+    second = await connector.execute(entity, "list", {**params, turning: turned})
+    identifier = first["result"][0][member]
+    read = await connector.execute(entity, "get", {named: identifier})
+    refused = await connector.send(*story.refused[:3])
+
+    assert following
+    assert second["result"]
+    assert {record[member] for record in first["result"]}.isdisjoint(record[member] for record in second["result"])
+    assert read["result"][member] == identifier
+    assert refused.json()["code"] == story.refused[3]
+    assert refused.json()["upstream"]["status"]
+
+
+@pytest.mark.parametrize("story", [story for story in STORIES if story.written], ids=lambda story: story.kind)
+async def test_a_kind_is_written(api, story):
+    connector = await api.connector(story.kind, story.credentials, environment=story.environment)
+    entity, params, *_ = story.listed
+    listed = await connector.execute(entity, "list", params)
+    entity, action, params, place, expected = story.written
+
+    written = await connector.execute(entity, action, _filled(params, listed["result"][0][story.identified[0]]))
+
+    assert value_at(written["result"], tuple(place.split("."))) == expected
+
+
+def _filled(value, identifier):
+    if isinstance(value, dict):
+        return {name: _filled(member, identifier) for name, member in value.items()}
+    return identifier if value == "{id}" else value
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.kind)
+async def test_a_kinds_rate_limit_is_told_with_when_to_come_back(api, running, story):
+    connector = await api.connector(story.kind, story.credentials, environment=story.environment)
+    limit = {"kind": story.kind, "status": 429, "headers": {"Retry-After": "17"}, "times": 1}
+
+    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
+        async with sandbox.post("/_sandbox/faults", json=limit) as response:
+            assert response.status == 201
+        answer = await connector.send(story.listed[0], "list", story.listed[1])
+        async with sandbox.delete("/_sandbox/faults") as response:
+            assert response.status == 204
+
+    assert (answer.status, answer.json()["code"]) == (429, "upstream_rate_limited")
+    assert int(answer.headers["Retry-After"]) == 17
