@@ -68,17 +68,17 @@ async def test_a_bulk_update_changes_every_ticket_and_names_those_that_are_missi
     assert ticket["status"] == "hold"
 
 
-async def test_a_job_shows_its_progress_on_the_way(http):
+async def test_a_job_shows_its_progress_on_the_way(slow_http):
     ids = ",".join(str(number) for number in range(1, 101))
     headers = {"Authorization": "Bearer token"}
-    async with http.put(
+    async with slow_http.put(
         f"/api/v2/tickets/update_many.json?ids={ids}", json={"ticket": {"priority": "low"}}, headers=headers
     ) as answer:
         started = (await answer.json())["job_status"]
 
     seen = [started]
     while seen[-1]["status"] != "completed":
-        async with http.get(f"/api/v2/job_statuses/{started['id']}.json", headers=headers) as answer:
+        async with slow_http.get(f"/api/v2/job_statuses/{started['id']}.json", headers=headers) as answer:
             seen.append((await answer.json())["job_status"])
 
     assert started["status"] == "queued"
@@ -110,3 +110,47 @@ async def test_basic_credentials_name_the_user_with_token(http):
             statuses.append(answer.status)
 
     assert statuses == [200, 401]
+
+
+@pytest.mark.parametrize(
+    ("ids", "status", "code"),
+    [
+        (",".join(map(str, range(1, 102))), 400, "TooManyValues"),
+        ("", 400, "ParameterMissing"),
+        ("1,x", 400, "InvalidValue"),
+    ],
+)
+async def test_a_batch_that_cannot_be_is_refused(http, ids, status, code):
+    body, headers = {"ticket": {"status": "open"}}, {"Authorization": "Bearer token"}
+
+    async with http.put("/api/v2/tickets/update_many.json", params={"ids": ids}, json=body, headers=headers) as answer:
+        said = await answer.json()
+
+    assert (answer.status, said["error"]) == (status, code)
+
+
+async def test_jobs_beyond_thirty_are_refused(slow_http):
+    body, headers = {"ticket": {"status": "open"}}, {"Authorization": "Bearer token"}
+
+    statuses = []
+    for _ in range(31):
+        async with slow_http.put("/api/v2/tickets/update_many.json?ids=1", json=body, headers=headers) as answer:
+            statuses.append(answer.status)
+
+    assert statuses == [200] * 30 + [429]
+
+
+async def test_a_bad_body_is_invalid_in_the_applications_words(http):
+    body, headers = {"ticket": {"subject": "Hi", "status": "closed"}}, {"Authorization": "Bearer token"}
+
+    async with http.post("/api/v2/tickets.json", json=body, headers=headers) as answer:
+        said = await answer.json()
+
+    assert (answer.status, said["error"]) == (422, "RecordInvalid")
+    assert "closed" in said["description"]
+
+
+async def test_a_file_of_an_article_has_any_size_asked_for(desk):
+    answer = await desk.execute("article_attachments", "get", {"article_id": 360001, "attachment_id": 64})
+
+    assert answer.decoded()["size"] == 64 << 20

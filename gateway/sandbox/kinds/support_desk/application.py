@@ -104,6 +104,7 @@ class SupportDesk(Application):
             record["generated_timestamp"] = int(row.changed)
         elif table == "ticket_comments":
             record["type"] = "Comment"
+            record["audit_id"] = self.id_of("ticket_audits", number)
             record["plain_body"] = record["body"] = record["html_body"].removeprefix("<p>").removesuffix("</p>")
             record["attachments"] = (
                 [attachments.record(files.number_for(1000 + number), "")] if number % 10 == 0 else []
