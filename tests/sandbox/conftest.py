@@ -45,9 +45,11 @@ async def http(origin: URL) -> AsyncIterator[aiohttp.ClientSession]:
 @pytest.fixture
 async def slow_http(catalog: Catalog) -> AsyncIterator[aiohttp.ClientSession]:
     """Raw HTTP to a sandbox whose jobs take long enough to be looked at on the way."""
-    async with TestServer(create_sandbox(catalog, job_seconds=1.5)) as server:
-        async with aiohttp.ClientSession(base_url=server.make_url("/").origin()) as session:
-            yield session
+    async with (
+        TestServer(create_sandbox(catalog, job_seconds=1.5)) as server,
+        aiohttp.ClientSession(base_url=server.make_url("/").origin()) as session,
+    ):
+        yield session
 
 
 @pytest.fixture
