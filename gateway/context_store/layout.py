@@ -51,11 +51,6 @@ class Layout:
         return f"{entity_id}/{self._numbers[name]}/"
 
     @cached_property
-    def numbered(self) -> Sequence[tuple[int, Sequence[str], FieldType]]:
-        """The worded fields with their numbers and paths."""
-        return [(number, name.split("."), type_) for number, (name, type_) in enumerate(self.worded.items())]
-
-    @cached_property
     def _columns(self) -> Mapping[str, str]:
         return {name: column for column, name in self.keys.items()}
 
@@ -95,18 +90,26 @@ def loaded(document: str) -> Layout:
     return Layout(members["keys"], {name: FieldType(type_) for name, type_ in members["worded"]})
 
 
-def terms(layout: Layout, entity_id: int, record: Mapping[str, Any]) -> str:
-    """The terms of a record, parted by blanks: `entity/field/word`, numbers as `#` and their double."""
-    found: list[str] = []
-    for number, path, type_ in layout.numbered:
-        value: Any = record
-        for segment in path:
-            value = value.get(segment) if isinstance(value, dict) else None
-        if value is not None and (kept := _kept(value, type_)):
-            prefix = f"{entity_id}/{number}/"
-            found.append(prefix + f" {prefix}".join(kept))
-    text = " ".join(found)
-    return text if len(text) * 4 <= MAX_TERMS else _cut(text)
+class Speller:
+    """Writes the terms of records for one entity; loading spends most of its time here."""
+
+    def __init__(self, layout: Layout, entity_id: int) -> None:
+        self._fields = [
+            (f"{entity_id}/{number}/", f" {entity_id}/{number}/", name.split("."), type_)
+            for number, (name, type_) in enumerate(layout.worded.items())
+        ]
+
+    def terms(self, record: Mapping[str, Any]) -> str:
+        """The terms of a record, parted by blanks: `entity/field/word`, numbers as `#` and their double."""
+        found: list[str] = []
+        for prefix, separator, path, type_ in self._fields:
+            value: Any = record
+            for segment in path:
+                value = value.get(segment) if isinstance(value, dict) else None
+            if value is not None and (kept := _kept(value, type_)):
+                found.append(prefix + separator.join(kept))
+        text = " ".join(found)
+        return text if len(text) * 4 <= MAX_TERMS else _cut(text)
 
 
 def number_term(value: float) -> str:

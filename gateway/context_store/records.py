@@ -11,7 +11,7 @@ import msgspec
 
 from gateway.context_store.documents import cleaned, digest
 from gateway.context_store.entities import Entity
-from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS, terms
+from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS, Speller
 from gateway.db.pool import Connection
 from gateway.errors import NotFound
 
@@ -21,8 +21,9 @@ BATCH_BYTES = 4 * 1024 * 1024
 #: seconds a batch may take; far above what one needs, for a server under load
 WRITE_LIMIT = 30.0
 
-# A crash may lose the last batches, never a cursor's batch without its cursor: what is lost is read again.
-COMMIT_WITHOUT_WAITING = "SET LOCAL synchronous_commit = off"
+# A crash may lose the last batches, never a batch without losing its cursor too, so what is lost is read again.
+# Waiting words are filed in portions of work_mem; in one portion it takes half the time.
+LOAD_FAST = "SET LOCAL synchronous_commit = off; SET LOCAL work_mem = '64MB'"
 
 # One writer per entity at a time: what is read next stays true, and the count of records right.
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
@@ -112,7 +113,7 @@ async def upsert(
     written = Written()
     for batch in _batches(records):
         async with connection.transaction():
-            await connection.execute(COMMIT_WITHOUT_WAITING)
+            await connection.execute(LOAD_FAST)
             written += await _write(connection, entity, batch, generation, observed_at or datetime.now(UTC))
     return written
 
@@ -187,13 +188,14 @@ async def _insert(
 ) -> None:
     """Write in chunks: while Postgres stores one, the words of the next are cut."""
     keys = [_path(entity.layout.keys.get(column)) for column in (*TEXT_KEYS, NUMBER_KEY)]
+    speller = Speller(entity.layout, entity.id)
     ids, documents = list(changed), list(changed.values())
     writing: asyncio.Task[object] | None = None
     try:
         for start in range(0, len(ids), CHUNK_ROWS):
             chunk = slice(start, start + CHUNK_ROWS)
             text = b"[" + b",".join(documents[chunk]) + b"]"
-            words = [terms(entity.layout, entity.id, record) for record in msgspec.json.decode(text)]
+            words = [speller.terms(record) for record in msgspec.json.decode(text)]
             arguments = (*head, ids[chunk], text.decode(), digests[chunk], words, *keys)
             if writing:
                 await writing

@@ -23,9 +23,7 @@ _WORD = re.compile(f"([^\0{SEPARATORS}]{{1,{MAX_WORD}}})[^\0{SEPARATORS}]*")
 
 def folded(text: str) -> str:
     """The text in lower case, each character for one; both forms of the small sigma become one."""
-    if text.isascii():
-        return text.lower()
-    return text.replace("\u0130", "i").lower().replace("\u03c2", "\u03c3")
+    return text.lower() if text.isascii() else text.replace("\u0130", "i").lower().replace("\u03c2", "\u03c3")
 
 
 def words(text: str) -> list[str]:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any
 from uuid import uuid4
 
@@ -29,25 +30,50 @@ from gateway.context_store.records import upsert
 from gateway.context_store.store import ContextStore
 from gateway.db.migrate import migrate
 
-SERVER = os.environ.get("GATEWAY_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432")
+SERVER = os.environ.get("GATEWAY_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/{database}")
 STORE = ContextStore(b"benchmark".ljust(32))
 CONNECTORS = 50
 SMALL, LARGE = 3_500, 200_000
 PAGE = 50
 
-S, I, N, B, A, O = (FieldType(name) for name in ("string", "integer", "number", "boolean", "array", "object"))
+STRING, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT, _ = FieldType
 FIELDS = {
-    "id": I, "url": S, "external_id": S, "subject": S, "description": S, "status": S, "priority": S, "type": S,
-    "created_at": S, "updated_at": S, "assignee_id": I, "requester_id": I, "group_id": I, "is_public": B, "tags": A,
-    "via": O, "score": N,
-}  # fmt: skip
+    **dict.fromkeys(["url", "external_id", "subject", "description", "status", "priority", "type"], STRING),
+    **dict.fromkeys(["created_at", "updated_at"], STRING),
+    **dict.fromkeys(["id", "assignee_id", "requester_id", "group_id"], INTEGER),
+    "is_public": BOOLEAN,
+    "tags": ARRAY,
+    "via": OBJECT,
+    "score": NUMBER,
+}
 
-BEGINNINGS = "print net log car tel doc sys mon ref ord inv mail pass scr key disk back cloud fire batt".split()
-MIDDLES = "wor in go ex ma pa lu to re si na do".split()
-ENDS = "er k ing ed s al ion ix um or at en ly ive".split()
+BEGINNINGS = (
+    "print",
+    "net",
+    "log",
+    "car",
+    "tel",
+    "doc",
+    "sys",
+    "mon",
+    "ref",
+    "ord",
+    "inv",
+    "mail",
+    "pass",
+    "scr",
+    "key",
+)
+MIDDLES = ("wor", "in", "go", "ex", "ma", "pa", "lu", "to", "re", "si", "na", "do", "mi", "vu", "ca", "fo")
+ENDS = ("er", "k", "ing", "ed", "s", "al", "ion", "ix", "um", "or", "at", "en", "ly", "ive")
 VOCABULARY = [first + middle + end for middle in MIDDLES for first in BEGINNINGS for end in ENDS]
-WEIGHTS = [1 / (rank + 3) for rank in range(len(VOCABULARY))]
+#: few words are common, most are rare
+CUMULATIVE_WEIGHTS = list(accumulate(1 / (rank + 3) for rank in range(len(VOCABULARY))))
 
+CONNECTOR = """
+    INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status)
+    VALUES ($1, $2, $3, 'support-desk', 'bench', 'active')
+"""
 PLAIN = """
     CREATE TABLE plain (entity_id integer, id text COLLATE "C", organization_id uuid, document jsonb,
                         PRIMARY KEY (entity_id, id))
@@ -66,7 +92,7 @@ BY_HAND = """
     GRANT SELECT ON by_hand, plain TO gateway_app;
     VACUUM ANALYZE
 """
-LOOK_UP = "SELECT id, document::text FROM plain WHERE entity_id = $1 AND id = $2"
+LOOK_UP = "SELECT id, document::text FROM context_records WHERE entity_id = $1 AND id = $2"
 SELECT = "SELECT id, document::text FROM by_hand WHERE entity_id = $1 AND "
 NEWEST = f" ORDER BY updated_at DESC, id DESC LIMIT {PAGE + 1}"
 
@@ -89,13 +115,17 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def external_id(number: int) -> str:
+    return f"EXT-{number * 7919 % 10_000_019}"
+
+
 def record(number: int, chance: random.Random) -> dict[str, Any]:
-    text = chance.choices(VOCABULARY, WEIGHTS_SO_FAR, k=34)
+    text = chance.choices(VOCABULARY, cum_weights=CUMULATIVE_WEIGHTS, k=34)
     created = 1.6e9 + chance.random() * 1e8
     return {
         "id": number,
         "url": f"https://acme.example.com/api/v2/tickets/{number}.json",
-        "external_id": f"EXT-{number * 7919 % 10_000_019}",
+        "external_id": external_id(number),
         "subject": " ".join(text[:6]),
         "description": " ".join(text[6:26]),
         "status": chance.choice(["new", "open", "pending", "solved", "closed"]),
@@ -113,23 +143,8 @@ def record(number: int, chance: random.Random) -> dict[str, Any]:
     }
 
 
-def _running_sums() -> list[float]:
-    sums, total = [], 0.0
-    for weight in WEIGHTS:
-        total += weight
-        sums.append(total)
-    return sums
-
-
-WEIGHTS_SO_FAR = _running_sums()
-
-
-def _weighted(number: int, chance: random.Random) -> bytes:
-    return msgspec.json.encode(record(number, chance))
-
-
-def known_word(chance: random.Random) -> str:
-    return VOCABULARY[chance.randrange(60, 1_500)]
+def known_word(chance: random.Random, most_common: int = 60, least_common: int = 1_500) -> str:
+    return VOCABULARY[chance.randrange(most_common, least_common)]
 
 
 def start_of_range(chance: random.Random) -> str:
@@ -139,7 +154,7 @@ def start_of_range(chance: random.Random) -> str:
 CASES = [
     Case(
         "eq, selective",
-        lambda chance: {"query": {"filter": {"eq": {"external_id": f"EXT-{chance.randrange(3_000) * 7919 % 10_000_019}"}}}},
+        lambda chance: {"query": {"filter": {"eq": {"external_id": external_id(chance.randrange(300))}}}},
         SELECT + "external_id = $2",
         lambda asked: [asked["query"]["filter"]["eq"]["external_id"]],
     ),
@@ -164,13 +179,13 @@ CASES = [
     ),
     Case(
         "keyword, common + sort",
-        lambda chance: newest({"keyword": {"subject": VOCABULARY[chance.randrange(3)]}}),
+        lambda chance: newest({"keyword": {"subject": known_word(chance, 0, 3)}}),
         SELECT + "words @@ plainto_tsquery('simple', $2)" + NEWEST,
         lambda asked: [asked["query"]["filter"]["keyword"]["subject"]],
     ),
     Case(
         "fuzzy, two beginnings + sort",
-        lambda chance: newest({"fuzzy": {"subject": f"{known_word(chance)[:6]} {VOCABULARY[chance.randrange(30)][:6]}"}}),
+        lambda chance: newest({"fuzzy": {"subject": known_word(chance)[:6] + " " + known_word(chance, 0, 30)[:6]}}),
         SELECT + "words @@ (replace($2, ' ', ':* & ') || ':*')::tsquery" + NEWEST,
         lambda asked: [asked["query"]["filter"]["fuzzy"]["subject"]],
     ),
@@ -229,12 +244,9 @@ async def load(url: str, total: int) -> tuple[Entity, Entity]:
     last: list[tuple[str, bytes]] = []
     for size in sizes(total):
         connector_id = uuid4()
-        await owner.execute(
-            "INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status) VALUES ($1, $2, $3, 'k', 'c', 'active')",
-            connector_id, organization_id, workspace_id,
-        )  # fmt: skip
+        await owner.execute(CONNECTOR, connector_id, organization_id, workspace_id)
         entity = await register(application, connector_id, organization_id, "tickets", chosen(FIELDS))
-        records = [(str(number + offset), _weighted(offset, chance)) for offset in range(size)]
+        records = [(str(number + offset), msgspec.json.encode(record(offset, chance))) for offset in range(size)]
         number += size
         began = time.perf_counter()
         await upsert(application, entity, records)
@@ -249,8 +261,10 @@ async def load(url: str, total: int) -> tuple[Entity, Entity]:
     began = time.perf_counter()
     await upsert(application, entities[-1], last)
     again = len(last) / (time.perf_counter() - began)
-    print(f"ingestion: upsert {total / stored_in:,.0f} rows/s, COPY {total / copied_in:,.0f} rows/s, ratio {copied_in / stored_in:.2f}; "
-          f"unchanged again {again:,.0f} rows/s")  # fmt: skip
+    print(
+        f"ingestion: {total / stored_in:,.0f} rows/s, COPY {total / copied_in:,.0f}, ratio {copied_in / stored_in:.2f}"
+    )
+    print(f"unchanged records again: {again:,.0f} rows/s", flush=True)
     for statement in BY_HAND.split(";"):
         await owner.execute(statement)
     await owner.close()
@@ -307,8 +321,8 @@ async def main() -> None:
     parser.add_argument("--keep", metavar="DATABASE", help="load into this database, or use it as it is")
     options = parser.parse_args()
     name = options.keep or f"bench_search_{uuid4().hex[:8]}"
-    url = f"{SERVER}/{name}"
-    server = await asyncpg.connect(f"{SERVER}/postgres")
+    url = SERVER.format(database=name)
+    server = await asyncpg.connect(SERVER.format(database="postgres"))
     try:
         await server.execute(f"CREATE DATABASE {name}")
         await migrate(url)

@@ -1,71 +1,46 @@
-"""A database of its own with the real schema, seen as the gateway sees it: as `gateway_app`, bound to one tenant."""
+"""Tenants with a connector each, and the store as the gateway sees it: as its own role, bound to one tenant."""
 
-import os
-from uuid import uuid4
+from dataclasses import dataclass, field
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
-from gateway.db.migrate import migrate
-
-SERVER = os.environ.get("GATEWAY_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432")
-
-
-@pytest.fixture(scope="session")
-async def database_url():
-    name = f"context_store_{uuid4().hex[:12]}"
-    server = await asyncpg.connect(f"{SERVER}/postgres")
-    await server.execute(f"CREATE DATABASE {name}")
-    try:
-        await migrate(f"{SERVER}/{name}")
-        yield f"{SERVER}/{name}"
-    finally:
-        await server.execute(f"DROP DATABASE {name} WITH (FORCE)")
-        await server.close()
+ORGANIZATION = "INSERT INTO organizations (id, name) VALUES ($1, $2)"
+WORKSPACE = "INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, 'support')"
+CONNECTOR = """
+    INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status)
+    VALUES ($1, $2, $3, 'support-desk', 'Support', 'active')
+"""
 
 
-@pytest.fixture(scope="session")
-async def pool(database_url):
-    async def become_application(connection):
-        await connection.execute("SET ROLE gateway_app")
-
-    async with asyncpg.create_pool(database_url, min_size=1, max_size=4, init=become_application) as pool:
-        yield pool
-
-
+@dataclass(frozen=True)
 class Tenant:
     """An organization with one connector."""
 
-    def __init__(self):
-        self.organization_id = uuid4()
-        self.connector_id = uuid4()
+    organization_id: UUID = field(default_factory=uuid4)
+    workspace_id: UUID = field(default_factory=uuid4)
+    connector_id: UUID = field(default_factory=uuid4)
 
 
 @pytest.fixture
-async def make_tenant(database_url):
-    owner = await asyncpg.connect(database_url)
+async def owner(database_url):
+    """A connection that owns the schema and is held to no policy."""
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close()
 
+
+@pytest.fixture
+def make_tenant(owner):
     async def make():
-        tenant, workspace_id = Tenant(), uuid4()
-        await owner.execute(
-            "INSERT INTO organizations (id, name) VALUES ($1, $2)", tenant.organization_id, str(tenant.organization_id)
-        )
-        await owner.execute(
-            "INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, 'w')",
-            workspace_id,
-            tenant.organization_id,
-        )
-        await owner.execute(
-            "INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status)"
-            " VALUES ($1, $2, $3, 'support-desk', 'c', 'active')",
-            tenant.connector_id,
-            tenant.organization_id,
-            workspace_id,
-        )
+        tenant = Tenant()
+        await owner.execute(ORGANIZATION, tenant.organization_id, str(tenant.organization_id))
+        await owner.execute(WORKSPACE, tenant.workspace_id, tenant.organization_id)
+        await owner.execute(CONNECTOR, tenant.connector_id, tenant.organization_id, tenant.workspace_id)
         return tenant
 
-    yield make
-    await owner.close()
+    return make
 
 
 @pytest.fixture
@@ -74,7 +49,6 @@ async def tenant(make_tenant):
 
 
 @pytest.fixture
-async def connection(pool, tenant):
-    async with pool.acquire() as connection:
-        await connection.execute("SELECT set_config('gateway.tenant', $1, false)", str(tenant.organization_id))
+async def connection(database, tenant):
+    async with database.tenant(tenant.organization_id) as connection:
         yield connection
