@@ -5,7 +5,6 @@ reason must not lose the grant. A connector that is authorized again keeps its o
 has accepted the new ones, because there is something to lose.
 """
 
-import hashlib
 import logging
 import secrets
 from collections.abc import Mapping
@@ -32,6 +31,7 @@ from gateway.errors import (
 )
 from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import hashed
 from gateway.oauth import callback, wishes
 from gateway.oauth.answers import oauth_of, plain
 from gateway.oauth.apps import Apps
@@ -65,11 +65,6 @@ class Landing:
     #: the connector there is now; None when there is none, and `error` says why
     connector_id: UUID | None = None
     error: str | None = None
-
-
-def hashed(state: str) -> bytes:
-    """What is kept of a state. It is a random 256-bit value, so a plain hash cannot be guessed back."""
-    return hashlib.sha256(state.encode()).digest()
 
 
 class Flows:
@@ -129,6 +124,10 @@ class Flows:
 
     async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
         return await self._store.state(caller.organization_id, flow_id)
+
+    async def prune(self) -> None:
+        """Forget consents a week after their end."""
+        await self._store.prune()
 
     async def _completed(self, caller: Caller, wish: Wish, kind: str) -> Wish:
         """The wish with what the connector that is authorized again brings; raises NotFound and InvalidParams."""

@@ -433,6 +433,18 @@ async def test_a_connection_without_a_tenant_sees_no_flows_and_no_apps(world: Wo
     assert seen == 0
 
 
+async def test_consents_are_forgotten_a_week_after_their_end(world: World) -> None:
+    old = await world.oauth.flows.initiate(world.caller, WISH)
+    young = await world.oauth.flows.initiate(world.caller, WISH)
+    await world.sql("UPDATE oauth_flows SET expires_at = now() - interval '8 days' WHERE id = $1", old.flow_id)
+
+    await world.oauth.flows.prune()
+
+    assert (await world.oauth.flows.state(world.caller, young.flow_id)).status is FlowStatus.PENDING
+    with pytest.raises(NotFound):
+        await world.oauth.flows.state(world.caller, old.flow_id)
+
+
 async def test_the_callback_is_the_gateways_own(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
 
