@@ -22,12 +22,14 @@ from gateway.credentials.opened import OpenConnectors, OpenedConnector
 from gateway.downloads.replies import Wanted
 from gateway.downloads.spool import StoredFiles
 from gateway.downloads.wholeness import File
-from gateway.errors import Conflict, IdempotencyInFlight, IdempotencyMismatch, OutcomeUnknown
+from gateway.errors import Conflict, IdempotencyInFlight, IdempotencyMismatch, OutcomeUnknown, Unavailable
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
+from gateway.jobs import store as stored
 from gateway.jobs.bell import Bell
+from gateway.jobs.journal import JobJournal
 from gateway.jobs.model import Job, JobStatus, NewJob
-from gateway.jobs.runner import JobJournal, Runner
+from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.watch import Watch
 from gateway.shaping import Shape, shaped
@@ -49,6 +51,9 @@ class Call:
     respond_async: bool = False
     #: `Prefer: wait=N`, seconds
     wait: int | None = None
+    request_id: str | None = None
+    #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
+    token_hash: bytes | None = None
 
     def fingerprint(self) -> bytes:
         """SHA-256 of what makes it this request and no other."""
@@ -100,6 +105,9 @@ class _Prepared:
             effect=self.effect,
             is_inline=is_inline,
             labels=self.call.labels,
+            request_id=self.call.request_id,
+            find_by=self.operation.action.find_by,
+            token_hash=self.call.token_hash,
         )
 
 
@@ -162,19 +170,25 @@ class Execution:
     async def _inline(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here; a read that outlasts the budget becomes a job without being started again."""
         started = time.monotonic()
-        connector, shape = prepared.opened.connector, prepared.call.shape
         if prepared.effect is not Effect.READ:
-            answer = await connector.execute_checked(prepared.operation, prepared.params)
-            return Done(shaped(answer, shape), _milliseconds(started))
-        reading = asyncio.ensure_future(connector.execute_checked(prepared.operation, prepared.params))
+            await self._jobs.ensure_there()
+            return Done(await self._run(prepared), _milliseconds(started))
+        reading = asyncio.ensure_future(self._run(prepared))
         try:
             await asyncio.wait([reading], timeout=self._inline_budget)
         except asyncio.CancelledError:
             reading.cancel()
             raise
         if reading.done():
-            return Done(shaped(reading.result(), shape), _milliseconds(started))
-        return await self._promoted(prepared, reading)
+            return Done(reading.result(), _milliseconds(started))
+        try:
+            return await self._promoted(prepared, reading)
+        except Unavailable:
+            return Done(await reading, _milliseconds(started))
+
+    async def _run(self, prepared: _Prepared) -> Answer:
+        answer = await prepared.opened.connector.execute_checked(prepared.operation, prepared.params)
+        return shaped(answer, prepared.call.shape)
 
     async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
         accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker)
@@ -183,39 +197,38 @@ class Execution:
 
     async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
         """Accept it, ring for it, and wait as long as the caller wishes."""
-        call = prepared.call
-        accepted = await self._jobs.accept(prepared.new_job(), self._key(call))
-        if accepted.is_mismatch:
-            raise _mismatch(call)
-        job = accepted.job
+        accepted = await self._jobs.accept(prepared.new_job(), self._key(prepared.call))
         if accepted.is_new:
-            await self._bell.ring(job.id, job.attempt)
-        wait = 0.0 if call.respond_async else self._wait_of(prepared)
-        if wait:
+            await self._bell.ring(accepted.job.id, accepted.job.attempt)
+        return await self._answered(prepared, accepted)
+
+    async def _once(self, prepared: _Prepared) -> Done | Accepted:
+        """Run it here under its key: one upstream request however often it is asked for, across crashes too."""
+        key, worker = self._key(prepared.call), self._runner.worker
+        accepted = await self._jobs.accept(prepared.new_job(is_inline=True), key, claimed_by=worker)
+        if not accepted.is_new:
+            return await self._answered(prepared, accepted)
+        started = time.monotonic()
+        return Done(await self._runner.run(accepted.job), _milliseconds(started))
+
+    async def _answered(self, prepared: _Prepared, accepted: stored.Accepted) -> Done | Accepted:
+        """What a request gets whose job is there, be it new or that of its key's first use."""
+        job, is_replayed = accepted.job, not accepted.is_new
+        if accepted.is_mismatch:
+            raise _mismatch(prepared.call)
+        if job.is_inline and not job.is_done:
+            raise IdempotencyInFlight("a request with this Idempotency-Key is in flight; try again", retry_after=1)
+        wait = 0.0 if prepared.call.respond_async else self._wait_of(prepared)
+        if wait and not job.is_done:
             job = await self._watch.done(job.organization_id, job.id, wait)
         if not job.is_done or prepared.operation.is_download:  # a file is the job's result and never an envelope
-            return Accepted(job, is_replayed=not accepted.is_new)
-        return Done(await self.outcome(job), _took(job), is_replayed=not accepted.is_new)
+            return Accepted(job, is_replayed)
+        return Done(await self.outcome(job), _took(job), is_replayed)
 
     def _wait_of(self, prepared: _Prepared) -> float:
         if prepared.call.wait is not None:
             return float(prepared.call.wait)
         return 0.0 if prepared.effect is not Effect.READ else self._inline_budget
-
-    async def _once(self, prepared: _Prepared) -> Done:
-        """Run it here under its key: one upstream request however often it is asked for, across crashes too."""
-        call = prepared.call
-        accepted = await self._jobs.accept(
-            prepared.new_job(is_inline=True), self._key(call), claimed_by=self._runner.worker
-        )
-        if accepted.is_mismatch:
-            raise _mismatch(call)
-        if accepted.is_new:
-            await self._runner.run(accepted.job)
-        job = await self._jobs.get_any(accepted.job.organization_id, accepted.job.id)
-        if not job.is_done:
-            raise IdempotencyInFlight("a request with this Idempotency-Key is in flight; try again", retry_after=1)
-        return Done(await self.outcome(job), _took(job), is_replayed=not accepted.is_new)
 
     def _key(self, call: Call) -> IdempotencyKey | None:
         if call.idempotency_key is None:
@@ -225,18 +238,18 @@ class Execution:
     async def outcome(self, job: Job) -> Answer:
         """The answer of a job that is done, whole in memory; raises the job's own error."""
         head = results.need_result(job)
-        async with self._jobs.lines(job) as lines:
-            pieces = [piece async for piece in results.document(head, lines)]
+        lines = self._jobs.lines(job, results.stored_parts(job))
+        pieces = [piece async for piece in results.document(head, lines)]
         return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])
 
-    async def retry(self, caller: Caller, job: Job, *, confirm: bool) -> Job:
+    async def retry(self, caller: Caller, job: Job, *, confirm: bool, request_id: str) -> Job:
         """The work of an ended job as a new one; a write that may have happened only with `confirm`."""
         if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
             raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
         if job.status is JobStatus.UNKNOWN and not confirm:
             raise OutcomeUnknown(
                 'the write may have happened; look it up first, and send {"confirm": true} to send it again',
-                extra=job.error and {"known": job.error},
+                extra={"known": (job.error or {}).get("known")},
             )
         new = NewJob(
             id=uuid4(),
@@ -252,6 +265,8 @@ class Execution:
             shape=job.shape,
             effect=job.effect,
             labels=job.labels,
+            request_id=request_id,
+            find_by=job.find_by,
         )
         accepted = (await self._jobs.accept(new)).job
         await self._bell.ring(accepted.id, accepted.attempt)
@@ -271,8 +286,8 @@ class Execution:
     async def _stored(self, connector: Connector, operation: Operation, job: Job, journal: JobJournal) -> Answer:
         """The whole file is stored, whatever part was asked for: the result gives any part of it."""
         async with download.opened(connector, operation, job.params, Wanted()) as file:
-            stored = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
-        return Answer(msgspec.Raw(msgspec.json.encode(stored.document())))
+            kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
+        return Answer(msgspec.Raw(msgspec.json.encode(kept.document())))
 
 
 def _mismatch(call: Call) -> IdempotencyMismatch:

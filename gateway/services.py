@@ -26,6 +26,7 @@ from gateway.execution import Execution
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
 from gateway.jobs.bell import Bell
+from gateway.jobs.leases import Leases
 from gateway.jobs.model import OPERATION
 from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import JobStore
@@ -53,6 +54,7 @@ class Services:
     connectors: OpenConnectors
     oauth: OAuth
     jobs: JobStore
+    leases: Leases
     bell: Bell
     watch: Watch
     runner: Runner
@@ -94,9 +96,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         connectors = OpenConnectors(connector_store, catalog, transport, oauth.grants, overrides)
         jobs = JobStore(database, settings.job_retention)
+        leases = Leases(database, settings.job_retention)
         watch = Watch(jobs)
         tasks: dict[str, Task] = {}
-        runner = Runner(jobs, tasks, process_name())
+        runner = Runner(leases, tasks, process_name())
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
         execution = Execution(
             connectors,
@@ -114,6 +117,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         changes.subscribe(connectors.heard, connectors.forget_all)
         changes.subscribe(tokens.heard, tokens.forget_all)
         changes.subscribe(watch.heard, watch.wake_all)
+        changes.subscribe(runner.heard, lambda: None)  # what it may miss it learns with the next heartbeat
         await stack.enter_async_context(changes.listening())
         await stack.enter_async_context(runner.keeping_leases())
         yield Services(
@@ -131,6 +135,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             connectors=connectors,
             oauth=oauth,
             jobs=jobs,
+            leases=leases,
             bell=bell,
             watch=watch,
             runner=runner,

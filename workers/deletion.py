@@ -7,8 +7,9 @@ import msgspec
 
 from gateway.connectors.responses import Answer
 from gateway.errors import NotFound
+from gateway.jobs.journal import JobJournal
 from gateway.jobs.model import Job
-from gateway.jobs.runner import JobJournal, Task
+from gateway.jobs.runner import Task
 from gateway.services import Services
 
 _DELETED = Answer(msgspec.Raw(b'{"deleted":true}'))

@@ -12,11 +12,12 @@ from gateway.jobs.upkeep import INTERVAL
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from workers import deletion
+from workers.intake import Intake
 
 log = logging.getLogger(__name__)
 
-#: seconds between looks at PostgreSQL while no bell is heard, and between prunings
-_POLL, _PRUNE_INTERVAL, _PRUNE_FILES_INTERVAL = 0.5, 60.0, 300.0
+#: seconds between looks for jobs that no bell was heard for, and between prunings
+_POLL, _PRUNE_INTERVAL, _PRUNE_FILES_INTERVAL = 1.0, 60.0, 300.0
 
 
 async def work(settings: Settings) -> None:
@@ -36,16 +37,16 @@ class Worker:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._slots = services.settings.worker_jobs
-        self._bell = BellWorker(self._take_one, services.settings.redis_url, self._slots)
+        self._intake = Intake(services.leases, services.runner, services.settings.worker_jobs)
+        self._bell = BellWorker(self._intake.take, services.settings.redis_url)
 
     async def until(self, stopping: asyncio.Event) -> None:
         duties = [
             asyncio.create_task(duty, name=name)
             for name, duty in (
                 ("bell", self._bell.main()),
-                ("sweep", self._every(INTERVAL, self._sweep)),
                 ("poll", self._every(_POLL, self._poll)),
+                ("sweep", self._every(INTERVAL, self._sweep)),
                 ("prune", self._every(_PRUNE_INTERVAL, self._services.upkeep.prune)),
                 ("prune files", self._every(_PRUNE_FILES_INTERVAL, self._services.files.prune)),
             )
@@ -53,44 +54,31 @@ class Worker:
         log.info("worker is ready", extra={"worker": self._services.runner.worker})
         await stopping.wait()
         log.info("worker stops", extra={"running": self._services.runner.held})
-        self._bell.stop_picking()
-        for duty in duties[1:]:
-            duty.cancel()
-        await self._drain()
-        duties[0].cancel()
+        self._intake.close()
         for duty in duties:
-            with contextlib.suppress(asyncio.CancelledError):
-                await duty
+            duty.cancel()
+        await asyncio.wait(duties)
         await self._bell.close_quietly()
+        await self._drain()
 
     async def _drain(self) -> None:
-        handed_back = await self._services.runner.drain(self._services.settings.shutdown_grace)
-        for job_id, attempt in handed_back:
-            await self._services.bell.ring(job_id, attempt)
-
-    async def _take_one(self) -> None:
-        """One slot, one job: whichever is due."""
-        try:
-            claimed = await self._services.jobs.claim(self._services.runner.worker)
-        except Unavailable:
-            return
-        for job in claimed:
-            await self._services.runner.run(job)
+        services = self._services
+        await self._intake.settled()
+        for job in await services.runner.drain(services.settings.shutdown_grace):
+            await services.bell.ring(job.id, job.attempt)
+        with contextlib.suppress(Unavailable):
+            await services.upkeep.leave(services.runner.worker)
 
     async def _poll(self) -> None:
-        """With no bell to be heard the worker looks for itself."""
-        free = self._slots - self._services.runner.held
-        if self._bell.is_listening or free <= 0:
-            return
-        for job in await self._services.jobs.claim(self._services.runner.worker, free):
-            self._services.runner.start(job)
+        """Rings may be lost; jobs are not."""
+        await self._intake.take()
+        await self._intake.take_suspect()
 
     async def _sweep(self) -> None:
-        upkeep = self._services.upkeep
-        await upkeep.sign_of_life(self._services.runner.worker)
-        for due in await upkeep.sweep():
-            if not await self._services.bell.ring(due.id, due.ring):
-                return
+        services = self._services
+        await services.upkeep.sign_of_life(services.runner.worker)
+        if await services.upkeep.sweep():
+            await self._intake.take()
 
     async def _every(self, seconds: float, duty: Callable[[], Awaitable[object]]) -> None:
         while True:

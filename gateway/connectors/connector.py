@@ -21,7 +21,7 @@ from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer, UpstreamResponse
 from gateway.connectors.rules import RULES, Rule
 from gateway.connectors.spec import Effect
-from gateway.connectors.transport import Transport
+from gateway.connectors.transport import Account, Transport
 from gateway.downloads.replies import Wanted
 from gateway.downloads.wholeness import File
 from gateway.errors import ReauthorizationRequired
@@ -41,6 +41,13 @@ class Connector:
     override: URL | None = None
     #: what limits and fairness are counted by: one value for each connector record
     account: str = field(default="")
+    #: whether nobody waits: where the application limits, callers go first
+    is_background: bool = False
+
+    @property
+    def quota(self) -> Account:
+        """What its requests count against."""
+        return Account(self.account, self.kind.spec.rate_limit, self.is_background)
 
     async def execute(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run one operation to its end, bulk updates and reports included; raises GatewayError."""
@@ -89,14 +96,13 @@ class Connector:
         return await self._sent(operation, request.with_headers(renewed), journal)
 
     async def _sent(self, operation: Operation, request: UpstreamRequest, journal: Journal) -> UpstreamResponse:
-        if request.effect is not Effect.READ:
-            await journal.sending()
-        response = await self.transport.send(
-            request, failure=self.kind.spec.failure, account=self.account, timeout=operation.action.timeout
+        return await self.transport.send(
+            request,
+            failure=self.kind.spec.failure,
+            account=self.quota,
+            timeout=operation.action.timeout,
+            journal=None if request.effect is Effect.READ else journal,
         )
-        if request.effect is not Effect.READ:
-            await journal.answered()
-        return response
 
     def _is_refusal(self, response: UpstreamResponse) -> bool:
         """Whether the application refused the credentials, which some say in a 200."""

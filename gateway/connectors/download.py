@@ -205,7 +205,7 @@ class _Opening:
     async def _opened(self, place: _Place, headers: Mapping[str, str]) -> UpstreamStream:
         await self.held.aclose()
         request = UpstreamRequest("GET", relocated(place.url, self.connector.override), headers)
-        account = self.connector.account if place.is_trusted else None
+        account = self.connector.quota if place.is_trusted else None
         return await self.held.enter_async_context(
             self.connector.transport.open(request, account=account, timeout=LONGEST)
         )

@@ -12,10 +12,10 @@ class Journal(Protocol):
         """What an earlier attempt of this run saved last; empty at first."""
 
     async def sending(self) -> None:
-        """Note, durably, that the first byte of a write is about to go out."""
+        """Note, durably, that the first byte of a write is about to go out; raises when it must not."""
 
-    async def answered(self) -> None:
-        """Note that the write's answer has come, whatever it says."""
+    def not_done(self) -> None:
+        """Note that the application certainly did not do it: it did not arrive, or was refused for now."""
 
     async def save(self, state: Mapping[str, Any], records: Sequence[Any] = ()) -> None:
         """Keep this state for a later attempt and add these records to the run's result, both or neither."""
@@ -34,7 +34,7 @@ class MemoryJournal:
     async def sending(self) -> None:
         """Nothing to note."""
 
-    async def answered(self) -> None:
+    def not_done(self) -> None:
         """Nothing to note."""
 
     async def save(self, state: Mapping[str, Any], records: Sequence[Any] = ()) -> None:

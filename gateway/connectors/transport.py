@@ -11,13 +11,15 @@ import aiohttp
 
 from gateway.connectors import responses, retries
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
+from gateway.connectors.journal import Journal
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import UpstreamResponse
-from gateway.connectors.spec import Failure
+from gateway.connectors.spec import Failure, RateLimit
 from gateway.errors import (
     GatewayError,
     UpstreamError,
     UpstreamInvalidResponse,
+    UpstreamRateLimited,
     UpstreamTimeout,
     UpstreamTooLarge,
     UpstreamTruncated,
@@ -35,25 +37,44 @@ _CONNECTIONS, _PER_HOST = 2000, 200
 _PATIENCE = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an application limits: the account behind one connector, and what is published of its limits."""
+
+    id: str = ""
+    limit: RateLimit | None = None
+    #: whether nobody waits for the request
+    is_background: bool = False
+
+
 class Gate(Protocol):
     """What may go out when: concurrency and rate budgets of the accounts behind connectors."""
 
-    def pass_through(self, account: str, patience: float) -> contextlib.AbstractAsyncContextManager[None]:
+    def pass_through(self, account: Account, patience: float) -> contextlib.AbstractAsyncContextManager[None]:
         """Wait for a place; raises UpstreamRateLimited when none comes within `patience` seconds."""
 
-    def learn(self, account: str, status: int, headers: Mapping[str, str]) -> None:
+    def learn(self, account: Account, status: int, headers: Mapping[str, str]) -> None:
         """Take note of what the application's answer says about its limits."""
+
+    def pause(self, account: Account, seconds: float) -> None:
+        """Let nothing through for so long: the application limits."""
 
 
 class OpenGate:
     """Lets everything through."""
 
     @asynccontextmanager
-    async def pass_through(self, account: str, patience: float) -> AsyncIterator[None]:
+    async def pass_through(self, account: Account, patience: float) -> AsyncIterator[None]:
         yield
 
-    def learn(self, account: str, status: int, headers: Mapping[str, str]) -> None:
+    def learn(self, account: Account, status: int, headers: Mapping[str, str]) -> None:
         """Nothing to learn."""
+
+    def pause(self, account: Account, seconds: float) -> None:
+        """Nothing to pause."""
+
+
+_NOBODY = Account()
 
 
 class NotSent(Exception):
@@ -120,11 +141,18 @@ class Transport:
         return self._opened
 
     async def send(
-        self, request: UpstreamRequest, *, failure: Failure, account: str = "", timeout: float = 60
+        self,
+        request: UpstreamRequest,
+        *,
+        failure: Failure,
+        account: Account = _NOBODY,
+        timeout: float = 60,
+        journal: Journal | None = None,
     ) -> UpstreamResponse:
         """The whole answer, be it a refusal, after as many tries as its effect class allows within `timeout` seconds.
 
-        Raises UpstreamError and its kin; that of a write whose answer was lost says that its outcome is unknown.
+        Each try is noted in the journal once its place at the gate is sure, right before it goes out. Raises
+        UpstreamError and its kin; that of a write whose answer was lost says that its outcome is unknown.
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + timeout
@@ -134,6 +162,8 @@ class Transport:
             was_sent, response = True, None
             try:
                 async with self._gate.pass_through(account, min(left, _PATIENCE)):
+                    if journal is not None:
+                        await journal.sending()
                     response = await self._try(request, left)
                 self._gate.learn(account, response.status, response.headers)
                 error = responses.failure(failure, response)
@@ -143,6 +173,10 @@ class Transport:
                 was_sent, error = False, unsent.error
             except UpstreamError as lost:
                 error = lost
+            if isinstance(error, UpstreamRateLimited):
+                self._gate.pause(account, float(error.retry_after or 1))
+            if journal is not None and (not was_sent or isinstance(error, UpstreamRateLimited)):
+                journal.not_done()
             attempt = retries.Attempt(number, error, was_sent)
             wait = retries.delay(request.effect, attempt, min(deadline - clock(), _PATIENCE))
             if wait is None:
@@ -159,7 +193,7 @@ class Transport:
 
     @asynccontextmanager
     async def open(
-        self, request: UpstreamRequest, *, account: str | None = None, timeout: float | None = None
+        self, request: UpstreamRequest, *, account: Account | None = None, timeout: float | None = None
     ) -> AsyncIterator[UpstreamStream]:
         """An answer to be streamed; the connection is closed when the block ends, read to the end or not.
 
@@ -177,7 +211,7 @@ class Transport:
                 self._gate.learn(account, answer.status, headers)
             yield UpstreamStream(answer.status, headers, answer.content)
 
-    def _place(self, account: str | None) -> contextlib.AbstractAsyncContextManager[None]:
+    def _place(self, account: Account | None) -> contextlib.AbstractAsyncContextManager[None]:
         return contextlib.nullcontext() if account is None else self._gate.pass_through(account, _PATIENCE)
 
     @asynccontextmanager

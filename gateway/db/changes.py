@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 CHANNEL = "gateway"
 #: seconds until the connection is tried again, and between proofs that it is alive
-_RECONNECT, _PROOF = 0.5, 5.0
+_RECONNECT, _PROOF = 0.5, 2.0
 
 #: called with the topic and id of what changed
 Listener = Callable[[str, str], None]
@@ -51,11 +51,15 @@ class Changes:
 
     async def _listen_once(self) -> None:
         connection = await asyncpg.connect(self._url, timeout=3, command_timeout=3)
+        lost = asyncio.Event()
         try:
+            connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(CHANNEL, self._heard)
             self._tell_gap()
             while not connection.is_closed():
-                await asyncio.sleep(_PROOF)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(lost.wait(), _PROOF)
+                    return
                 await connection.execute("SELECT 1")
         finally:
             connection.terminate()

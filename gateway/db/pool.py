@@ -17,7 +17,7 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 #: the tenant that sees all rows: upkeep, claims of jobs, identity
 SYSTEM = "*"
-#: seconds until a caller is told that PostgreSQL is away
+#: seconds until a caller who gets no connection, or a silent one, is told that PostgreSQL is away
 _ACQUIRE_TIMEOUT = 1.5
 _RETRY_AFTER = 2
 
@@ -77,11 +77,28 @@ class Database:
     async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
         """A connection that sees one organization's rows; raises Unavailable when PostgreSQL is away."""
         try:
-            async with self._pool.acquire(timeout=_ACQUIRE_TIMEOUT) as connection:
-                await connection.execute(_BIND_TENANT, str(organization_id))
+            connection = await self._bound(str(organization_id))
+            try:
                 yield connection
+            except (*_AWAY, asyncio.CancelledError):
+                # An orderly return would first wait for the server to confirm that the statement is given up.
+                connection.terminate()
+                raise
+            finally:
+                await self._pool.release(connection)
         except _AWAY as error:
             raise Unavailable("PostgreSQL is away", retry_after=_RETRY_AFTER) from error
+
+    async def _bound(self, tenant: str) -> Connection:
+        async with asyncio.timeout(_ACQUIRE_TIMEOUT):
+            connection = await self._pool.acquire()
+            try:
+                await connection.execute(_BIND_TENANT, tenant)
+            except BaseException:
+                connection.terminate()
+                await self._pool.release(connection)
+                raise
+        return connection
 
     @asynccontextmanager
     async def system(self) -> AsyncIterator[Connection]:

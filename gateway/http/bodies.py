@@ -8,7 +8,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gateway.connectors.naming import did_you_mean
-from gateway.errors import BodyTooLarge, Fault, InvalidParams, MalformedRequest, NotFound
+from gateway.errors import BodyTooLarge, Fault, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.keys import SERVICES
 
 _DECODER = msgspec.json.Decoder()
@@ -26,6 +26,14 @@ class Query(BaseModel):
     """A query string: values are text, so `5` is a number where a number is expected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def bearer_token(request: web.Request) -> str:
+    """The token of `Authorization: Bearer` (RFC 6750 §2.1); raises Unauthorized without one."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Unauthorized("a bearer token is needed: Authorization: Bearer <token>")
+    return token.strip()
 
 
 async def read_body(request: web.Request, model: type[M]) -> M:

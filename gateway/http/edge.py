@@ -9,8 +9,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.errors import GatewayError, InternalError, MalformedRequest, Unauthorized
+from gateway.http.bodies import bearer_token
 from gateway.http.errors import from_http, problem_response
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.handlers.jobs import follower
+from gateway.http.keys import CALLER, IS_DRAINING, REQUEST_ID, SERVICES
 from gateway.identity.model import Caller
 
 log = logging.getLogger("gateway.access")
@@ -54,6 +56,9 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = problem_response(InternalError(), request_id)
     if not response.prepared:
         response.headers["X-Request-Id"] = request_id
+        if request.app[IS_DRAINING].is_set():
+            # The next request belongs on another connection, to a process that stays.
+            response.force_close()
     _log(request, response, started)
     return response
 
@@ -67,13 +72,16 @@ def _told(error: GatewayError, request_id: str) -> web.Response:
 
 async def _caller(request: web.Request) -> Caller:
     """Who calls, for which organization; the same refusal for every token that is not good."""
-    header = request.headers.get("Authorization", "")
-    scheme, _, token = header.partition(" ")
-    if scheme.lower() != "bearer" or not token:
-        raise Unauthorized("a bearer token is needed: Authorization: Bearer <token>")
+    token = bearer_token(request)
     if "access_token" in request.query:
         raise MalformedRequest("a token does not belong in a query string; send it in the Authorization header")
-    client = await request.app[SERVICES].tokens.verify(token.strip())
+    try:
+        client = await request.app[SERVICES].tokens.verify(token)
+    except Unauthorized:
+        caller = await follower(request, token)
+        if caller is None:
+            raise
+        return caller
     return client.caller(request.headers.get("X-Organization-Id"))
 
 

@@ -33,9 +33,12 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         log.info("front end is listening", extra={"bind": settings.bind})
         await stopping.wait()
         app[IS_DRAINING].set()
+        app[SERVICES].watch.stop_waiting()
         log.info("front end stops")
         await asyncio.sleep(_NOTICE)
         await site.stop()
-        await app[SERVICES].runner.drain(settings.shutdown_grace)
+        services = app[SERVICES]
+        for job in await services.runner.drain(settings.shutdown_grace):
+            await services.bell.ring(job.id, job.attempt)
     finally:
         await runner.cleanup()

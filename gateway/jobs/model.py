@@ -50,6 +50,11 @@ class NewJob:
     effect: Effect = Effect.READ
     is_inline: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+    request_id: str | None = None
+    #: how to look up what a write whose answer was lost may have made
+    find_by: str | None = None
+    #: of a caller that can only follow redirects, perhaps for longer than its token lives
+    token_hash: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class Job:
     effect: Effect
     is_inline: bool
     labels: dict[str, str]
+    request_id: str | None
+    find_by: str | None
     status: JobStatus
     cancel_requested: bool
     total: int | None
@@ -93,6 +100,11 @@ class Job:
     @property
     def is_done(self) -> bool:
         return self.status in FINAL
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether a worker was lost while it ran this job, perhaps because of it."""
+        return self.crashes > 0
 
 
 def view(job: Job, base_url: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A job's result: a small head in its row, the records beside it a line each, put together again as they are read."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -16,26 +17,32 @@ _PART = 1000
 WHOLE = "$"
 
 
-def stored(answer: Answer) -> tuple[dict[str, Any], Iterator[str]]:
-    """The head for the row, and the parts of lines for what is not stored yet."""
-    meta = {"meta": answer.meta}
+def head_of(answer: Answer) -> dict[str, Any]:
+    """What the row keeps of an answer; the records of a list are kept apart."""
     if answer.collected is not None:
-        return {"result": answer.decoded(), "collected": answer.collected, **meta}, iter(())
-    if bytes(memoryview(answer.result)[:1]) == b"[":
-        return {"result": None, "collected": WHOLE, **meta}, _parts(answer)
-    return {"result": answer.decoded(), "collected": None, **meta}, iter(())
+        return {"result": answer.decoded(), "collected": answer.collected, "meta": answer.meta}
+    if _is_list(answer):
+        return {"result": None, "collected": WHOLE, "meta": answer.meta}
+    return {"result": answer.decoded(), "collected": None, "meta": answer.meta}
 
 
-def _parts(answer: Answer) -> Iterator[str]:
+def parts_of(answer: Answer) -> Iterator[str]:
+    """The records that are not stored yet, in parts of lines."""
+    if answer.collected is not None or not _is_list(answer):
+        return
     records = answer.records
     for start in range(0, len(records), _PART):
         yield "".join(_line(record) for record in records[start : start + _PART])
 
 
+def _is_list(answer: Answer) -> bool:
+    return bytes(memoryview(answer.result)[:1]) == b"["
+
+
 def _line(record: msgspec.Raw) -> str:
     """The record on one line, however the application laid it out."""
     text = bytes(record)
-    return (msgspec.json.format(text, indent=-1) if b"\n" in text else text).decode() + "\n"
+    return (msgspec.json.format(text, indent=-1) if b"\n" in text or b"\r" in text else text).decode() + "\n"
 
 
 def message(answer: Answer) -> str | None:
@@ -51,7 +58,7 @@ def need_result(job: Job) -> dict[str, Any]:
     """The head of a succeeded job's result; raises the error that the job ended with."""
     match job.status:
         case JobStatus.SUCCEEDED:
-            if job.result is None:
+            if job.result is None or (job.expires_at is not None and job.expires_at <= datetime.now(UTC)):
                 raise ResultExpired("the result has expired; run the operation again")
             return job.result
         case JobStatus.CANCELED:
@@ -60,6 +67,12 @@ def need_result(job: Job) -> dict[str, Any]:
             raise errors.restored(job.error)
         case _:
             raise InternalError
+
+
+def stored_parts(job: Job) -> int:
+    """How many parts a succeeded job's result has; there may be more of an attempt that did not finish."""
+    head = job.result or {}
+    return int(head.get("parts", job.parts))
 
 
 async def document(head: Mapping[str, Any], lines: AsyncIterator[str]) -> AsyncIterator[bytes]:

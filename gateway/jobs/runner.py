@@ -6,81 +6,55 @@ Workers run jobs from the queue with it, front ends those that they accepted for
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
 from uuid import UUID
 
-import msgspec
-
-from gateway import errors
 from gateway.connectors.responses import Answer
 from gateway.connectors.spec import Effect
-from gateway.errors import GatewayError, InternalError, JobCanceled, Unavailable, UpstreamRateLimited
+from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
 from gateway.jobs import results
+from gateway.jobs.endings import ending_of, gives_key_back, is_put_aside, is_unknown
+from gateway.jobs.journal import JobJournal, surely
+from gateway.jobs.leases import Ending, Leases, LostLease
 from gateway.jobs.model import Job, JobStatus
-from gateway.jobs.store import Ending, JobStore, LostLease
 
 log = logging.getLogger(__name__)
 
 #: seconds between heartbeats; a third of the lease
 HEARTBEAT = 3.0
-#: seconds between progress notes of one job
-_PROGRESS_INTERVAL = 0.5
+#: seconds that one attempt may take, and a job with all its waiting
+_LONGEST = 6 * 3600.0
+_OLDEST = timedelta(days=1)
+#: seconds until a job is tried again whose run found PostgreSQL away
+_SOON = 1.0
+#: characters of a result that go into the statement that ends the job
+_SMALL = 64 << 10
 
 #: what a task does with its job: run it to an answer, keeping its journal
-Task = Callable[[Job, "JobJournal"], Awaitable[Answer]]
-
-
-class JobJournal:
-    """A job's row as the journal of its run; every note carries the fence."""
-
-    def __init__(self, store: JobStore, job: Job) -> None:
-        self._store = store
-        self._job = job
-        self.state: Mapping[str, Any] = job.state
-        #: whether a write has gone out whose answer is not here
-        self.is_sending = False
-        self._told_at = float("-inf")
-        self.last: tuple[int, int | None] = (job.progress, job.total)
-
-    async def sending(self) -> None:
-        await self._store.sending(self._job)
-        self.is_sending = True
-
-    async def answered(self) -> None:
-        # The note in the row is cleared by whatever is written next; until then a crash counts as an answer lost.
-        self.is_sending = False
-
-    async def save(self, state: Mapping[str, Any], records: Sequence[Any] = ()) -> None:
-        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
-        await self._store.save(self._job, state, lines)
-        self.state, self.is_sending = state, False
-
-    async def progress(self, done: int, total: int | None, message: str) -> None:
-        now = asyncio.get_running_loop().time()
-        is_news = (done, total) != self.last
-        if not is_news or (now - self._told_at < _PROGRESS_INTERVAL and done != total):
-            return
-        self._told_at, self.last = now, (done, total)
-        if await self._store.progress(self._job, done, total, message) and self._job.effect is Effect.READ:
-            raise JobCanceled("canceled while it ran")
+Task = Callable[[Job, JobJournal], Awaitable[Answer]]
+#: how a run came out
+Outcome: TypeAlias = Answer | GatewayError
 
 
 @dataclass(slots=True)
 class _Held:
     job: Job
-    task: asyncio.Task[None]
+    task: "asyncio.Task[Outcome | None]"
     journal: JobJournal
-    is_canceled: bool = field(default=False)
+    is_canceled: bool = False
+    #: set when PostgreSQL is away and the outcome cannot be written yet
+    is_stuck: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Runner:
     """The jobs that this process holds."""
 
-    def __init__(self, store: JobStore, tasks: Mapping[str, Task], worker: str) -> None:
-        self._store = store
+    def __init__(self, leases: Leases, tasks: Mapping[str, Task], worker: str) -> None:
+        self._leases = leases
         self._tasks = tasks
         self.worker = worker
         self._held: dict[UUID, _Held] = {}
@@ -88,6 +62,11 @@ class Runner:
     @property
     def held(self) -> int:
         return len(self._held)
+
+    @property
+    def has_suspect(self) -> bool:
+        """Whether one of them has lost a worker before."""
+        return any(held.job.is_suspect for held in self._held.values())
 
     @asynccontextmanager
     async def keeping_leases(self) -> AsyncIterator["Runner"]:
@@ -100,13 +79,26 @@ class Runner:
             with contextlib.suppress(asyncio.CancelledError):
                 await beat
 
-    async def run(self, job: Job) -> None:
-        """Run a claimed job to its end, or leave it to others; never raises for what the job does."""
-        await asyncio.wait([self.start(job)])
+    def start(self, job: Job, on_end: Callable[[], None] = lambda: None) -> None:
+        """Run a claimed job to its end beside whatever else runs, or leave it to others."""
+        held = self._hold(job, self._tasks[job.task])
+        held.task.add_done_callback(lambda _: on_end())
 
-    def start(self, job: Job) -> asyncio.Task[None]:
-        """Run a claimed job beside whatever else runs."""
-        return self._hold(job, self._tasks[job.task])
+    async def run(self, job: Job) -> Answer:
+        """Run a job for the caller who waits: its answer once that is stored; raises the job's error.
+
+        Raises Unavailable when it cannot be stored for now; it will be, as soon as PostgreSQL is back.
+        """
+        held = self._hold(job, self._tasks[job.task])
+        stuck = asyncio.create_task(held.is_stuck.wait())
+        await asyncio.wait([held.task, stuck], return_when=asyncio.FIRST_COMPLETED)
+        stuck.cancel()
+        outcome = held.task.result() if held.task.done() and not held.task.cancelled() else None
+        if isinstance(outcome, Answer):
+            return outcome
+        if outcome is not None:
+            raise outcome
+        raise Unavailable("the outcome cannot be stored now; send the same request with the same key", retry_after=2)
 
     def adopt(self, job: Job, reading: "asyncio.Future[Answer]") -> None:
         """Take over what is running already: a read that outlasted its caller's patience."""
@@ -116,55 +108,80 @@ class Runner:
 
         self._hold(job, read_on)
 
-    def _hold(self, job: Job, work: Task) -> asyncio.Task[None]:
-        journal = JobJournal(self._store, job)
+    def _hold(self, job: Job, work: Task) -> _Held:
+        journal = JobJournal(self._leases, job)
         task = asyncio.create_task(self._run(job, journal, work), name=f"job {job.id}")
-        self._held[job.id] = _Held(job, task, journal)
+        held = self._held[job.id] = _Held(job, task, journal)
         task.add_done_callback(lambda _: self._held.pop(job.id, None))
-        return task
+        return held
 
-    async def _run(self, job: Job, journal: JobJournal, work: Task) -> None:
+    async def _run(self, job: Job, journal: JobJournal, work: Task) -> Outcome | None:
+        """How it came out, once that is written; None when that is no longer ours to write."""
         try:
-            try:
-                ending = await self._ended(job, journal, work)
-            except UpstreamRateLimited as limited:
-                if job.is_inline:
-                    ending = _failed(job, journal, limited)
-                else:
-                    await self._store.wait(job, float(limited.retry_after or 1), limited.detail)
-                    return
-            await self._store.finish(job, ending)
+            outcome = await self._outcome(job, journal, work)
+            held = self._held[job.id]
+            await surely(lambda: self._write(job, journal, outcome), held.is_stuck.set)
         except LostLease:
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
+            return None if journal.may_be_repeated else OutcomeUnknown("a write was sent, and its answer came too late")
         except Unavailable:
-            log.warning("PostgreSQL is away; the job is left to its lease", extra={"job_id": str(job.id)})
+            log.error("PostgreSQL is away for too long; the result is dropped", extra={"job_id": str(job.id)})
+            return None
+        return outcome
 
-    async def _ended(self, job: Job, journal: JobJournal, work: Task) -> Ending:
+    async def _outcome(self, job: Job, journal: JobJournal, work: Task) -> Outcome:
+        if job.cancel_requested:
+            return JobCanceled("canceled before it ran")
         try:
-            answer = await work(job, journal)
-            return await self._succeeded(job, journal, answer)
-        except (LostLease, Unavailable, UpstreamRateLimited):
-            raise
-        except JobCanceled as canceled:
-            return Ending(JobStatus.CANCELED, message=canceled.detail)
+            async with asyncio.timeout(_LONGEST):
+                return await work(job, journal)
         except GatewayError as error:
-            return _failed(job, journal, error)
+            return error
+        except TimeoutError:
+            return UpstreamTimeout(f"the job was not done within {_LONGEST / 3600:.0f} hours")
         except asyncio.CancelledError:
-            held = self._held.get(job.id)
-            if held is not None and held.is_canceled:
-                return Ending(JobStatus.CANCELED, message="canceled while it ran")
+            if self._held[job.id].is_canceled:
+                return JobCanceled("canceled while it ran")
+            raise
+        except LostLease:
             raise
         except Exception:
             log.exception("a job failed by a bug", extra={"job_id": str(job.id)})
-            return _failed(job, journal, InternalError())
+            return InternalError()
 
-    async def _succeeded(self, job: Job, journal: JobJournal, answer: Answer) -> Ending:
-        head, lines = results.stored(answer)
-        for part in lines:
-            await self._store.save(job, journal.state, part)
+    async def _write(self, job: Job, journal: JobJournal, outcome: Outcome) -> None:
+        """The one write that ends the job, puts it aside, or lets go of it."""
+        if isinstance(outcome, Answer):
+            await self._leases.finish(job, await self._success(job, journal, outcome))
+        elif is_unknown(job, outcome, journal.sent_at):
+            await self._leases.finish(job, ending_of(job, outcome, journal.sent_at))
+        elif job.is_inline and gives_key_back(outcome):
+            await self._leases.release(job)
+        elif not job.is_inline and is_put_aside(outcome) and datetime.now(UTC) - job.created_at < _OLDEST:
+            await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
+        else:
+            await self._leases.finish(job, ending_of(job, outcome, journal.sent_at))
+
+    async def _success(self, job: Job, journal: JobJournal, answer: Answer) -> Ending:
+        head, number, lines = results.head_of(answer), 0, None
+        for part in results.parts_of(answer):
+            if lines is not None:
+                await self._leases.put_part(job, number, lines)
+            number, lines = number + 1, part
+        if lines is not None and len(lines) > _SMALL:
+            await self._leases.put_part(job, number, lines)
+            lines = None
+        if answer.collected is None:
+            head["parts"] = number
         done, total = journal.last
         return Ending(
-            JobStatus.SUCCEEDED, result=head, message=results.message(answer), progress=total or done, total=total
+            JobStatus.SUCCEEDED,
+            result=head,
+            message=results.message(answer),
+            progress=total or done,
+            total=total,
+            part=number,
+            lines=lines,
         )
 
     async def _keep_leases(self) -> None:
@@ -174,7 +191,7 @@ class Runner:
             if not held:
                 continue
             try:
-                ours = await self._store.heartbeat(held)
+                ours = await self._leases.heartbeat(held)
             except Unavailable:
                 continue
             for job_id in held:
@@ -188,37 +205,37 @@ class Runner:
         if cancel_requested is None:
             held.task.cancel()
         elif cancel_requested:
-            self.cancel(job_id)
+            self._cancel(held)
 
-    def cancel(self, job_id: UUID) -> None:
-        """Stop a read in progress; a write already sent runs to its true end."""
-        held = self._held.get(job_id)
-        if held is not None and held.job.effect is Effect.READ and not held.journal.is_sending:
+    def heard(self, topic: str, subject: str) -> None:
+        """News of a caller who wants a job canceled."""
+        if topic == "cancel" and (held := self._held.get(UUID(subject))) is not None:
+            self._cancel(held)
+
+    def _cancel(self, held: _Held) -> None:
+        """Stop a read in progress; a write already sent runs to its true end, and nothing more is sent after it."""
+        if held.job.effect is Effect.READ and not held.is_canceled:
             held.is_canceled = True
             held.task.cancel()
 
-    async def drain(self, grace: float) -> list[tuple[UUID, int]]:
-        """Let running work finish within `grace` seconds; hand back what was not sent, to be rung for again."""
+    async def drain(self, grace: float) -> list[Job]:
+        """Let running work finish within `grace` seconds; then hand back what was not sent, to be rung for again."""
         tasks = [held.task for held in self._held.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=grace)
-        handed_back = []
-        for held in list(self._held.values()):
-            if held.task.done() or held.journal.is_sending:
-                continue
+        left = list(self._held.values())
+        for held in left:
             held.task.cancel()
-            attempt = await self._store.hand_back(held.job)
-            if attempt is not None:
-                handed_back.append((held.job.id, attempt))
-        return handed_back
+        if left:
+            await asyncio.wait([held.task for held in left])
+        return [held.job for held in left if await self._is_handed_back(held)]
 
-
-def _failed(job: Job, journal: JobJournal, error: GatewayError) -> Ending:
-    document = errors.document(error)
-    if error.is_outcome_unknown or (journal.is_sending and job.effect is Effect.WRITE and _is_lost(error)):
-        return Ending(JobStatus.UNKNOWN, error={**document, "code": "outcome_unknown"}, message=error.detail)
-    return Ending(JobStatus.FAILED, error=document, message=error.detail)
-
-
-def _is_lost(error: GatewayError) -> bool:
-    return isinstance(error, InternalError)
+    async def _is_handed_back(self, held: _Held) -> bool:
+        try:
+            if held.journal.may_be_repeated:
+                return not held.job.is_inline and await self._leases.hand_back(held.job)
+            lost = InternalError("the process was stopped after the write had been sent; look it up")
+            await self._leases.finish(held.job, ending_of(held.job, lost, held.journal.sent_at))
+        except (LostLease, Unavailable):
+            log.warning("left a job to its lease", extra={"job_id": str(held.job.id)})
+        return False

@@ -2,85 +2,85 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from uuid import UUID
 
 from gateway.db.pool import Connection, Database
-from gateway.jobs.store import CRASHES
+from gateway.errors import Unavailable
+from gateway.jobs.endings import UNKNOWN
+from gateway.jobs.leases import LEASE
 
 log = logging.getLogger(__name__)
 
 #: seconds between sweeps
 INTERVAL = 2.0
-#: seconds that a rung job may stay queued before it is rung for again
-_UNHEARD = 2
-#: seconds after which a worker without a sign of life is forgotten
-_FORGOTTEN = 3600
+#: workers that a job may lose before it is given up
+CRASHES = 2
+#: seconds after which a worker without a sign of life is forgotten, and after which it counts as gone
+_FORGOTTEN, _GONE = 3600, 15
 #: any number; all gateways agree on it
 _LOCK = 0x73776570
 
 _TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
+# A server that was away let all leases run out: their holders get the time to say that they are still there.
+_JUST_STARTED = f"SELECT pg_postmaster_start_time() > now() - interval '{LEASE} seconds'"
 _LOST = "status = 'running' AND lease_until < now()"
+_ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $1), lease_until = NULL, worker = NULL"
 
 # A write whose answer was lost is never run again: that is the one honest end.
 _END_LOST_WRITES = f"""
     UPDATE jobs
-    SET status = 'unknown', finished_at = now(), expires_at = now() + make_interval(secs => $1), lease_until = NULL,
+    SET status = 'unknown', {_ENDS},
         message = 'the worker was lost after a write had been sent',
         error = json_build_object(
-            'code', 'outcome_unknown',
+            'code', '{UNKNOWN}',
             'detail', 'the worker was lost after a write had been sent; look it up before sending it again',
-            'sent_at', to_char(sending_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text
+            'known', json_strip_nulls(json_build_object(
+                'request_id', request_id,
+                'sent_at', to_char(sending_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                'find_by', find_by)))::text
     WHERE {_LOST} AND sending_since IS NOT NULL AND effect = 'write'
     RETURNING id
 """
-# What was run for a caller who waited has nobody to run it for; a job that kills its workers is given up.
+# What was run for a caller who waited, and did not go out, leaves no trace: with the row goes its idempotency key.
+_FORGET_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
 _GIVE_UP = f"""
     UPDATE jobs
-    SET status = 'failed', finished_at = now(), expires_at = now() + make_interval(secs => $1), lease_until = NULL,
+    SET status = 'failed', crashes = crashes + 1, {_ENDS},
         message = 'its worker crashed',
         error = json_build_object('code', 'worker_crashed', 'detail', 'the worker crashed while it ran the job')::text
-    WHERE {_LOST} AND (is_inline OR crashes + 1 >= {CRASHES})
+    WHERE {_LOST} AND crashes + 1 >= {CRASHES}
     RETURNING id
 """
 _RETURN_LOST = f"""
     UPDATE jobs
     SET status = 'queued', crashes = crashes + 1, lease_until = NULL, worker = NULL, sending_since = NULL,
-        rung_at = now(), message = 'its worker was lost; waiting for another'
+        message = 'its worker was lost; waiting for another'
     WHERE {_LOST}
-    RETURNING id, attempt
+    RETURNING id
 """
 _RETURN_DUE = """
-    UPDATE jobs SET status = 'queued', next_attempt_at = NULL, rung_at = now()
+    UPDATE jobs SET status = 'queued', next_attempt_at = NULL
     WHERE status = 'waiting' AND next_attempt_at <= now()
-    RETURNING id, attempt
+    RETURNING id
 """
-# Bounded: a deep queue is worked off by the rings it has; these are for rings that were lost.
-_UNHEARD_JOBS = f"""
-    UPDATE jobs SET rung_at = now()
-    WHERE id IN (SELECT id FROM jobs WHERE status = 'queued' AND rung_at < now() - interval '{_UNHEARD} seconds'
-                 ORDER BY created_at LIMIT 500 FOR UPDATE SKIP LOCKED)
-    RETURNING id, attempt, extract(epoch FROM clock_timestamp())::bigint AS moment
-"""
+# Statements that take what they can in the time that a statement has, and are run again.
 _PRUNE = (
-    "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE expires_at < now() - interval '1 day' LIMIT 1000)",
-    "DELETE FROM job_results USING jobs WHERE jobs.id = job_results.job_id AND jobs.expires_at < now()",
+    "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE expires_at < now() - interval '1 day' LIMIT 500)",
+    """
+    DELETE FROM job_results WHERE (job_id, part) IN (
+        SELECT job_id, part FROM jobs JOIN job_results ON job_id = id WHERE expires_at < now() LIMIT 500)
+    """,
+    """
+    UPDATE jobs SET result = NULL
+    WHERE id IN (SELECT id FROM jobs WHERE expires_at < now() AND result IS NOT NULL LIMIT 500)
+    """,
     "DELETE FROM idempotency_keys WHERE expires_at < now()",
-    "DELETE FROM tokens WHERE expires_at < now() - interval '1 hour'",
+    # Kept for a while: a caller that follows redirects to its job's result comes with the token that it began with.
+    "DELETE FROM tokens WHERE expires_at < now() - interval '2 hours'",
     f"DELETE FROM workers WHERE seen_at < now() - interval '{_FORGOTTEN} seconds'",
 )
-_SEEN = """
-    INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()
-"""
-_A_WORKER_SEEN = "SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '15 seconds')"
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """A queued job that somebody must be told of; the number makes each ring its own."""
-
-    id: UUID
-    ring: int
+_SEEN = "INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()"
+_LEAVE = "DELETE FROM workers WHERE id = $1"
+_A_WORKER_SEEN = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_GONE} seconds')"
 
 
 class Upkeep:
@@ -89,23 +89,36 @@ class Upkeep:
     def __init__(self, database: Database, retention: int) -> None:
         self._database = database
         self._retention = retention
+        #: sweeps to go until leases that ran out are taken for lost, after PostgreSQL was away
+        self._patience = 0
 
-    async def sweep(self) -> Sequence[Due]:
-        """End, return and prune what is overdue; the jobs to ring for. Nothing while another worker sweeps."""
-        async with self._database.system() as connection, connection.transaction():
-            if not await connection.fetchval(_TRY_LOCK, _LOCK):
-                return []
-            await self._end(connection)
-            due = [Due(row["id"], row["attempt"]) for row in await connection.fetch(_RETURN_LOST)]
-            due += [Due(row["id"], row["attempt"]) for row in await connection.fetch(_RETURN_DUE)]
-            due += [Due(row["id"], row["moment"]) for row in await connection.fetch(_UNHEARD_JOBS)]
-        return due
+    async def sweep(self) -> int:
+        """End, return and forget what is overdue; how many jobs became due. Nothing while another worker sweeps."""
+        try:
+            async with self._database.system() as connection, connection.transaction():
+                if not await connection.fetchval(_TRY_LOCK, _LOCK):
+                    return 0
+                due = len(await connection.fetch(_RETURN_DUE))
+                return due + (await self._lost(connection) if await self._may_judge(connection) else 0)
+        except Unavailable:
+            self._patience = round(LEASE / INTERVAL)
+            raise
 
-    async def _end(self, connection: Connection) -> None:
-        for row in await connection.fetch(_END_LOST_WRITES, self._retention):
-            log.warning("a write's outcome is unknown: its worker was lost", extra={"job_id": str(row["id"])})
-        for row in await connection.fetch(_GIVE_UP, self._retention):
-            log.warning("a job was given up: its workers crashed", extra={"job_id": str(row["id"])})
+    async def _may_judge(self, connection: Connection) -> bool:
+        self._patience = max(0, self._patience - 1)
+        return not self._patience and not await connection.fetchval(_JUST_STARTED)
+
+    async def _lost(self, connection: Connection) -> int:
+        """What lost its worker: how much of it goes back to the queue."""
+        for statement, what, arguments in (
+            (_END_LOST_WRITES, "a write's outcome is unknown: its worker was lost", (self._retention,)),
+            (_FORGET_INLINE, "a call was lost with the process that ran it, and nothing was sent", ()),
+            (_GIVE_UP, "a job was given up: its workers crashed", (self._retention,)),
+        ):
+            for row in await connection.fetch(statement, *arguments):
+                log.warning(what, extra={"job_id": str(row["id"])})
+        returned: Sequence[object] = await connection.fetch(_RETURN_LOST)
+        return len(returned)
 
     async def prune(self) -> None:
         """Drop what has outlived its time."""
@@ -116,6 +129,11 @@ class Upkeep:
     async def sign_of_life(self, worker: str) -> None:
         async with self._database.system() as connection:
             await connection.execute(_SEEN, worker)
+
+    async def leave(self, worker: str) -> None:
+        """Tell that a worker is gone for good."""
+        async with self._database.system() as connection:
+            await connection.execute(_LEAVE, worker)
 
     async def is_a_worker_there(self) -> bool:
         """Whether any worker gave a sign of life lately."""

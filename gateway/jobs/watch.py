@@ -18,17 +18,27 @@ class Watch:
     def __init__(self, store: JobStore) -> None:
         self._store = store
         self._waiters: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._is_over = False
 
     def heard(self, topic: str, subject: str) -> None:
         if topic == "job":
             for waiter in self._waiters.get(subject, ()):
                 waiter.set()
 
+    @property
+    def is_over(self) -> bool:
+        return self._is_over
+
     def wake_all(self) -> None:
         """News may have been missed: everybody looks."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.set()
+
+    def stop_waiting(self) -> None:
+        """The process stops: every waiter gets its job as it is, now."""
+        self._is_over = True
+        self.wake_all()
 
     async def changed(self, organization_id: UUID, job_id: UUID, version: int, seconds: float) -> Job:
         """The job as soon as it is past that version or done, or as it is after `seconds`; raises NotFound."""
@@ -47,7 +57,7 @@ class Watch:
                 waiter.clear()
                 job = await self._store.get(organization_id, job_id)
                 left = deadline - asyncio.get_running_loop().time()
-                if left <= 0 or is_it(job):
+                if left <= 0 or self._is_over or is_it(job):
                     return job
                 await _set_within(waiter, min(left, _LOOK))
         finally:

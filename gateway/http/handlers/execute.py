@@ -1,24 +1,24 @@
 """POST …/connectors/{id}/execute: one operation, answered now or as a job."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from aiohttp import web
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from gateway.connectors.catalog import SEARCH_ACTION
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.execution import Accepted, Call, Done
 from gateway.http.answers import Preference, json_response, preference
-from gateway.http.bodies import Body, path_id, read_body
+from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
-from gateway.http.handlers.jobs import accepted_response, chained
+from gateway.http.handlers.jobs import Text, accepted_response, chained
 from gateway.http.handlers.outcomes import envelope, is_sdk, note
 from gateway.http.handlers.search import search
-from gateway.http.keys import CALLER, SERVICES
+from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.identity.tokens import hashed
 from gateway.shaping import Shape
 
-Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
 _MOST_FIELDS = 500
 
 
@@ -32,7 +32,7 @@ class ExecuteBody(Body):
     exclude_fields: list[Text] | None = Field(None, max_length=_MOST_FIELDS, description="dotted paths to leave out")
     skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")
     intent: Text | None = Field(None, description="why, for the audit log")
-    labels: dict[str, Text] | None = Field(None, max_length=50, description="labels of the job, should it become one")
+    labels: dict[Text, Text] | None = Field(None, max_length=50, description="labels of the job, should it become one")
     dry_run: bool | None = Field(None, description="show the application's requests and send nothing")
 
 
@@ -69,6 +69,8 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Call:
         idempotency_key=_idempotency_key(request),
         respond_async=wanted.respond_async,
         wait=wanted.wait,
+        request_id=request[REQUEST_ID],
+        token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
     )
 
 
@@ -85,6 +87,6 @@ def _answered(request: web.Request, call: Call, outcome: Done | Accepted, wanted
         headers["Idempotency-Replayed"] = "true"
     if isinstance(outcome, Accepted):
         if is_sdk(request):
-            raise chained(outcome.job, 0)
+            return chained(outcome.job, 0)
         return accepted_response(request, outcome.job, headers)
     return envelope(request, str(call.connector_id), outcome.answer, outcome.took_ms, headers)

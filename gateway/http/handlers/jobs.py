@@ -1,32 +1,40 @@
 """Jobs: look at them, wait for them, stream what happens to them and what they came to."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from pydantic import BeforeValidator, Field
+from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
 
 from gateway.connectors.download import ACTION as DOWNLOAD
-from gateway.errors import JobNotCancelable, MalformedRequest
+from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest
 from gateway.http.answers import MOST_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.http.bodies import Body, Query, path_id, read_body, read_query
 from gateway.http.handlers.downloads import stored_file
+from gateway.http.handlers.outcomes import is_sdk
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
-from gateway.identity.model import Scope
+from gateway.identity.model import Caller, Scope
+from gateway.identity.tokens import hashed
 from gateway.jobs import results
 from gateway.jobs.model import Job, JobStatus, view
-from gateway.jobs.store import JobFilter
+from gateway.jobs.store import JobEvent, JobFilter
 
 #: seconds that a caller may come back after
 _RETRY_AFTER = 1
 #: hops of the chain for callers that cannot follow a job, and seconds that each waits
 _HOPS, _HOP_WAIT = 20, 240
+#: seconds that a chain lasts at most, the time between its hops included
+CHAIN_SECONDS = _HOPS * (_HOP_WAIT + 15)
+RESULT_PATH = "/api/v1/jobs/{job_id}/result"
 #: seconds between signs of life of an event stream
 _KEEP_ALIVE = 15.0
+#: the first event of every job
+ACCEPTED = '{"status":"queued","progress":0,"total":null,"message":null,"attempt":0,"cancel_requested":false}'
+
+
+Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
 
 
 def _split(value: object) -> object:
@@ -38,10 +46,10 @@ class JobQuery(Query):
 
     status: Annotated[list[JobStatus] | None, BeforeValidator(_split)] = None
     connector_id: UUID | None = None
-    workspace_name: str | None = None
-    entity: str | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
+    workspace_name: Text | None = None
+    entity: Text | None = None
+    created_after: AwareDatetime | None = None
+    created_before: AwareDatetime | None = None
     limit: int = Field(100, ge=1, le=1000)
     cursor: str | None = None
 
@@ -79,9 +87,28 @@ def accepted_response(request: web.Request, job: Job, headers: Mapping[str, str]
     )
 
 
-def chained(job: Job, hop: int) -> web.HTTPException:
+def chained(job: Job, hop: int) -> web.Response:
     """The next hop of the chain that ends in the job's result; relative, so that the token goes with it."""
-    return web.HTTPSeeOther(f"/api/v1/jobs/{job.id}/result?wait={_HOP_WAIT}&hop={hop + 1}")
+    return web.Response(
+        status=303, headers={"Location": f"/api/v1/jobs/{job.id}/result?wait={_HOP_WAIT}&hop={hop + 1}"}
+    )
+
+
+async def follower(request: web.Request, token: str) -> Caller | None:
+    """Who follows the chain to a job's result with the token that began it and has ended since; nobody else.
+
+    Callers of the chain cannot get a new token on the way. The old one opens this one result, for as long as the
+    chain may last.
+    """
+    resource = request.match_info.route.resource
+    if not is_sdk(request) or request.method != "GET" or resource is None or resource.canonical != RESULT_PATH:
+        return None
+    services = request.app[SERVICES]
+    promised = await services.jobs.follower(path_id(request, "job_id"), hashed(token), CHAIN_SECONDS)
+    stored = await services.identity.client(promised[0]) if promised else None
+    if promised is None or stored is None or stored.client.disabled_at is not None:
+        return None
+    return stored.client.caller(request.headers.get("X-Organization-Id") or str(promised[1]))
 
 
 async def list_jobs(request: web.Request) -> web.Response:
@@ -142,7 +169,9 @@ async def retry_job(request: web.Request) -> web.Response:
     caller.need(Scope.WRITE)
     confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
-    return accepted_response(request, await services.execution.retry(caller, job, confirm=confirm))
+    return accepted_response(
+        request, await services.execution.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID])
+    )
 
 
 async def job_result(request: web.Request) -> web.StreamResponse:
@@ -153,17 +182,16 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     wait = query.wait if query.wait is not None else (wanted.wait or 0)
     job = await services.watch.done(caller.organization_id, job_id, wait)
     if not job.is_done:
-        if "X-ADP-Agent-SDK" in request.headers and query.hop < _HOPS:
-            raise chained(job, query.hop)
+        if is_sdk(request) and query.hop < _HOPS:
+            return chained(job, query.hop)
         return accepted_response(request, job, wanted.applied)
     head = results.need_result(job)
     if job.action == DOWNLOAD:
         return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
-    async with services.jobs.lines(job) as lines:
-        pieces = results.records(head, lines) if as_lines else _document(request, job, head, lines)
-        content_type = "application/x-ndjson" if as_lines else "application/json"
-        return await _streamed(request, pieces, content_type)
+    lines = services.jobs.lines(job, results.stored_parts(job))
+    pieces = results.records(head, lines) if as_lines else _document(request, job, head, lines)
+    return await _streamed(request, pieces, "application/x-ndjson" if as_lines else "application/json")
 
 
 async def head_job_result(request: web.Request) -> web.StreamResponse:
@@ -193,8 +221,14 @@ async def _streamed(request: web.Request, pieces: AsyncIterator[bytes], content_
     await response.prepare(request)
     if request.method == "HEAD":
         return response
-    async for piece in pieces:
-        await response.write(piece)
+    try:
+        async for piece in pieces:
+            await response.write(piece)
+    except GatewayError:
+        # What is cut short must not look whole.
+        if request.transport is not None:
+            request.transport.abort()
+        return response
     await response.write_eof()
     return response
 
@@ -204,6 +238,9 @@ async def job_events(request: web.Request) -> web.StreamResponse:
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
     seen = _last_event(request)
+    if job.is_done and seen >= job.version:
+        # All was told: 204 keeps an EventSource from coming back (WHATWG HTML §9.2.3).
+        return web.Response(status=204)
     response = web.StreamResponse(
         headers={
             "Content-Type": "text/event-stream",
@@ -215,19 +252,30 @@ async def job_events(request: web.Request) -> web.StreamResponse:
     await response.prepare(request)
     await response.write(b"retry: 1000\n\n")
     while True:
-        news = await services.jobs.events(job, seen)
-        for event in news:
-            data = event.data if event.event != "done" else msgspec.json.encode(job_view(request, job)).decode()
-            await response.write(f"id: {event.number}\nevent: {event.event}\ndata: {data}\n\n".encode())
+        async for event in _news(request, job, seen):
+            await response.write(f"id: {event.number}\nevent: {event.event}\ndata: {event.data}\n\n".encode())
             seen = event.number
-        if job.is_done and seen >= job.version:
+        if job.is_done or services.watch.is_over:
             break
-        before = asyncio.get_running_loop().time()
-        job = await services.watch.changed(job.organization_id, job.id, seen, _KEEP_ALIVE)
-        if asyncio.get_running_loop().time() - before >= _KEEP_ALIVE:
+        known = job.version
+        job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
+        if job.version == known:
             await response.write(b": alive\n\n")
     await response.write_eof()
     return response
+
+
+async def _news(request: web.Request, job: Job, seen: int) -> AsyncIterator[JobEvent]:
+    """What happened after the event that was seen, up to the job as it is here: acceptance first, the end last."""
+    if seen < 1:
+        yield JobEvent(1, "status", ACCEPTED)
+        seen = 1
+    while page := await request.app[SERVICES].jobs.events(job, seen):
+        for event in page:
+            yield event
+        seen = page[-1].number
+    if job.is_done:
+        yield JobEvent(job.version, "done", msgspec.json.encode(job_view(request, job)).decode())
 
 
 def _last_event(request: web.Request) -> int:
