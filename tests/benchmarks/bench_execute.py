@@ -1,0 +1,228 @@
+"""Execute beside a bare relay: what a request costs the front end, and the latency it adds.
+
+    python -m tests.benchmarks.bench_execute [--quick]
+
+Application, relays and gateway are processes on one core; the load comes from another. Cost is the server's CPU time
+a request, which does not depend on how fast the load can be made on a small machine; requests per second are beside it.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import uvloop
+
+from gateway import connect
+from gateway.cli.operator import _first_client
+from gateway.credentials.vault import new_key
+from gateway.db.migrate import migrate
+from gateway.embedded.postgres import EmbeddedPostgres
+from gateway.embedded.redis import EmbeddedRedis
+from tests.benchmarks.processes import Server, free_port, server
+from tests.benchmarks.relays import SMALL
+from tests.benchmarks.report import Figure, Report
+
+CONNECTIONS = 32
+SIZES = {"2 KB": SMALL, "100 KB": 100}
+CREDENTIALS = {"email": "agent@example.com", "api_token": "token", "subdomain": "acme"}
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one run of requests came to."""
+
+    requests_per_second: float
+    cpu_us: float
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server under load and how to ask it."""
+
+    server: Server
+    path: str
+    headers: dict[str, str]
+
+    async def load(self, records: int, connections: int, seconds: float) -> Load:
+        body = json.dumps({"entity": "tickets", "action": "list", "params": {"per_page": records}}).encode()
+        headers = {"Content-Type": "application/json", **self.headers}
+        latencies: list[float] = []
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=connections)) as session:
+
+            async def once() -> None:
+                async with session.post(self.server.url + self.path, data=body, headers=headers) as response:
+                    await response.read()
+                    assert response.status == 200, response.status
+
+            await asyncio.gather(*(once() for _ in range(connections)))
+            before, started = self.server.cpu_seconds(), time.perf_counter()
+
+            async def caller() -> None:
+                while time.perf_counter() - started < seconds:
+                    began = time.perf_counter()
+                    await once()
+                    latencies.append(time.perf_counter() - began)
+
+            await asyncio.gather(*(caller() for _ in range(connections)))
+            took, cpu = time.perf_counter() - started, self.server.cpu_seconds() - before
+        ordered = sorted(latencies)
+        return Load(
+            len(ordered) / took,
+            cpu / len(ordered) * 1e6,
+            statistics.median(ordered) * 1000,
+            ordered[int(len(ordered) * 0.99)] * 1000,
+        )
+
+
+async def run(quick: bool = False) -> Report:
+    """The figures of PERFORMANCE for execute."""
+    seconds, rounds = (1.0, 1) if quick else (3.0, 3)
+    report = Report("Execute")
+    with tempfile.TemporaryDirectory(prefix="gw-") as folder:
+        async with contextlib.AsyncExitStack() as stack:
+            ports = [free_port() for _ in range(4)]
+            relays = "tests.benchmarks.relays"
+            upstream = await stack.enter_async_context(
+                server(relays, "application", str(ports[0]), port=ports[0], core=1)
+            )
+            bare = await stack.enter_async_context(
+                server(relays, "aiohttp", str(ports[1]), upstream.url, port=ports[1])
+            )
+            other = await stack.enter_async_context(
+                server(relays, "starlette", str(ports[2]), upstream.url, port=ports[2])
+            )
+            gateway = await _gateway(stack, Path(folder), ports[3], upstream.url)
+            targets = {"relay": Target(bare, "/", {}), "starlette": Target(other, "/", {}), "gateway": gateway}
+            for size, records in SIZES.items():
+                loads = {name: [] for name in targets}
+                for _ in range(rounds):
+                    for name, target in targets.items():
+                        loads[name].append(await target.load(records, CONNECTIONS, seconds))
+                report.figures += _figures(size, {name: _median(runs) for name, runs in loads.items()})
+            alone = {name: await target.load(SMALL, 1, seconds) for name, target in targets.items()}
+            report.figures.append(_added_latency(alone["gateway"], alone["relay"]))
+        report.figures.append(await _in_process(upstream_port=free_port(), seconds=seconds))
+    report.notes.append("cost: CPU time of the server process a request; the relays do nothing but pass bytes on")
+    return report
+
+
+def _figures(size: str, loads: dict[str, Load]) -> list[Figure]:
+    relay, starlette, gateway = loads["relay"], loads["starlette"], loads["gateway"]
+    return [
+        Figure(f"{size}: requests a CPU second, beside a bare aiohttp relay", 1e6 / gateway.cpu_us, 1e6 / relay.cpu_us,
+               "req", at_least=0.45 if size == "2 KB" else 0.6),
+        Figure(f"{size}: requests a CPU second, beside starlette + httpx", 1e6 / gateway.cpu_us,
+               1e6 / starlette.cpu_us, "req", at_least=8 if size == "2 KB" else None),
+        Figure(f"{size}: requests/s at {CONNECTIONS} connections", gateway.requests_per_second,
+               relay.requests_per_second, "req/s"),
+        Figure(f"{size}: p99 at {CONNECTIONS} connections", gateway.p99_ms, relay.p99_ms, "ms", at_most=2.0),
+    ]  # fmt: skip
+
+
+def _added_latency(gateway: Load, relay: Load) -> Figure:
+    """Held to one millisecond: the baseline is the bound."""
+    return Figure(
+        "added latency at one connection (baseline: 1 ms)", gateway.p50_ms - relay.p50_ms, 1.0, "ms", at_most=1
+    )
+
+
+def _median(loads: list[Load]) -> Load:
+    return sorted(loads, key=lambda load: load.cpu_us)[len(loads) // 2]
+
+
+async def _gateway(stack: contextlib.AsyncExitStack, folder: Path, port: int, upstream: str) -> Target:
+    """A front end on stores of its own, with a connector to the application."""
+    postgres, redis = EmbeddedPostgres(folder / "postgres", durable=False), EmbeddedRedis(folder / "redis")
+    database_url, redis_url = postgres.start(), redis.start()
+    stack.callback(postgres.stop)
+    stack.callback(redis.stop)
+    await migrate(database_url)
+    client = await _first_client(database_url)
+    environment = {
+        "GATEWAY_DATABASE_URL": database_url,
+        "GATEWAY_REDIS_URL": redis_url,
+        "GATEWAY_BIND": f"127.0.0.1:{port}",
+        "GATEWAY_ENCRYPTION_KEYS": new_key(),
+        "GATEWAY_UPSTREAM_SUPPORT_DESK": upstream,
+        "GATEWAY_LOG_LEVEL": "warning",
+    }
+    running = await stack.enter_async_context(
+        server("gateway", "serve", port=port, environment=environment, path="/healthz")
+    )
+    async with aiohttp.ClientSession(running.url) as session:
+        secret = {"client_id": client.client_id, "client_secret": client.client_secret}
+        token = (await _posted(session, "/api/v1/account/applications/token", secret, {}))["access_token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        body = {"workspace_name": "w", "connector_type": "support-desk", "name": "c", "credentials": CREDENTIALS,
+                "validate": False}  # fmt: skip
+        connector = await _posted(session, "/api/v1/integrations/connectors", body, headers)
+    return Target(running, f"/api/v1/integrations/connectors/{connector['id']}/execute", headers)
+
+
+async def _posted(session: aiohttp.ClientSession, path: str, body: Any, headers: dict[str, str]) -> Any:
+    async with session.post(path, json=body, headers=headers) as response:
+        document = await response.json()
+        assert response.status < 300, document
+    return document
+
+
+async def _in_process(upstream_port: int, seconds: float) -> Figure:
+    """`execute` in this process beside the public SDK's own executor, one call after another."""
+    async with server("tests.benchmarks.relays", "application", str(upstream_port), port=upstream_port) as upstream:
+        async with connect("support-desk", CREDENTIALS, upstream=upstream.url) as desk:
+
+            async def ours() -> None:
+                _ = (await desk.execute("tickets", "list", {"per_page": SMALL})).answer.result
+
+            mine = await _calls_per_cpu_second(ours, seconds)
+        theirs = await _calls_per_cpu_second(await _sdk_call(upstream.url), seconds)
+    return Figure("2 KB: in-process calls a CPU second, beside the public SDK's", mine, theirs, "calls", at_least=10)
+
+
+async def _sdk_call(upstream: str) -> Callable[[], Awaitable[None]]:
+    from airbyte_agent_sdk.connectors.zendesk_support import ZendeskSupportConnector
+    from airbyte_agent_sdk.connectors.zendesk_support.models import ZendeskSupportApiTokenAuthConfig
+
+    connector = ZendeskSupportConnector(
+        auth_config=ZendeskSupportApiTokenAuthConfig(email="agent@example.com", api_token="token"), subdomain="acme"
+    )
+    connector._executor.http_client.base_url = f"{upstream}/api/v2"
+
+    async def theirs() -> None:
+        await connector.execute("tickets", "list", {"per_page": SMALL})
+
+    await theirs()
+    return theirs
+
+
+async def _calls_per_cpu_second(call: Callable[[], Awaitable[None]], seconds: float) -> float:
+    await call()
+    calls, began, deadline = 0, time.process_time(), time.perf_counter() + seconds
+    while time.perf_counter() < deadline:
+        await call()
+        calls += 1
+    return calls / (time.process_time() - began)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one short round")
+    report = uvloop.run(run(parser.parse_args().quick))
+    print(report.markdown())
+    sys.exit(1 if report.missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""What execute is measured beside: the application's answers, and relays that do nothing but pass them on.
+
+python -m tests.benchmarks.relays application|aiohttp|starlette PORT [APPLICATION_URL]
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+
+from aiohttp import ClientSession, web
+
+_TICKET = {
+    "id": 1,
+    "subject": "The printer on the second floor is on fire again",
+    "description": "It started after lunch. " * 12,
+    "status": "open",
+    "priority": "urgent",
+    "tags": ["printer", "fire"],
+    "custom_fields": [{"id": number, "value": "value"} for number in range(4)],
+    "created_at": "2026-01-01T00:00:00Z",
+}
+#: records in an answer of about 2 KB and of about 100 KB
+SMALL, LARGE = 3, 160
+
+
+def answer(records: int) -> bytes:
+    tickets = [{**_TICKET, "id": number} for number in range(records)]
+    return json.dumps({"tickets": tickets, "next_page": None, "previous_page": None, "count": records}).encode()
+
+
+def application() -> web.Application:
+    """A support desk that has its answers ready."""
+    answers = {str(records): answer(records) for records in (SMALL, 100)}
+    answers["100"] = answer(LARGE)
+
+    async def tickets(request: web.Request) -> web.Response:
+        return web.Response(body=answers[request.query["per_page"]], content_type="application/json")
+
+    app = web.Application()
+    app.router.add_get("/api/v2/tickets.json", tickets)
+    return app
+
+
+def aiohttp_relay(upstream: str) -> web.Application:
+    """The least that an aiohttp server can do: read the body, ask, pass on the bytes."""
+    session = web.AppKey("session", ClientSession)
+
+    async def relay(request: web.Request) -> web.Response:
+        params = json.loads(await request.read())["params"]
+        async with request.app[session].get(
+            f"{upstream}/api/v2/tickets.json?per_page={params['per_page']}"
+        ) as response:
+            return web.Response(body=await response.read(), content_type="application/json")
+
+    async def opened(app: web.Application) -> AsyncIterator[None]:
+        async with ClientSession() as app[session]:
+            yield
+
+    app = web.Application()
+    app.cleanup_ctx.append(opened)
+    app.router.add_post("/", relay)
+    return app
+
+
+def starlette_relay(upstream: str, port: int) -> None:
+    """The same with starlette, httpx and uvicorn."""
+    import httpx
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    client = httpx.AsyncClient(limits=httpx.Limits(max_connections=200))
+
+    async def relay(request: Request) -> Response:
+        params = json.loads(await request.body())["params"]
+        response = await client.get(f"{upstream}/api/v2/tickets.json?per_page={params['per_page']}")
+        return Response(response.content, media_type="application/json")
+
+    app = Starlette(routes=[Route("/", relay, methods=["POST"])])
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
+
+
+async def _serve(app: web.Application, port: int) -> None:
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
+    await asyncio.Event().wait()
+
+
+def main(what: str, port: str, upstream: str = "") -> None:
+    if what == "starlette":
+        starlette_relay(upstream, int(port))
+        return
+    import uvloop
+
+    app = application() if what == "application" else aiohttp_relay(upstream)
+    uvloop.run(_serve(app, int(port)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,55 @@
+"""What a benchmark reports: figures beside their baselines of the same run, and the targets they are held to."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured value and its baseline; `at_least` and `at_most` bound the ratio of the two."""
+
+    name: str
+    value: float
+    baseline: float
+    unit: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        return self.value / self.baseline if self.baseline else float("inf")
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the target holds; a figure without one always does."""
+        above = self.at_least is None or self.ratio >= self.at_least
+        return above and (self.at_most is None or self.ratio <= self.at_most)
+
+    @property
+    def target(self) -> str:
+        if self.at_least is not None:
+            return f"≥ {self.at_least:g}"
+        return "" if self.at_most is None else f"≤ {self.at_most:g}"
+
+
+@dataclass
+class Report:
+    """The figures of one benchmark, and what to know about how they were taken."""
+
+    title: str
+    figures: list[Figure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def missed(self) -> list[Figure]:
+        return [figure for figure in self.figures if not figure.is_reached]
+
+    def markdown(self) -> str:
+        """The report as a Markdown table."""
+        rows = [
+            f"| {figure.name} | {figure.value:,.4g} {figure.unit} | {figure.baseline:,.4g} {figure.unit} "
+            f"| {figure.ratio:.2f} | {figure.target} | {'' if figure.is_reached else 'missed'} |"
+            for figure in self.figures
+        ]
+        head = ["| figure | measured | baseline | ratio | target | |", "|---|---:|---:|---:|---|---|"]
+        notes = [f"- {note}" for note in self.notes]
+        return "\n".join([f"## {self.title}", "", *head, *rows, "", *notes, ""])
