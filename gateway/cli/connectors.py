@@ -12,7 +12,7 @@ from gateway.cli.output import format_of, output_option, write
 from gateway.cli.words import printable
 from gateway.client import Health
 
-_COLUMNS = ("name", "kind", "status", "auth_method", "id", "created_at")
+_COLUMNS = ("id", "name", "kind", "status", "created_at")
 
 
 @click.group(epilog=EXIT_CODES)

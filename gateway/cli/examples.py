@@ -17,7 +17,8 @@ def example_call(kind: str, entity: str, action: str, params: Mapping[str, Any],
     """The command line of one operation, ready to paste into a shell."""
     if action == _SEARCH_ACTION:
         return shlex.join(["gateway", "search", kind, entity, "--limit", "10"])
-    words = [word for name, value in params.items() for word in words_of(name, value, schema)]
+    # a file is saved whole, so its ranges are the command's own business
+    words = [word for name, value in params.items() if name != "range_header" for word in words_of(name, value, schema)]
     if action == "download":
         return shlex.join(["gateway", "download", kind, entity, *words])
     return shlex.join(["gateway", "call", kind, entity, action, *words])

@@ -13,7 +13,7 @@ from gateway.cli.output import Format, format_of, output_option, write, write_st
 from gateway.cli.words import printable
 from gateway.client import Job, JobView
 
-_COLUMNS = ("id", "status", "entity", "action", "progress", "total", "created_at", "message")
+_COLUMNS = ("id", "status", "entity", "created_at", "message")
 
 
 @click.group(epilog=EXIT_CODES)
@@ -74,7 +74,7 @@ def watch(job_id: str, wanted: str | None, **where: Any) -> None:
             job = await gateway.jobs.get(job_id)
             if wanted == Format.NDJSON:
                 async for event in job.events():
-                    write({"event": event.name, "id": event.id, **event.data}, Format.NDJSON)
+                    write({"event": event.name, "event_id": event.id, **event.data}, Format.NDJSON)
                 return await job.refresh()
             job = await follow(job)
             write(_facts(job.view), format_of(wanted))

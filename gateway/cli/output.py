@@ -14,8 +14,12 @@ from rich.text import Text
 
 from gateway.cli.words import printable, shown
 
-#: characters that a column of a table takes at least
-_COLUMN = 14
+#: characters of a cell at most
+_CELL = 40
+#: characters of a value that is never cut
+_SHORT = 20
+#: members that say most of a record
+_TELLING = ("id", "gid", "key", "name", "title", "subject", "status", "email", "text", "priority", "updated_at")
 #: records whose members decide on the columns
 _SAMPLE = 50
 
@@ -87,26 +91,42 @@ def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
             _line(shown(record, most=1000).encode())
         return
     console = Console()
-    names = list(columns) or columns_of(records, most=max(2, console.width // _COLUMN))
+    names = list(columns) or columns_of(records, console.width)
+    most = console.width if columns else _CELL
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in names:
-        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True)
+        longest = max(len(shown(member(record, name), most)) for record in records)
+        # an id that is cut is of no use, and short values are not worth cutting
+        least = longest if name == "id" or longest <= _SHORT else _SHORT
+        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, min_width=least)
     for record in records:
-        table.add_row(*(Text(shown(member(record, name))) for name in names))
+        table.add_row(*(Text(shown(member(record, name), most)) for name in names))
     console.print(table)
 
 
-def columns_of(records: Sequence[Mapping[str, Any]], most: int) -> list[str]:
-    """The members worth a column: those that have a plain value somewhere, in the application's own order."""
+def columns_of(records: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    """The members worth a column, as many as the width has room for: plain values that are there and are no links."""
     sample = records[:_SAMPLE]
     names = dict.fromkeys(name for record in sample for name in record)
-    plain = [
-        name
-        for name in names
-        if any(record.get(name) not in (None, "") for record in sample)
-        and not any(isinstance(record.get(name), dict | list) for record in sample)
-    ]
-    return (plain or list(names))[:most]
+    cells = {name: [record.get(name) for record in sample] for name in names}
+    plain = [name for name in names if any(cells[name]) and not any(map(_is_unfit, cells[name]))]
+    chosen: list[str] = []
+    left = width
+    for name in sorted(plain or names, key=_weight):
+        left -= 2 + max(len(name), *(len(shown(value, _CELL)) for value in cells[name]))
+        if left < 0 and chosen:
+            break
+        chosen.append(name)
+    return sorted(chosen, key=list(names).index)
+
+
+def _is_unfit(value: object) -> bool:
+    return isinstance(value, dict | list) or (isinstance(value, str) and value.startswith(("http://", "https://")))
+
+
+def _weight(name: str) -> int:
+    """What people look for first comes first; the rest keeps the application's order."""
+    return _TELLING.index(name.lower()) if name.lower() in _TELLING else len(_TELLING)
 
 
 def member(record: Mapping[str, Any], name: str) -> Any:
@@ -124,7 +144,7 @@ def _facts(record: Mapping[str, Any]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in record.items():
-        table.add_row(Text(printable(name)), Text(shown(value, most=2000)))
+        table.add_row(Text(printable(name)), Text(shown(value, most=400)))
     return table
 
 

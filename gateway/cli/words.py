@@ -9,6 +9,9 @@ import msgspec
 #: control characters, among them those that begin terminal commands
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
+#: a time in UTC (RFC 3339)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
+
 
 def printable(text: str) -> str:
     """The text on one line, without anything that would drive a terminal."""
@@ -22,10 +25,12 @@ def shown(value: Any, most: int = 60) -> str:
             return ""
         case bool():
             return "yes" if value else "no"
+        case str() if _MOMENT.fullmatch(value):
+            text = f"{value[:10]} {value[11:19]}"
         case str():
             text = value
         case datetime():
-            text = value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+            text = value.strftime("%Y-%m-%d %H:%M:%S")
         case int() | float():
             text = str(value)
         case _:

@@ -1,6 +1,7 @@
 """The only module that talks to the gateway: calls with a token on them, sent again while that is safe."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -155,7 +156,7 @@ class Session:
             )
         except aiohttp.ClientConnectorError as error:
             raise Unavailable(
-                f"cannot reach the gateway at {self.settings.base_url}: {error.os_error.strerror or error}; "
+                f"cannot reach the gateway at {self.settings.base_url}: {_reason(error)}; "
                 "start it with `gateway up` or set GATEWAY_URL",
                 extra={"sent": False},
             ) from error
@@ -179,6 +180,11 @@ class Session:
                 connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._http
+
+
+def _reason(error: aiohttp.ClientConnectorError) -> str:
+    number = error.os_error.errno
+    return os.strerror(number) if number and number > 0 else str(error.os_error)
 
 
 def lost(error: Exception) -> Unavailable:
