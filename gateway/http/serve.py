@@ -7,6 +7,7 @@ import signal
 from aiohttp import web
 
 from gateway.http.app import create_app
+from gateway.http.door import DoorRunner, Limits
 from gateway.http.keys import IS_DRAINING, SERVICES
 from gateway.settings import Settings
 
@@ -24,7 +25,7 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stopping.set)
     app = create_app(settings)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=settings.shutdown_grace, handler_cancellation=False)
+    runner = DoorRunner(app, Limits(), shutdown_timeout=settings.shutdown_grace)
     await runner.setup()
     try:
         host, port = settings.address
