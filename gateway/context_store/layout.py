@@ -115,7 +115,7 @@ class Speller:
 def number_term(value: float) -> str:
     """One term for all numbers that are the same double."""
     try:
-        return f"#{float(value)!r}"
+        return f"#{float(value) + 0.0!r}"  # + 0.0, because -0.0 is 0
     except OverflowError:
         return "#inf"
 

@@ -1,0 +1,36 @@
+"""Times as applications write them, and the Unix seconds that they are."""
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+#: a number beyond this counts milliseconds: as seconds it would lie after the year 5000
+_MILLISECONDS = 1e11
+
+Format = Literal["iso", "seconds", "milliseconds"]
+
+
+def moment_of(value: Any) -> float | None:
+    """Unix seconds of a time in RFC 3339, or in seconds or milliseconds as number or text; None for anything else."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return _of_text(value)
+    return number / 1000 if number > _MILLISECONDS else number
+
+
+def written(seconds: float, format_: Format) -> str:
+    """The time as a request tells it, rounded down, so that nothing that happened then is passed over."""
+    whole = int(max(seconds, 0))
+    if format_ == "iso":
+        return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return str(whole if format_ == "seconds" else whole * 1000)
+
+
+def _of_text(value: Any) -> float | None:
+    try:
+        parsed = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
