@@ -1,0 +1,157 @@
+"""Redis or PostgreSQL killed, flushed or frozen: what callers are told meanwhile, and how soon all is normal again."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.arena import Arena, arena, ticket, until
+
+
+@pytest.fixture(scope="module")
+async def gateway() -> AsyncIterator[Arena]:
+    async with arena(fronts=1, workers=2) as opened:
+        yield opened
+
+
+async def test_a_frozen_redis_delays_no_submission_and_no_work(gateway: Arena):
+    async with gateway.caller() as caller:
+        await caller.connect()
+        os.kill(gateway.redis.pid, signal.SIGSTOP)
+        started = time.monotonic()
+        jobs = [await caller.submit("tickets", "list", {}) for _ in range(10)]
+        submitted = time.monotonic() - started
+
+        ended = [await caller.ended(job["id"]) for job in jobs]
+        worked = time.monotonic() - started
+        os.kill(gateway.redis.pid, signal.SIGCONT)
+
+    assert {job["status"] for job in ended} == {"succeeded"}
+    assert submitted < 2
+    assert worked < 5
+
+
+async def test_a_killed_redis_stops_no_work_and_is_used_again_when_it_is_back(gateway: Arena):
+    async with gateway.caller() as caller:
+        await caller.connect()
+        os.kill(gateway.redis.pid, signal.SIGKILL)
+        started = time.monotonic()
+        job = await caller.submit("tickets", "list", {})
+        submitted = time.monotonic() - started
+        ended = await caller.ended(job["id"])
+
+        await gateway.in_servers(gateway.redis.stop)
+        await gateway.in_servers(gateway.redis.start)
+        normal = await until(lambda: _is_quick(caller))
+
+    assert ended["status"] == "succeeded"
+    assert submitted < 2
+    assert normal < 5
+
+
+async def test_a_flushed_redis_loses_and_doubles_nothing(gateway: Arena):
+    gateway.upstream.gate.clear()
+    async with gateway.caller() as caller:
+        await caller.connect()
+        jobs = [await caller.create(f"flush-{number}") for number in range(30)]
+
+        await gateway.flush_redis()
+        gateway.upstream.gate.set()
+        ended = [await caller.ended(job["id"]) for job in jobs]
+
+    assert {job["status"] for job in ended} == {"succeeded"}
+    assert {gateway.upstream.created[f"flush-{number}"] for number in range(30)} == {1}
+
+
+async def test_with_postgres_frozen_a_write_is_refused_within_two_seconds(gateway: Arena):
+    async with gateway.caller() as caller:
+        await caller.connect()
+        await caller.execute("tickets", "list", {})
+        _stop_all(gateway, signal.SIGSTOP)
+        answers, slowest = await _refused(caller, "frozen")
+
+        _stop_all(gateway, signal.SIGCONT)
+        normal = await until(lambda: _writes(caller, "thawed"))
+
+    assert {(status, "Retry-After" in headers) for status, _, headers in answers} == {(503, True)}
+    assert not any(name.startswith("frozen") for name in gateway.upstream.created)
+    assert slowest <= 2.2
+    assert normal < 5
+
+
+async def test_with_postgres_killed_a_write_is_refused_and_all_is_normal_soon_after_its_return(gateway: Arena):
+    async with gateway.caller() as caller:
+        await caller.connect()
+        await caller.execute("tickets", "list", {})
+        os.kill(gateway.postgres.pid, signal.SIGKILL)
+        answers, slowest = await _refused(caller, "killed")
+
+        await gateway.in_servers(gateway.postgres.stop)
+        await gateway.in_servers(gateway.postgres.start)
+        normal = await until(lambda: _writes(caller, "back"))
+        job = await caller.submit("tickets", "list", {})
+        started = time.monotonic()
+        ended = await caller.ended(job["id"])
+
+    assert {(status, "Retry-After" in headers) for status, _, headers in answers} == {(503, True)}
+    assert not any(name.startswith("killed") for name in gateway.upstream.created)
+    assert slowest <= 2.2
+    assert normal < 5
+    assert (ended["status"], time.monotonic() - started < 5) == ("succeeded", True)
+
+
+async def test_a_write_that_was_answered_while_postgres_was_away_is_told_truly_later(gateway: Arena):
+    gateway.upstream.gate.clear()
+    async with gateway.caller() as caller:
+        await caller.connect()
+        job = await caller.create("answered")
+        await until(lambda: _is_created(gateway, "answered"))
+
+        os.kill(gateway.postgres.pid, signal.SIGKILL)
+        gateway.upstream.gate.set()
+        await gateway.in_servers(gateway.postgres.stop)
+        await gateway.in_servers(gateway.postgres.start)
+        await until(lambda: _writes(caller, "normal"))
+        ended = await caller.ended(job["id"])
+
+    assert ended["status"] == "succeeded"
+    assert gateway.upstream.created["answered"] == 1
+
+
+def _stop_all(gateway: Arena, sign: signal.Signals) -> None:
+    """PostgreSQL is a family of processes; those of its connections go on by themselves."""
+    children = Path(f"/proc/{gateway.postgres.pid}/task/{gateway.postgres.pid}/children").read_text().split()
+    for pid in (gateway.postgres.pid, *map(int, children)):
+        os.kill(pid, sign)
+
+
+async def _refused(caller, name: str) -> tuple[list, float]:
+    """Writes of every kind, twice, and the seconds that the slowest of them took."""
+    answers, slowest = [], 0.0
+    for number in range(2):
+        for headers in ({}, {"Idempotency_Key": f"{name}-{number}"}, {"Prefer": "respond-async"}):
+            started = time.monotonic()
+            answers.append(await caller.execute("tickets", "create", ticket(f"{name}-{number}"), **headers))
+            slowest = max(slowest, time.monotonic() - started)
+    return answers, slowest
+
+
+async def _writes(caller, name: str) -> bool:
+    return (await caller.execute("tickets", "create", ticket(f"{name}-{time.monotonic()}")))[0] == 200
+
+
+async def _is_quick(caller) -> bool:
+    """Whether a job is through sooner than any poll would find it."""
+    started = time.monotonic()
+    job = await caller.submit("tickets", "list", {})
+    await caller.ended(job["id"])
+    await asyncio.sleep(0)
+    return time.monotonic() - started < 0.3
+
+
+async def _is_created(gateway: Arena, external_id: str) -> bool:
+    return gateway.upstream.created[external_id] > 0

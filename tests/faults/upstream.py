@@ -1,0 +1,85 @@
+"""A support desk that remembers every write: what a fault run is measured by."""
+
+import asyncio
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+
+class Upstream:
+    """Answers after a while, like an application far away."""
+
+    def __init__(self, slowest: float = 0.05) -> None:
+        #: seconds that an answer takes at most
+        self.slowest = slowest
+        #: how often each ticket was created, by its external id
+        self.created: Counter[str] = Counter()
+        #: when, by the clock of the machine
+        self.created_at: defaultdict[str, list[float]] = defaultdict(list)
+        self.requests = 0
+        #: requests under way, and the most that there were
+        self.open, self.most_open = 0, 0
+        #: while it is not set, answers wait
+        self.gate = asyncio.Event()
+        self.gate.set()
+        #: tells that a request has come in
+        self.arrived = asyncio.Event()
+        self.url = ""
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator["Upstream"]:
+        app = web.Application()
+        app.add_routes(
+            [
+                web.get("/api/v2/tickets.json", self._list),
+                web.post("/api/v2/tickets.json", self._create),
+                web.get("/api/v2/tickets/{id}.json", self._get),
+                web.put("/api/v2/tickets/{id}.json", self._update),
+            ]
+        )
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        try:
+            yield self
+        finally:
+            self.gate.set()
+            await runner.cleanup()
+
+    async def _taken(self) -> None:
+        self.requests += 1
+        self.open += 1
+        self.most_open = max(self.open, self.most_open)
+        self.arrived.set()
+        try:
+            await asyncio.sleep(random.uniform(0, self.slowest))
+            await self.gate.wait()
+        finally:
+            self.open -= 1
+
+    async def _list(self, request: web.Request) -> web.Response:
+        await self._taken()
+        tickets = [{"id": number, "subject": "s"} for number in range(3)]
+        return web.json_response({"tickets": tickets, "next_page": None, "previous_page": None, "count": 3})
+
+    async def _get(self, request: web.Request) -> web.Response:
+        await self._taken()
+        return web.json_response({"ticket": {"id": int(request.match_info["id"]), "subject": "s"}})
+
+    async def _create(self, request: web.Request) -> web.Response:
+        ticket = (await request.json())["ticket"]
+        self.created[ticket["external_id"]] += 1
+        self.created_at[ticket["external_id"]].append(time.time())
+        await self._taken()
+        return web.json_response({"ticket": {"id": len(self.created), **ticket}}, status=201)
+
+    async def _update(self, request: web.Request) -> web.Response:
+        ticket = (await request.json())["ticket"]
+        await self._taken()
+        return web.json_response({"ticket": {"id": int(request.match_info["id"]), **ticket}})
