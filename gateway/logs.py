@@ -1,14 +1,36 @@
-"""Logs: one event a line with its fields, JSON when piped and readable on a terminal; never a secret."""
+"""Logs: one event a line with its fields, JSON when piped and readable on a terminal; never a secret.
+
+Which request and which job an event belongs to is known from the context, so that no call has to say it.
+"""
 
 import logging
+import re
 import sys
+from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 #: what every record carries; everything else was given as a field
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+#: the fields of every event of this request or job
+_CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("log_context", default=MappingProxyType({}))
+
+# The last net: what others' errors and messages may quote. Our own events carry no secrets to begin with.
+_SECRETS = (
+    (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{6,}", re.IGNORECASE), r"\1 ***"),
+    (re.compile(r"://[^/\s@]*@"), "://***@"),
+    (
+        re.compile(
+            r"""\b([\w-]*(?:token|secret|password|passwd|api[_-]?key|authorization))(["']?\s*[=:]\s*["']?)[^\s"'&,;}]+""",
+            re.IGNORECASE,
+        ),
+        r"\1\2***",
+    ),
+)
 
 
 def configure_logs(log_format: str = "auto", level: str = "info") -> None:
@@ -21,8 +43,31 @@ def configure_logs(log_format: str = "auto", level: str = "info") -> None:
     logging.getLogger("arq").setLevel(logging.WARNING)
 
 
+def begin_context(fields: Mapping[str, str]) -> None:
+    """From here on every event of this task, and of tasks that it starts, has these fields and no others."""
+    _CONTEXT.set(fields)
+
+
+def add_context(**fields: str) -> None:
+    """From here on every event of this task, and of tasks that it starts, has these fields too."""
+    _CONTEXT.set({**_CONTEXT.get(), **fields})
+
+
+def without_secrets(text: str) -> str:
+    """The text with what looks like a credential masked."""
+    for pattern, mask in _SECRETS:
+        text = pattern.sub(mask, text)
+    return text
+
+
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _OWN}
+    given = {name: value for name, value in vars(record).items() if name not in _OWN}
+    return {**_CONTEXT.get(), **given}
+
+
+def _event(record: logging.LogRecord) -> str:
+    """The message; where it quotes something, without secrets."""
+    return without_secrets(record.getMessage()) if record.args else record.getMessage()
 
 
 class JsonFormatter(logging.Formatter):
@@ -33,11 +78,11 @@ class JsonFormatter(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": record.getMessage(),
+            "event": _event(record),
             **_fields(record),
         }
         if record.exc_info:
-            event["exception"] = self.formatException(record.exc_info)
+            event["exception"] = without_secrets(self.formatException(record.exc_info))
         return msgspec.json.encode(event, enc_hook=str).decode()
 
 
@@ -47,5 +92,5 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         fields = "".join(f" {name}={value}" for name, value in _fields(record).items() if value is not None)
-        line = f"{moment} {record.levelname.lower():7} {record.getMessage()}{fields}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        line = f"{moment} {record.levelname.lower():7} {_event(record)}{fields}"
+        return f"{line}\n{without_secrets(self.formatException(record.exc_info))}" if record.exc_info else line

@@ -32,6 +32,8 @@ from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import JobStore
 from gateway.jobs.upkeep import Upkeep
 from gateway.jobs.watch import Watch
+from gateway.lag import LoopLag
+from gateway.metrics import LOOP_LAG
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.settings import Settings, platform_apps, upstream_overrides
 
@@ -64,6 +66,7 @@ class Services:
     audit: Audit
     execution: Execution
     files: StoredFiles
+    lag: LoopLag
 
 
 @asynccontextmanager
@@ -119,6 +122,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         changes.subscribe(watch.heard, watch.wake_all)
         changes.subscribe(runner.heard, lambda: None)  # what it may miss it learns with the next heartbeat
         await stack.enter_async_context(changes.listening())
+        lag = stack.enter_context(LoopLag().watching())
+        lag.subscribe(LOOP_LAG.observe)
         await stack.enter_async_context(runner.keeping_leases())
         yield Services(
             settings=settings,
@@ -131,7 +136,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             identity=identity,
             tokens=tokens,
             connector_store=connector_store,
-            connector_changes=ConnectorChanges(catalog, connector_store, identity, transport, overrides),
+            connector_changes=ConnectorChanges(catalog, connector_store, identity, transport, overrides, oauth.apps.of),
             connectors=connectors,
             oauth=oauth,
             jobs=jobs,
@@ -144,6 +149,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             audit=audit,
             execution=execution,
             files=files,
+            lag=lag,
         )
 
 

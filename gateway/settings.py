@@ -50,6 +50,26 @@ class Settings(BaseSettings):
     max_file_bytes: int = Field(10 << 30, description="Bytes of a download that is stored; longer ones stream only.")
     shutdown_grace: float = Field(30.0, description="Seconds that running work may take to finish at a shutdown.")
     database_pool: int = Field(10, description="Connections to PostgreSQL that one process holds at most.")
+    client_rate: float = Field(0, ge=0, description="Requests a second that one client may make; 0 is no limit.")
+    organization_rate: float = Field(
+        0, ge=0, description="Requests a second that all clients of one organization may make; 0 is no limit."
+    )
+    organization_jobs: int = Field(
+        10_000, ge=1, description="Jobs of one organization that may be queued; more are 429 until some are done."
+    )
+    most_requests: int = Field(5000, ge=1, description="Requests in progress in one front end; more are 503.")
+    most_connections: int = Field(10_000, ge=1, description="Connections to one front end; more are closed at once.")
+    most_downloads: int = Field(200, ge=1, description="Files that one front end streams at a time; more are 503.")
+    most_lag: float = Field(
+        0.05, ge=0, description="Seconds that the event loop may be late before requests are turned away; 0 is never."
+    )
+    metrics_bind: str | None = Field(
+        None,
+        description="Host and port on which each process serves its own /metrics and /healthz; workers have no other.",
+    )
+    tracing: bool = Field(
+        False, description="Send OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."
+    )
     log_format: str = Field("auto", description="`json`, `text`, or `auto`: text on a terminal and JSON when piped.")
     log_level: str = Field("info", description="The least severe log events written.")
 

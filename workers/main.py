@@ -7,10 +7,12 @@ import signal
 from collections.abc import Awaitable, Callable
 
 from gateway.errors import Unavailable
+from gateway.exposition import exposed
 from gateway.jobs.bell import BellWorker
 from gateway.jobs.upkeep import INTERVAL
 from gateway.services import Services, open_services
 from gateway.settings import Settings
+from gateway.tracing import configure_tracing
 from workers import deletion
 from workers.intake import Intake
 
@@ -26,7 +28,9 @@ async def work(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stopping.set)
-    async with open_services(settings) as services:
+    if settings.tracing:
+        configure_tracing("gateway-worker")
+    async with open_services(settings) as services, exposed(settings.metrics_bind, services.database):
         services.tasks.update(deletion.tasks(services))
         worker = Worker(services)
         await worker.until(stopping)

@@ -16,6 +16,7 @@ from gateway.credentials.vault import KeyListError
 from gateway.errors import GatewayError
 from gateway.logs import configure_logs
 from gateway.settings import Settings, settings_of
+from gateway.tracing import TracingError
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except ImportError:
             return asyncio.run(main())
         return uvloop.run(main())
-    except (GatewayError, KeyListError, SpecError) as error:
+    except (GatewayError, KeyListError, SpecError, TracingError) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         sys.exit(130)

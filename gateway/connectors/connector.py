@@ -47,7 +47,7 @@ class Connector:
     @property
     def quota(self) -> Account:
         """What its requests count against."""
-        return Account(self.account, self.kind.spec.rate_limit, self.is_background)
+        return Account(self.account, self.kind.spec.rate_limit, self.is_background, self.kind.name)
 
     async def execute(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run one operation to its end, bulk updates and reports included; raises GatewayError."""

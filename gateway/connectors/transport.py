@@ -9,6 +9,7 @@ from typing import Protocol
 
 import aiohttp
 
+from gateway import tracing
 from gateway.connectors import responses, retries
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.connectors.journal import Journal
@@ -24,6 +25,7 @@ from gateway.errors import (
     UpstreamTooLarge,
     UpstreamTruncated,
 )
+from gateway.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
 
 #: bytes of a decoded JSON answer; more is a mistake of the application or of the query
 ANSWER_CAP = 32 << 20
@@ -45,6 +47,8 @@ class Account:
     limit: RateLimit | None = None
     #: whether nobody waits for the request
     is_background: bool = False
+    #: the kind that its requests are counted under
+    kind: str = "oauth"
 
 
 class Gate(Protocol):
@@ -159,20 +163,24 @@ class Transport:
         number = 1
         while True:
             left = deadline - clock()
-            was_sent, response = True, None
+            was_sent, response, began = True, None, clock()
             try:
                 async with self._gate.pass_through(account, min(left, _PATIENCE)):
                     if journal is not None:
                         await journal.sending()
+                    began = clock()
                     response = await self._try(request, left)
+                _count(account, str(response.status), clock() - began)
                 self._gate.learn(account, response.status, response.headers)
                 error = responses.failure(failure, response)
                 if error is None:
                     return response
             except NotSent as unsent:
                 was_sent, error = False, unsent.error
+                _count(account, error.code, clock() - began)
             except UpstreamError as lost:
                 error = lost
+                _count(account, error.code, clock() - began)
             if isinstance(error, UpstreamRateLimited):
                 self._gate.pause(account, float(error.retry_after or 1))
             if journal is not None and (not was_sent or isinstance(error, UpstreamRateLimited)):
@@ -220,11 +228,12 @@ class Transport:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One try, up to the headers of its answer."""
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=IDLE_TIMEOUT)
-        with _translated():
+        host = request.url.host or ""
+        with _translated(), tracing.span(request.method, "client", **{"server.address": host}):
             answer = await self._session.request(
                 request.method,
                 request.url,
-                headers=request.headers,
+                headers={**request.headers, **tracing.outgoing()},
                 data=request.body,
                 timeout=limits,
                 allow_redirects=False,
@@ -232,6 +241,11 @@ class Transport:
             )
         async with answer:
             yield answer
+
+
+def _count(account: Account, outcome: str, seconds: float) -> None:
+    UPSTREAM_ANSWERS.add(account.kind, outcome)
+    UPSTREAM_SECONDS.observe(seconds, account.kind)
 
 
 @contextlib.contextmanager

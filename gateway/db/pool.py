@@ -73,6 +73,12 @@ class Database:
         finally:
             await _close(pool)
 
+    @property
+    def use(self) -> dict[str, int]:
+        """How many connections are idle and how many in use."""
+        idle = self._pool.get_idle_size()
+        return {"idle": idle, "used": self._pool.get_size() - idle}
+
     @asynccontextmanager
     async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
         """A connection that sees one organization's rows; raises Unavailable when PostgreSQL is away."""

@@ -7,24 +7,32 @@ from importlib.metadata import version
 import msgspec
 from aiohttp import web
 
+from gateway.exposition import Exposition, exposed
 from gateway.http.edge import edge
-from gateway.http.keys import IS_DRAINING, OPENAPI, SERVICES
+from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, SERVICES
+from gateway.http.limits import Limits
 from gateway.http.openapi import openapi_document
 from gateway.http.routes import ROUTES
 from gateway.services import open_services
 from gateway.settings import Settings
+from gateway.tracing import configure_tracing
 
 
 def create_app(settings: Settings) -> web.Application:
     """The application; its services open when it starts and close when it ends."""
     app = web.Application(middlewares=[edge], client_max_size=settings.max_body_bytes)
     app[IS_DRAINING] = asyncio.Event()
+    app[LIMITS] = Limits(settings)
     for route in ROUTES:
         app.router.add_route(route.method, route.path, route.handler)
 
     async def services(app: web.Application) -> AsyncIterator[None]:
-        async with open_services(settings) as opened:
+        if settings.tracing:
+            configure_tracing("gateway")
+        async with open_services(settings) as opened, exposed(settings.metrics_bind, opened.database):
             app[SERVICES] = opened
+            app[EXPOSITION] = Exposition(opened.database)
+            app[LIMITS].watch(opened.lag)
             document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
             app[OPENAPI] = msgspec.json.encode(document)
             yield

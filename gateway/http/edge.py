@@ -1,4 +1,4 @@
-"""The one middleware: request id, authentication, errors and the access log, in one frame for speed."""
+"""The one middleware: request id, limits, authentication, errors, metrics and access log, in one frame for speed."""
 
 import logging
 import re
@@ -8,12 +8,16 @@ from uuid import uuid4
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from gateway import tracing
 from gateway.errors import GatewayError, InternalError, MalformedRequest, Unauthorized
 from gateway.http.bodies import bearer_token
 from gateway.http.errors import from_http, problem_response
 from gateway.http.handlers.jobs import follower
-from gateway.http.keys import CALLER, IS_DRAINING, REQUEST_ID, SERVICES
+from gateway.http.keys import CALLER, IS_DRAINING, LIMITS, REQUEST_ID, SERVICES
+from gateway.http.limits import NO_RATES
 from gateway.identity.model import Caller
+from gateway.logs import begin_context
+from gateway.metrics import REQUEST_SECONDS, REQUESTS
 
 log = logging.getLogger("gateway.access")
 bugs = logging.getLogger(__name__)
@@ -32,19 +36,28 @@ _OPEN = frozenset(
         "/docs",
     }
 )
+#: paths that answer also when there is too much to do: whoever asks here looks after the gateway
+_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 @web.middleware
 async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every request passes here; whatever goes wrong leaves as a problem document."""
     started = time.perf_counter()
-    given = request.headers.get("X-Request-Id", "")
-    request_id = given if _SAFE_ID.fullmatch(given) else uuid4().hex
-    request[REQUEST_ID] = request_id
+    request_id = _begun(request)
+    limits, rates = request.app[LIMITS], NO_RATES
+    limits.in_progress += 1
     try:
+        if request.path not in _PROBES:
+            await limits.enter()
         if request.path not in _OPEN:
-            request[CALLER] = await _caller(request)
-        response = await handler(request)
+            request[CALLER] = caller = await _caller(request)
+            if limits.rates.is_limiting:
+                rates = limits.rates.take(caller)
+                if rates.refusal is not None:
+                    raise rates.refusal
+        with tracing.span(request.method, "server", request_id=request_id):
+            response = await handler(request)
     except GatewayError as error:
         response = _told(error, request_id)
     except web.HTTPException as error:
@@ -52,21 +65,35 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
     except ConnectionError:
         raise
     except Exception:
-        bugs.exception("a request failed by a bug", extra={"request_id": request_id})
+        bugs.exception("a request failed by a bug")
         response = problem_response(InternalError(), request_id)
+    finally:
+        limits.in_progress -= 1
     if not response.prepared:
         response.headers["X-Request-Id"] = request_id
+        response.headers.update(rates.headers)
         if request.app[IS_DRAINING].is_set():
             # The next request belongs on another connection, to a process that stays.
             response.force_close()
-    _log(request, response, started)
+    _count(request, response, time.perf_counter() - started)
     return response
+
+
+def _begun(request: web.Request) -> str:
+    """The request's id, which logs name from here on, as they do its trace."""
+    given = request.headers.get("X-Request-Id", "")
+    request_id = given if _SAFE_ID.fullmatch(given) else uuid4().hex
+    request[REQUEST_ID] = request_id
+    tracing.continued(request.headers)
+    trace_id = tracing.trace_id()
+    begin_context({"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id})
+    return request_id
 
 
 def _told(error: GatewayError, request_id: str) -> web.Response:
     response = problem_response(error, request_id)
     if response.status == 500:
-        bugs.error("a request failed: %s", error.detail, extra={"request_id": request_id}, exc_info=error)
+        bugs.error("a request failed: %s", error.detail, exc_info=error)
     return response
 
 
@@ -85,15 +112,16 @@ async def _caller(request: web.Request) -> Caller:
     return client.caller(request.headers.get("X-Organization-Id"))
 
 
-def _log(request: web.Request, response: web.StreamResponse, started: float) -> None:
-    if not log.isEnabledFor(logging.INFO):
-        return
+def _count(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
     resource = request.match_info.route.resource
-    fields = {
-        "request_id": request[REQUEST_ID],
-        "method": request.method,
-        "route": resource.canonical if resource else None,
-        "status": response.status,
-        "took_ms": round((time.perf_counter() - started) * 1000, 1),
-    }
-    log.info("request", extra=fields)
+    route = resource.canonical if resource else "none"
+    REQUESTS.add(request.method if resource else "none", route, str(response.status))
+    REQUEST_SECONDS.observe(seconds, route)
+    if log.isEnabledFor(logging.INFO):
+        fields = {
+            "method": request.method,
+            "route": route,
+            "status": response.status,
+            "took_ms": round(seconds * 1000, 1),
+        }
+        log.info("request", extra=fields)

@@ -4,6 +4,8 @@ import asyncio
 
 from aiohttp import web
 
+from gateway.exposition import Exposition
+from gateway.http.limits import Limits
 from gateway.identity.model import Caller
 from gateway.services import Services
 
@@ -12,5 +14,9 @@ SERVICES = web.AppKey("services", Services)
 IS_DRAINING = web.AppKey("is_draining", asyncio.Event)
 #: the served OpenAPI document
 OPENAPI = web.AppKey("openapi", bytes)
+#: what is refused before anything is done for it
+LIMITS = web.AppKey("limits", Limits)
+#: what the process tells Prometheus
+EXPOSITION = web.AppKey("exposition", Exposition)
 CALLER = web.RequestKey("caller", Caller)
 REQUEST_ID = web.RequestKey("request_id", str)

@@ -92,6 +92,8 @@ def _content(route: Route, status: int) -> dict[str, Any]:
         return {"application/json": {}, "*/*": {}}
     if route.path == "/docs":
         return {"text/html": {}}
+    if route.path == "/metrics":
+        return {"text/plain": {}}
     if route.path.endswith("/events"):
         return {"text/event-stream": {}}
     return {"application/json": {}}

@@ -264,6 +264,7 @@ ROUTES: tuple[Route, ...] = (
         answers={200: "Ready", 503: "Not ready"},
         needs_token=False,
     ),
+    Route("GET", "/metrics", operations.metrics, "Counts and figures for Prometheus", "Operations", needs_token=False),
     Route("GET", "/openapi.json", operations.openapi, "This document", "Operations", needs_token=False),
     Route("GET", "/docs", operations.docs, "This document as a page", "Operations", needs_token=False),
 )

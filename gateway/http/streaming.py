@@ -12,6 +12,7 @@ from aiohttp import web
 
 from gateway.errors import GatewayError
 from gateway.http.keys import REQUEST_ID
+from gateway.metrics import DOWNLOAD_BYTES, DOWNLOADS
 
 log = logging.getLogger(__name__)
 
@@ -36,11 +37,13 @@ async def sent(
         await response.prepare(request)
         return response
     async with _caller_present(request):
+        DOWNLOADS.values[()] += 1
         try:
             await response.prepare(request)
             async for piece in pieces:
                 async with asyncio.timeout(_PATIENCE):
                     await response.write(piece)
+                DOWNLOAD_BYTES.add(by=len(piece))
             await response.write_eof()
         except GatewayError as error:
             log.warning(
@@ -50,6 +53,8 @@ async def sent(
         except TimeoutError:
             log.info("a caller left its file unread", extra={"request_id": request[REQUEST_ID]})
             _cut(request, response)
+        finally:
+            DOWNLOADS.values[()] -= 1
     return response
 
 

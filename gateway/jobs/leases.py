@@ -14,6 +14,7 @@ from gateway.db.pool import Database
 from gateway.db.together import Together
 from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.rows import COLUMNS, job_of
+from gateway.metrics import JOBS_ENDED, QUEUE_WAIT
 
 #: seconds that a claim holds without a heartbeat
 LEASE = 10
@@ -190,7 +191,11 @@ class Leases:
     async def claim(self, worker: str, most: int, share: int) -> list[Job]:
         """Up to `most` queued jobs, now ours to run; no organization gets more than `share` jobs of this worker."""
         async with self._database.system() as connection:
-            return [job_of(row) for row in await connection.fetch(_CLAIM, worker, most, uuid4(), share)]
+            claimed = [job_of(row) for row in await connection.fetch(_CLAIM, worker, most, uuid4(), share)]
+        for job in claimed:
+            if job.attempt == 1 and job.started_at is not None:
+                QUEUE_WAIT.observe((job.started_at - job.created_at).total_seconds())
+        return claimed
 
     async def claim_suspect(self, worker: str) -> Job | None:
         """The oldest job that lost its worker before."""
@@ -238,6 +243,7 @@ class Leases:
         """The one write that ends a job."""
         if not await self._finishing((job, ending)):
             raise LostLease
+        JOBS_ENDED.add(job.task, ending.status)
 
     async def _finish_all(self, endings: Sequence[tuple[Job, Ending]]) -> Sequence[bool]:
         columns = zip(*(_ended(job, ending) for job, ending in endings), strict=True)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from gateway import tracing
 from gateway.connectors.spec import Effect
 
 
@@ -55,6 +56,8 @@ class NewJob:
     find_by: str | None = None
     #: of a caller that can only follow redirects, perhaps for longer than its token lives
     token_hash: bytes | None = None
+    #: the trace of whoever accepts it
+    traceparent: str | None = field(default_factory=tracing.traceparent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class Job:
     labels: dict[str, str]
     request_id: str | None
     find_by: str | None
+    traceparent: str | None
     status: JobStatus
     cancel_requested: bool
     total: int | None

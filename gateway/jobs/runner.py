@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 from uuid import UUID
 
+from gateway import tracing
 from gateway.connectors.responses import Answer
 from gateway.connectors.spec import Effect
 from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
@@ -21,6 +22,8 @@ from gateway.jobs.endings import ending_of, gives_key_back, is_put_aside, is_unk
 from gateway.jobs.journal import JobJournal, surely
 from gateway.jobs.leases import Ending, Leases, LostLease
 from gateway.jobs.model import Job, JobStatus
+from gateway.logs import add_context
+from gateway.metrics import LEASES_LOST
 
 log = logging.getLogger(__name__)
 
@@ -117,11 +120,14 @@ class Runner:
 
     async def _run(self, job: Job, journal: JobJournal, work: Task) -> Outcome | None:
         """How it came out, once that is written; None when that is no longer ours to write."""
+        _tell_whose(job)
         try:
-            outcome = await self._outcome(job, journal, work)
+            with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
+                outcome = await self._outcome(job, journal, work)
             held = self._held[job.id]
             await surely(lambda: self._write(job, journal, outcome), held.is_stuck.set)
         except LostLease:
+            LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
             return None if journal.may_be_repeated else OutcomeUnknown("a write was sent, and its answer came too late")
         except Unavailable:
@@ -239,3 +245,10 @@ class Runner:
         except (LostLease, Unavailable):
             log.warning("left a job to its lease", extra={"job_id": str(held.job.id)})
         return False
+
+
+def _tell_whose(job: Job) -> None:
+    """Logs and traces of this run name the job, the request that asked for it, and its trace."""
+    add_context(job_id=str(job.id), **({"request_id": job.request_id} if job.request_id else {}))
+    if job.traceparent is not None:
+        tracing.continued({"traceparent": job.traceparent})

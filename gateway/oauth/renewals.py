@@ -23,6 +23,7 @@ from gateway.connectors.catalog import Catalog
 from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorRecord, ConnectorStore, Secret
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
+from gateway.metrics import REFRESHES
 from gateway.oauth.apps import Apps
 from gateway.oauth.endpoint import TokenEndpoint
 from gateway.oauth.keeping import Keeping
@@ -93,6 +94,7 @@ class Renewals:
         if isinstance(claimed, Secret):
             return claimed
         answer = await self._asked(record, app, stale, claimed)
+        REFRESHES.add(record.kind, "renewed" if isinstance(answer, Tokens) else answer.meaning.value)
         match answer:
             case Tokens():
                 return await self._kept(record, app, stale, claimed, answer)

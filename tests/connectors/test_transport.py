@@ -12,7 +12,7 @@ from yarl import URL
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.spec import Effect, Failure
-from gateway.connectors.transport import ANSWER_CAP, Transport
+from gateway.connectors.transport import ANSWER_CAP, Account, Transport
 from gateway.errors import (
     UpstreamError,
     UpstreamInvalidResponse,
@@ -295,8 +295,11 @@ class ClosedGate:
             raise UpstreamRateLimited("the budget is used up", retry_after=60)
         yield
 
-    def learn(self, account: str, status: int, headers: object) -> None:
+    def learn(self, account: Account, status: int, headers: object) -> None:
         self.learned.append((account, status))
+
+
+ACCOUNT = Account("c-1", kind="small")
 
 
 async def test_a_gate_sees_every_answer_and_can_hold_a_request_back(wire):
@@ -304,12 +307,12 @@ async def test_a_gate_sees_every_answer_and_can_hold_a_request_back(wire):
     wire.says(answer(status="500 Oops"), OK)
 
     async with Transport(EgressPolicy.of([wire.origin]), gate) as transport:
-        await transport.send(request(wire), failure=Failure(), account="c-1")
+        await transport.send(request(wire), failure=Failure(), account=ACCOUNT)
         gate.is_closed = True
         with pytest.raises(UpstreamRateLimited):
-            await transport.send(request(wire), failure=Failure(), account="c-1")
+            await transport.send(request(wire), failure=Failure(), account=ACCOUNT)
 
-    assert gate.learned == [("c-1", 500), ("c-1", 200)]
+    assert gate.learned == [(ACCOUNT, 500), (ACCOUNT, 200)]
     assert len(wire.received) == 2
 
 

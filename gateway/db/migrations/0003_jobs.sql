@@ -21,6 +21,8 @@ CREATE TABLE jobs (
     -- the request that asked for it, and how to look up what a write whose answer was lost may have made
     request_id text,
     find_by text,
+    -- the W3C trace context of the caller
+    traceparent text,
     -- SHA-256 of the token of a caller that can only follow redirects: it opens this job's result, and nothing else
     token_hash bytea,
 

@@ -8,7 +8,7 @@ from aiohttp import web
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 from gateway.http.answers import json_response
-from gateway.http.keys import IS_DRAINING, OPENAPI, SERVICES
+from gateway.http.keys import EXPOSITION, IS_DRAINING, OPENAPI, SERVICES
 from gateway.services import Services
 
 _PROBE_TIMEOUT = 2.0
@@ -49,6 +49,11 @@ async def _is_worker_there(services: Services) -> bool:
         return await services.upkeep.is_a_worker_there()
     except Unavailable:
         return False
+
+
+async def metrics(request: web.Request) -> web.Response:
+    """GET /metrics: what this process counts, and the figures that all share, as Prometheus reads them."""
+    return await request.app[EXPOSITION].response()
 
 
 async def openapi(request: web.Request) -> web.Response:

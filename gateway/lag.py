@@ -1,0 +1,42 @@
+"""How late the event loop is: the one sign that tells an overloaded process from one that waits for others."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+#: seconds between looks
+INTERVAL = 0.05
+
+
+class LoopLag:
+    """Seconds by which the loop is late; watched by a timer that should ring every INTERVAL."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._listeners: list[Callable[[float], None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def subscribe(self, listener: Callable[[float], None]) -> None:
+        """Tell every look to the listener."""
+        self._listeners.append(listener)
+
+    @contextmanager
+    def watching(self) -> Iterator["LoopLag"]:
+        """Watched for as long as the block lasts."""
+        loop = asyncio.get_running_loop()
+        self._wind(loop)
+        try:
+            yield self
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _wind(self, loop: asyncio.AbstractEventLoop) -> None:
+        due = loop.time() + INTERVAL
+        self._timer = loop.call_at(due, self._ring, loop, due)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
+        self.seconds = max(0.0, loop.time() - due)
+        for listener in self._listeners:
+            listener(self.seconds)
+        self._wind(loop)

@@ -1,0 +1,106 @@
+"""Traces: W3C Trace Context in and out (https://www.w3.org/TR/trace-context/), through jobs to the applications.
+
+Without OpenTelemetry (the extra `otel`) a caller's context is passed on as it came; with it the gateway adds its spans.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+#: characters of a tracestate that is passed on; the standard asks for at least 512
+_STATE_LIMIT = 512
+
+_NOTHING: Mapping[str, str] = {}
+#: the headers that carry the current context on, when there are no spans of ours
+_CARRIED: ContextVar[Mapping[str, str]] = ContextVar("trace_context", default=_NOTHING)
+_tracer: "Tracer | None" = None
+
+
+class TracingError(Exception):
+    """Traces are wanted and cannot be made; the text says how to mend it."""
+
+
+def configure_tracing(service: str) -> None:
+    """Send spans to where OTEL_EXPORTER_OTLP_ENDPOINT says; raises TracingError without the extra `otel`."""
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        raise TracingError(
+            "GATEWAY_TRACING is on, but OpenTelemetry is not installed: pip install 'agent-connector-gateway[otel]'"
+        ) from error
+    send_spans_to(BatchSpanProcessor(OTLPSpanExporter()), service)
+
+
+def send_spans_to(processor: Any, service: str = "gateway") -> None:
+    """Make spans, and hand them to the processor; the SDK reads its sampler from OTEL_TRACES_SAMPLER."""
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+
+    global _tracer
+    provider = TracerProvider(resource=Resource.create({"service.name": service}))
+    provider.add_span_processor(processor)
+    _tracer = provider.get_tracer("gateway")
+
+
+def stop_tracing() -> None:
+    """Make no more spans."""
+    global _tracer
+    _tracer = None
+
+
+def trace_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """The trace context in a request's headers; one that is malformed counts as none, as the standard has it."""
+    parent = headers.get("traceparent")
+    if parent is None or not _TRACEPARENT.fullmatch(parent):
+        return _NOTHING
+    state = headers.get("tracestate", "")
+    return {"traceparent": parent, "tracestate": state} if 0 < len(state) <= _STATE_LIMIT else {"traceparent": parent}
+
+
+def continued(headers: Mapping[str, str]) -> None:
+    """From here on the context of this task is the one in these headers, or none."""
+    _CARRIED.set(trace_headers(headers))
+
+
+def outgoing() -> Mapping[str, str]:
+    """The headers that carry the context to whom we call; empty when there is none."""
+    if _tracer is None:
+        return _CARRIED.get()
+    from opentelemetry.propagate import inject
+
+    headers: dict[str, str] = {}
+    inject(headers)
+    return headers
+
+
+def traceparent() -> str | None:
+    """The context as a job's row keeps it."""
+    return outgoing().get("traceparent")
+
+
+def trace_id() -> str | None:
+    """What the logs call the trace."""
+    parent = _CARRIED.get().get("traceparent")
+    return parent[3:35] if parent else None
+
+
+def span(name: str, kind: str, **attributes: str | int) -> AbstractContextManager[None]:
+    """A span of ours around the block; nothing without OpenTelemetry. `kind` is server, client or consumer."""
+    return nullcontext() if _tracer is None else _span(_tracer, name, kind, attributes)
+
+
+@contextmanager
+def _span(tracer: "Tracer", name: str, kind: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
+    from opentelemetry.propagate import extract
+    from opentelemetry.trace import SpanKind, get_current_span
+
+    parent = None if get_current_span().get_span_context().is_valid else extract(_CARRIED.get())
+    with tracer.start_as_current_span(name, context=parent, kind=SpanKind[kind.upper()], attributes=attributes):
+        yield
