@@ -179,3 +179,17 @@ async def test_a_connector_without_the_entity_has_no_records(connection, entity,
     page = await STORE.search(connection, uuid4(), "tickets", query)
 
     assert page.data == []
+
+
+async def test_words_are_looked_up_in_their_index_alone(owner, entity):
+    await owner.execute("SET ROLE gateway_context_search")
+    await owner.execute("SET enable_seqscan = off; SET enable_indexscan = off")
+
+    plan = await owner.fetch(
+        "EXPLAIN SELECT id FROM context_records WHERE terms @@ $1::tsquery AND entity_id + 0 = $2", "'1/0/x'", entity.id
+    )
+
+    assert [row[0].split(" on ")[1].split()[0] for row in plan if "Scan" in row[0]] == [
+        "context_records",
+        "context_records_terms",
+    ]

@@ -133,7 +133,13 @@ BEGIN
 EXCEPTION WHEN duplicate_object OR unique_violation THEN
     NULL;
 END $$;
-GRANT gateway_context_search TO CURRENT_USER;
+DO $$
+BEGIN
+    EXECUTE format('GRANT gateway_context_search TO %I', current_user);
+EXCEPTION WHEN OTHERS THEN
+    -- a superuser may become any role without being a member
+    NULL;
+END $$;
 GRANT SELECT ON context_entities, context_records TO gateway_context_search;
 CREATE POLICY search ON context_records FOR SELECT TO gateway_context_search USING (true);
 
@@ -143,7 +149,8 @@ CREATE FUNCTION context_settle() RETURNS bigint
     AS $$ SELECT gin_clean_pending_list('context_records_terms') $$;
 
 -- The ids of the records whose words match, or NULL when there are more than `most`. `entity_id + 0` keeps the planner
--- from reading the entity from end to end; the settings leave it one plan, made once instead of at every call.
+-- from reading the entity from end to end; so does saying nothing of tombstones, which have no terms. The settings leave
+-- it one plan, made once instead of at every call.
 CREATE FUNCTION context_candidates(asked_entity integer, asked_terms tsquery, most integer) RETURNS text[]
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path FROM CURRENT
@@ -154,8 +161,18 @@ DECLARE
 BEGIN
     SELECT COALESCE(array_agg(id), '{}') INTO found FROM (
         SELECT id FROM context_records
-        WHERE terms @@ asked_terms AND entity_id + 0 = asked_entity AND deleted_at IS NULL
+        WHERE terms @@ asked_terms AND entity_id + 0 = asked_entity
           AND EXISTS (SELECT FROM context_entities WHERE context_entities.id = asked_entity)
         LIMIT most + 1) AS matching;
     RETURN CASE WHEN cardinality(found) <= most THEN found END;
 END $$;
+
+-- Whoever owns a function must be able to create in its schema; this role only for the moment.
+DO $$
+BEGIN
+    EXECUTE format('GRANT USAGE, CREATE ON SCHEMA %I TO gateway_context_search', current_schema());
+    ALTER FUNCTION context_candidates(integer, tsquery, integer) OWNER TO gateway_context_search;
+    EXECUTE format('REVOKE CREATE ON SCHEMA %I FROM gateway_context_search', current_schema());
+END $$;
+REVOKE EXECUTE ON FUNCTION context_candidates(integer, tsquery, integer), context_settle() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION context_candidates(integer, tsquery, integer), context_settle() TO gateway_app;
