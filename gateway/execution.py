@@ -36,6 +36,7 @@ from gateway.jobs import store as stored
 from gateway.jobs.bell import Bell
 from gateway.jobs.journal import JobJournal
 from gateway.jobs.model import Job, JobStatus, NewJob
+from gateway.jobs.quota import JobQuota
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.watch import Watch
@@ -151,6 +152,7 @@ class Execution:
         watch: Watch,
         runner: Runner,
         files: StoredFiles,
+        quota: JobQuota,
         *,
         inline_budget: float,
         idempotency_seconds: int,
@@ -161,6 +163,7 @@ class Execution:
         self._watch = watch
         self._runner = runner
         self._files = files
+        self._quota = quota
         self._inline_budget = inline_budget
         self._idempotency_seconds = idempotency_seconds
 
@@ -234,6 +237,7 @@ class Execution:
 
     async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
         """Accept it, ring for it, and wait as long as the caller wishes."""
+        await self._quota.need_room(prepared.caller.organization_id)
         accepted = await self._jobs.accept(prepared.new_job(), self._key(prepared.call))
         if accepted.is_new:
             await self._bell.ring(accepted.job.id, accepted.job.attempt)
@@ -305,6 +309,7 @@ class Execution:
             request_id=request_id,
             find_by=job.find_by,
         )
+        await self._quota.need_room(job.organization_id)
         accepted = (await self._jobs.accept(new)).job
         await self._bell.ring(accepted.id, accepted.attempt)
         return accepted

@@ -28,6 +28,7 @@ from gateway.identity.tokens import Tokens
 from gateway.jobs.bell import Bell
 from gateway.jobs.leases import Leases
 from gateway.jobs.model import OPERATION
+from gateway.jobs.quota import JobQuota
 from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import JobStore
 from gateway.jobs.upkeep import Upkeep
@@ -77,7 +78,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     catalog = load_catalog(settings.specs)
     overrides = upstream_overrides()
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database.open(settings.database_url, size=settings.database_pool))
+        database = await stack.enter_async_context(
+            Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
+        )
         transport = await stack.enter_async_context(Transport(EgressPolicy.of(overrides.values())))
         bell = await stack.enter_async_context(Bell.open(settings.redis_url))
         identity = IdentityStore(database)
@@ -111,6 +114,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             watch,
             runner,
             files,
+            JobQuota(database, settings.organization_jobs),
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )

@@ -3,7 +3,8 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 from uuid import UUID
@@ -167,6 +168,8 @@ class Limits:
         self.overload = Overload(settings.most_lag)
         self._most = settings.most_requests
         self.in_progress = 0
+        self._most_downloads = settings.most_downloads
+        self._downloads = 0
 
     def watch(self, lag: LoopLag) -> None:
         lag.subscribe(self.overload.looked)
@@ -178,3 +181,15 @@ class Limits:
         if self.in_progress >= self._most:
             REFUSED.add("requests")
             raise Unavailable(f"{self._most} requests are in progress; try again in a moment", retry_after=1)
+
+    @contextmanager
+    def one_download(self) -> Iterator[None]:
+        """A place for a file that is streamed, for as long as the block lasts; raises Unavailable."""
+        if self._downloads >= self._most_downloads:
+            REFUSED.add("downloads")
+            raise Unavailable(f"{self._most_downloads} files are being sent; try again in a moment", retry_after=5)
+        self._downloads += 1
+        try:
+            yield
+        finally:
+            self._downloads -= 1

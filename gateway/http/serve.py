@@ -25,7 +25,7 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stopping.set)
     app = create_app(settings)
-    runner = DoorRunner(app, Limits(), shutdown_timeout=settings.shutdown_grace)
+    runner = DoorRunner(app, Limits(connections=settings.most_connections), shutdown_timeout=settings.shutdown_grace)
     await runner.setup()
     try:
         host, port = settings.address

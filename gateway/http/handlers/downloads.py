@@ -19,7 +19,7 @@ from gateway.errors import GatewayError, RangeNotSatisfiable
 from gateway.execution import Call
 from gateway.http.bodies import path_id, read_query
 from gateway.http.handlers.outcomes import envelope, is_sdk, note
-from gateway.http.keys import CALLER, SERVICES
+from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.streaming import sent
 from gateway.jobs.model import Job
 
@@ -65,16 +65,18 @@ async def stored_file(request: web.Request, job: Job, document: Mapping[str, Any
     stated = None if "Range" in request.headers else job.params.get("range_header")
     wanted = Wanted.of(request.headers, method=request.method, range_header=stated)
     reply = stored_reply(wanted, file.size, file.headers)
-    async with request.app[SERVICES].files.open(file) as blob:
-        return await sent(request, reply.status, reply.headers, read_all(blob, reply.pieces))
+    with request.app[LIMITS].one_download():
+        async with request.app[SERVICES].files.open(file) as blob:
+            return await sent(request, reply.status, reply.headers, read_all(blob, reply.pieces))
 
 
 async def _stream(request: web.Request, call: Call) -> web.StreamResponse:
     stated = call.params.get("range_header")
     wanted = Wanted.of(request.headers, method=request.method, range_header=stated if isinstance(stated, str) else None)
-    async with request.app[SERVICES].execution.download(request[CALLER], call, wanted) as file:
-        note(request, call, "succeeded")
-        return await sent(request, file.status, file.headers, file)
+    with request.app[LIMITS].one_download():
+        async with request.app[SERVICES].execution.download(request[CALLER], call, wanted) as file:
+            note(request, call, "succeeded")
+            return await sent(request, file.status, file.headers, file)
 
 
 async def _chunk(request: web.Request, call: Call) -> web.Response:
