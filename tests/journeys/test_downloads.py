@@ -1,40 +1,213 @@
-"""Files through the gateway: by POST, as a plain resource, stored, and in chunks."""
+"""Files through the gateway: of every kind and in every way, cut, left, stalled, stored, and in chunks."""
 
+import asyncio
+import base64
 import hashlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import pytest
 
 from gateway.sandbox import files
-from tests.journeys.conftest import Api, ConnectorApi
+from tests.journeys.conftest import Answer, Api, ConnectorApi, Running
+
+CRM = {"access_token": "access", "refresh_token": "refresh", "client_id": "app", "client_secret": "secret"}
+WORK = {"token": "token"}
+SIZE = 100_000
+NUMBER = files.number_for(SIZE)
+MIB = 1 << 20
 
 
-async def test_a_file_comes_through_whole(support_desk: ConnectorApi):
-    answer = await support_desk.send("attachments", "download", {"attachment_id": 2})
+@dataclass(frozen=True)
+class Source:
+    """Where a kind keeps files, and the params that name the one of this test."""
 
-    assert answer.status == 200
-    assert answer.headers["Content-Length"] == str(2 << 20)
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="file-2.bin"'
-    assert hashlib.sha256(answer.body).hexdigest() == files.sha256_of(2)
-
-
-async def test_a_part_of_a_file_comes_by_header_or_param(support_desk: ConnectorApi):
-    params = {"attachment_id": files.number_for(1000)}
-    whole = await support_desk.send("attachments", "download", params)
-
-    by_header = await support_desk.send("attachments", "download", params, headers={"Range": "bytes=10-19"})
-    by_param = await support_desk.send("attachments", "download", {**params, "range_header": "bytes=10-19"})
-
-    assert [by_header.status, by_param.status] == [206, 206]
-    assert by_header.headers["Content-Range"] == "bytes 10-19/1000"
-    assert by_header.body == by_param.body == whole.body[10:20]
+    kind: str
+    entity: str
+    params: dict[str, Any]
+    credentials: dict[str, str] | None = None
 
 
-async def test_a_stored_file_is_the_result_of_its_job(api: Api, support_desk: ConnectorApi):
+SOURCES = [
+    Source("support-desk", "attachments", {"attachment_id": NUMBER}),
+    Source("support-desk", "article_attachments", {"article_id": 1, "attachment_id": NUMBER}),
+    Source("crm-query", "attachments", {"id": f"00P{NUMBER:012}"}, CRM),
+    Source("crm-query", "content_versions", {"id": f"068{NUMBER:012}"}, CRM),
+    Source("work-management", "attachments", {"attachment_gid": str(NUMBER)}, WORK),
+]
+
+
+@pytest.fixture
+async def sandbox(running: Running) -> AsyncIterator[aiohttp.ClientSession]:
+    """The sandbox's own side; faults that a test arms are gone after it."""
+    async with aiohttp.ClientSession(running.sandbox_url) as session:
+        yield session
+        await session.delete("/_sandbox/faults")
+
+
+async def counters(sandbox: aiohttp.ClientSession) -> dict[str, Any]:
+    async with sandbox.get("/_sandbox/counters") as response:
+        return await response.json()
+
+
+async def job_of(api: Api, accepted: Answer) -> dict[str, Any]:
+    """The job of a 202, once it has ended."""
+    path = f"/api/v1/jobs/{accepted.json()['job']['id']}"
+    async with asyncio.timeout(60):
+        while not (job := (await api.get(path, headers={"Prefer": "wait=5"})).json())["done"]:
+            pass
+    return job
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: f"{source.kind} {source.entity}")
+async def test_every_file_comes_by_execute_as_a_resource_and_out_of_storage(running: Running, api: Api, source: Source):
+    environment = {"instance_url": running.sandbox_url} if source.credentials is CRM else {}
+    connector = await api.connector(source.kind, source.credentials, environment=environment)
+
+    posted = await connector.send(source.entity, "download", source.params)
+    plain = await api.get(f"{connector.path}/download/{source.entity}", params=source.params)
+    part = await connector.send(source.entity, "download", {**source.params, "range_header": "bytes=5-9"})
+    accepted = await connector.send(source.entity, "download", source.params, headers={"Prefer": "respond-async"})
+    stored = await api.get(f"/api/v1/jobs/{accepted.json()['job']['id']}/result?wait=30")
+
+    assert [posted.status, plain.status, part.status, stored.status] == [200, 200, 206, 200]
+    assert {hashlib.sha256(answer.body).hexdigest() for answer in (posted, plain, stored)} == {files.sha256_of(NUMBER)}
+    assert part.body == posted.body[5:10]
+
+
+async def test_a_file_goes_out_under_safe_labels(support_desk: ConnectorApi):
+    answer = await support_desk.send("attachments", "download", {"attachment_id": NUMBER})
+
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="file-{NUMBER}.bin"'
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Set-Cookie" not in answer.headers
+    assert "X-Request-Id" in answer.headers
+
+
+async def test_a_file_without_an_address_says_why(api: Api, sandbox: aiohttp.ClientSession):
+    connector = await api.connector("work-management", WORK)
+    record = {"data": {"gid": "7", "name": "elsewhere", "download_url": None, "size": None}}
+    await sandbox.post("/_sandbox/faults", json={"path_prefix": "/api/1.0/attachments/", "body": record})
+
+    answer = await connector.send("attachments", "download", {"attachment_gid": "7"})
+
+    assert (answer.status, answer.json()["code"]) == (404, "upstream_not_found")
+    assert "no address for this file" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("params", "status", "code"),
+    [
+        ({}, 422, "invalid_params"),
+        ({"attachment_id": "x"}, 422, "invalid_params"),
+        ({"attachment_id": NUMBER, "nonsense": 1}, 422, "invalid_params"),
+        ({"attachment_id": 0}, 404, "upstream_not_found"),
+    ],
+)
+async def test_what_is_no_file_is_an_error_by_either_way(
+    api: Api, support_desk: ConnectorApi, params: dict[str, Any], status: int, code: str
+):
+    posted = await support_desk.send("attachments", "download", params)
+    plain = await api.get(f"{support_desk.path}/download/attachments", params=params)
+
+    assert [(answer.status, answer.json()["code"]) for answer in (posted, plain)] == [(status, code)] * 2
+
+
+async def test_an_entity_without_files_has_no_resource(api: Api, support_desk: ConnectorApi):
+    answer = await api.get(f"{support_desk.path}/download/tickets?ticket_id=1")
+
+    assert (answer.status, answer.json()["code"]) == (422, "unknown_action")
+
+
+async def test_a_file_of_another_organization_is_not_there(support_desk: ConnectorApi, stranger: Api):
+    answer = await stranger.get(f"{support_desk.path}/download/attachments?attachment_id={NUMBER}")
+
+    assert (answer.status, answer.json()["code"]) == (404, "not_found")
+
+
+async def test_a_stored_file_of_another_organization_is_not_there(api: Api, support_desk: ConnectorApi, stranger: Api):
     accepted = await support_desk.send(
-        "attachments", "download", {"attachment_id": 3}, headers={"Prefer": "respond-async"}
+        "attachments", "download", {"attachment_id": NUMBER}, headers={"Prefer": "respond-async"}
+    )
+    job = await job_of(api, accepted)
+
+    answer = await stranger.get(f"/api/v1/jobs/{job['id']}/result")
+
+    assert (answer.status, answer.json()["code"]) == (404, "not_found")
+
+
+async def test_a_cut_file_breaks_the_transfer(support_desk: ConnectorApi, sandbox: aiohttp.ClientSession):
+    await sandbox.post("/_sandbox/faults", json={"path_prefix": "/attachments/", "truncate_after_bytes": 60_000})
+
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await support_desk.send("attachments", "download", {"attachment_id": NUMBER})
+
+
+async def test_a_cut_file_fails_its_job(api: Api, support_desk: ConnectorApi, sandbox: aiohttp.ClientSession):
+    await sandbox.post("/_sandbox/faults", json={"path_prefix": "/attachments/", "truncate_after_bytes": 60_000})
+    accepted = await support_desk.send(
+        "attachments", "download", {"attachment_id": NUMBER}, headers={"Prefer": "respond-async"}
     )
 
-    result = await api.get(f"/api/v1/jobs/{accepted.json()['job']['id']}/result?wait=30")
+    job = await job_of(api, accepted)
+    result = await api.get(f"/api/v1/jobs/{job['id']}/result")
 
-    assert accepted.status == 202
-    assert result.status == 200
-    assert result.headers["ETag"] == f'"{files.sha256_of(3)}"'
-    assert hashlib.sha256(result.body).hexdigest() == files.sha256_of(3)
+    assert (job["status"], job["error"]["code"]) == ("failed", "upstream_truncated")
+    assert (result.status, result.json()["code"]) == (502, "upstream_truncated")
+
+
+async def test_a_stalled_caller_holds_a_few_mebibytes_upstream_and_leaving_closes_it(
+    api: Api, support_desk: ConnectorApi, sandbox: aiohttp.ClientSession
+):
+    before = await counters(sandbox)
+    response = await api.session.get(f"{support_desk.path}/download/attachments?attachment_id=200", headers=api.headers)
+    await response.content.readexactly(1)
+    await asyncio.sleep(1)  # as long as it takes to send all of it, were it not held back
+    stalled = await counters(sandbox)
+
+    response.close()
+    async with asyncio.timeout(2):
+        while (await counters(sandbox))["open_downloads"] > before["open_downloads"]:  # noqa: ASYNC110 - no event
+            await asyncio.sleep(0.05)
+
+    assert stalled["open_downloads"] == before["open_downloads"] + 1
+    assert stalled["bytes_sent"] - before["bytes_sent"] < 24 * MIB
+
+
+async def test_leaving_a_silent_file_closes_it_upstream(
+    api: Api, support_desk: ConnectorApi, sandbox: aiohttp.ClientSession
+):
+    before = await counters(sandbox)
+    await sandbox.post("/_sandbox/faults", json={"path_prefix": "/attachments/", "stall_after_bytes": 1000})
+    response = await api.session.get(
+        f"{support_desk.path}/download/attachments?attachment_id={NUMBER}", headers=api.headers
+    )
+    await response.content.readexactly(1000)
+
+    response.close()
+
+    async with asyncio.timeout(2):
+        while (await counters(sandbox))["open_downloads"] > before["open_downloads"]:  # noqa: ASYNC110 - no event
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(("form", "length"), [("base64", 48 << 10), ("text", None)])
+async def test_callers_that_read_only_json_get_chunks(support_desk: ConnectorApi, form: str, length: int | None):
+    params = {"attachment_id": NUMBER, "_airbyte_response_type": "json", "_airbyte_response_format": form}
+
+    answer = await support_desk.send("attachments", "download", params, headers={"X-ADP-Agent-SDK": "test"})
+
+    assert answer.status == (200 if length else 422)  # the bytes of the sandbox are no text
+    assert length is None or answer.json()["result"]["bytes_returned"] == length
+
+
+async def test_chunks_make_up_the_file(support_desk: ConnectorApi):
+    got, params = b"", {"attachment_id": NUMBER}
+    while params.get("range_header", "") is not None:
+        chunk = (await support_desk.send("attachments", "download", params, headers={"X-ADP-Agent-SDK": "t"})).json()
+        got += base64.b64decode(chunk["result"]["content"])
+        params["range_header"] = chunk["result"]["next_range_header"]
+
+    assert hashlib.sha256(got).hexdigest() == files.sha256_of(NUMBER)
