@@ -16,8 +16,8 @@ from gateway.cli.words import printable, shown
 
 #: characters of a cell at most
 _CELL = 40
-#: characters of a value that is never cut
-_SHORT = 20
+#: characters of a value that is never cut, and of what is left at least of one that is
+_SHORT, _LEAST = 20, 8
 #: members that say most of a record
 _TELLING = ("id", "gid", "key", "name", "title", "subject", "status", "email", "text", "priority", "updated_at")
 #: records whose members decide on the columns
@@ -97,7 +97,7 @@ def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
     for name in names:
         longest = max(len(shown(member(record, name), most)) for record in records)
         # an id that is cut is of no use, and short values are not worth cutting
-        least = longest if name == "id" or longest <= _SHORT else _SHORT
+        least = longest if name == "id" or longest <= _SHORT else _LEAST
         table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, min_width=least)
     for record in records:
         table.add_row(*(Text(shown(member(record, name), most)) for name in names))

@@ -15,9 +15,11 @@ Block = dict[str, Any]
 def skill_docs(kind: Kind, section: str | None = None) -> dict[str, Any]:
     """The document `{id, metadata, outline, content, section_id?}`; raises NotFound for an unknown section."""
     sections = {"overview": _overview(kind), **{entity: _entity(kind, entity) for entity in kind.spec.entities}}
-    if section is not None and section not in sections:
-        raise NotFound(f"{kind.name} docs have no section {section!r}; {did_you_mean(section, sections)}")
-    shown = sections if section is None else {section: sections[section]}
+    # known agents ask for `entity:contacts`
+    name = None if section is None else section.removeprefix("entity:")
+    if name is not None and name not in sections:
+        raise NotFound(f"{kind.name} docs have no section {section!r}; {did_you_mean(name, sections)}")
+    shown = sections if name is None else {name: sections[name]}
     document = {
         "id": kind.name,
         "metadata": {"id": kind.name, "title": kind.spec.title, "kind": kind.name},

@@ -1,0 +1,112 @@
+"""The public SDK in its hosted mode, unmodified, against a running gateway and its sandbox."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from gateway.client import Connector, Gateway
+from tests.journeys.conftest import Running, running  # noqa: F401 - the fixture is used by name
+
+pytest.importorskip("airbyte_agent_sdk", reason="airbyte-agent-sdk is not installed; it is a development dependency")
+
+WORKSPACE = "sdk"
+OAUTH = {"access_token": "t", "refresh_token": "refresh", "client_id": "app", "client_secret": "secret"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind as we and as the SDK call it, and credentials that the sandbox takes."""
+
+    name: str
+    slug: str
+    credentials: dict[str, str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+KINDS = (
+    Kind("support-desk", "zendesk-support", {"email": "a@example.com", "api_token": "t"}, {"subdomain": "acme"}),
+    Kind("crm-records", "hubspot", {"private_app_token": "t"}),
+    Kind("crm-query", "salesforce", OAUTH, {"instance_url": "https://acme.my.salesforce.com"}),
+    Kind("workspace-notes", "notion", {"token": "t"}),
+    Kind("team-chat", "slack", {"bot_key": "t"}),
+    Kind("work-management", "asana", {"token": "t"}),
+    Kind("incident-management", "incident-io", {"api_key": "t"}),
+)
+SLUGS = {kind.name: kind.slug for kind in KINDS}
+
+
+@pytest.fixture(scope="session")
+async def gateway(running: Running) -> AsyncIterator[Gateway]:  # noqa: F811
+    """Our own client, for what the SDK has no call for."""
+    async with Gateway(running.base_url, running.client_id, running.client_secret, WORKSPACE) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+async def connectors(gateway: Gateway) -> dict[str, Connector]:
+    """A connector of each kind in one workspace."""
+    made = await asyncio.gather(
+        *(gateway.connectors.create(kind.name, kind.credentials, environment=kind.environment) for kind in KINDS)
+    )
+    return {kind.name: connector for kind, connector in zip(KINDS, made, strict=True)}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sdk_environment(running: Running) -> Iterator[None]:  # noqa: F811
+    """What points the SDK at us."""
+    variables = {
+        "SDK_DEV_ADP_API_HOST": running.base_url,
+        "AIRBYTE_CLIENT_ID": running.client_id,
+        "AIRBYTE_CLIENT_SECRET": running.client_secret,
+        "AIRBYTE_TELEMETRY_MODE": "disabled",
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        patch.delenv("SECRETS_CONFIGURED_FROM_ENVIRONMENT", raising=False)
+        yield
+
+
+@pytest.fixture
+async def typed(connectors: dict[str, Connector]) -> AsyncIterator[Any]:
+    """`typed("support-desk")`: the SDK's own class for a kind, closed in the end."""
+    from airbyte_agent_sdk import connect
+
+    opened = []
+
+    def open_kind(kind: str) -> Any:
+        opened.append(connect(SLUGS[kind], workspace_name=WORKSPACE))
+        return opened[-1]
+
+    yield open_kind
+    for connector in opened:
+        await connector.close()
+
+
+@pytest.fixture
+async def executor(connectors: dict[str, Connector]) -> AsyncIterator[Any]:
+    """`executor("support-desk")`: the SDK's executor that knows no kind, closed in the end."""
+    from airbyte_agent_sdk.executor.hosted_executor import HostedExecutor
+
+    opened = []
+
+    def open_connector(kind: str, **members: Any) -> HostedExecutor:
+        opened.append(HostedExecutor(**{"connector_id": connectors[kind].id, **_credentials(), **members}))
+        return opened[-1]
+
+    yield open_connector
+    for each in opened:
+        await each.close()
+
+
+def _credentials() -> dict[str, str]:
+    import os
+
+    return {
+        "airbyte_client_id": os.environ["AIRBYTE_CLIENT_ID"],
+        "airbyte_client_secret": os.environ["AIRBYTE_CLIENT_SECRET"],
+    }

@@ -1,0 +1,190 @@
+"""Every kind through the SDK's own classes: health, documents, reads, writes, searches."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from airbyte_agent_sdk.http.exceptions import HTTPStatusError
+
+from gateway.connectors.catalog import load_catalog
+from tests.sdk.conftest import KINDS
+
+CATALOG = load_catalog()
+LISTS = [
+    (kind.name, entity_id, operation)
+    for kind in CATALOG
+    for (entity_id, action_id), operation in kind.operations.items()
+    if action_id == "list"
+]
+#: kind → an entity that can be listed by the typed class, its params, the param of get and the member it takes
+READS = [
+    ("support-desk", "tickets", {"per_page": 2}, "ticket_id", "id"),
+    ("crm-records", "contacts", {"limit": 2}, "contact_id", "id"),
+    ("crm-query", "accounts", {"q": "SELECT Id, Name FROM Account LIMIT 2"}, "id", "Id"),
+    ("workspace-notes", "users", {"page_size": 2}, "user_id", "id"),
+    ("team-chat", "channels", {"limit": 2}, "channel", "id"),
+    ("work-management", "projects", {"limit": 2}, "project_gid", "gid"),
+    ("incident-management", "incidents", {"page_size": 2}, "id", "id"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+async def test_a_kind_is_healthy(typed, kind):
+    health = await typed(kind.name).check()
+
+    assert health.status == "healthy", health
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+async def test_a_kind_tells_an_agent_how_to_use_it(typed, kind):
+    connector = typed(kind.name)
+
+    inspected = await connector.inspect_connector()
+    whole = await connector.read_skill_docs()
+    section = await connector.read_skill_docs(f"entity:{next(iter(CATALOG.kind(kind.name).spec.entities))}")
+
+    assert inspected["docs_skill_id"] == kind.name
+    assert CATALOG.kind(kind.name).spec.title in whole
+    assert len(section) > 100
+
+
+@pytest.mark.parametrize(("kind", "entity", "params", "named", "member"), READS, ids=lambda value: str(value)[:20])
+async def test_a_typed_list_and_a_typed_get_are_read(typed, kind, entity, params, named, member):
+    operations = getattr(typed(kind), entity)
+
+    listed = await operations.list(**params)
+    identifier = _member(listed.data[0], member)
+    record = await operations.get(**{named: str(identifier)})
+
+    assert 1 <= len(listed.data) <= 2
+    assert str(_member(record, member)) == str(identifier)
+
+
+def _member(record: Any, name: str) -> Any:
+    if isinstance(record, dict):
+        return record[name]
+    return {field: value for field, value in record.model_dump(by_alias=True).items() if value is not None}[name]
+
+
+@pytest.mark.parametrize(("kind", "entity", "operation"), LISTS, ids=lambda value: str(value))
+async def test_every_list_takes_the_limit_that_a_check_sends(executor, kind, entity, operation):
+    size = operation.paging.size if operation.paging else None
+    params = {name: value for name, value in operation.action.example.items() if name != size}
+
+    outcome = await _outcome(executor(kind).execute(entity, "list", params={**params, "limit": 1}))
+
+    # ids of the examples are not those of the sandbox
+    assert outcome in ("read", 404)
+
+
+async def _outcome(call):
+    try:
+        return "read" if (await call).success else "failed"
+    except HTTPStatusError as error:
+        return error.status_code if error.status_code == 404 else str(error)
+
+
+async def test_a_ticket_is_opened_and_changed(typed):
+    desk = typed("support-desk")
+
+    opened = await desk.tickets.create(ticket={"subject": "Printer on fire", "comment": {"body": "Smoke."}})
+    changed = await desk.tickets.update(ticket_id=str(opened["id"]), ticket={"status": "solved"})
+
+    assert opened["subject"] == "Printer on fire"
+    assert changed["status"] == "solved"
+
+
+async def test_a_message_is_posted_edited_and_removed(typed):
+    chat = typed("team-chat")
+    channel = (await chat.channels.list(limit=1)).data[0].id
+
+    posted = await chat.messages.create(channel=channel, text="hello")
+    edited = await chat.messages.update(channel=channel, ts=posted["ts"], text="hello again")
+    removed = await chat.messages.delete(channel=channel, ts=posted["ts"])
+
+    assert posted["text"] == "hello"
+    assert edited is not None
+    assert removed is not None
+
+
+async def test_a_task_is_made_changed_and_deleted(typed):
+    work = typed("work-management")
+    workspace = (await work.workspaces.list(limit=1)).data[0].gid
+
+    made = await work.tasks.create(data={"name": "Call Ada", "workspace": workspace})
+    changed = await work.tasks.update(task_gid=made["gid"], data={"completed": True})
+    await work.tasks.delete(task_gid=made["gid"])
+
+    assert made["name"] == "Call Ada"
+    assert changed["completed"] is True
+
+
+async def test_fields_are_picked_and_left_out(executor):
+    picked = await executor("support-desk").execute(
+        "tickets", "list", params={"per_page": 1}, select_fields=["id", "via.channel"]
+    )
+    left = await executor("support-desk").execute("tickets", "list", params={"per_page": 1}, exclude_fields=["url"])
+
+    assert picked.data[0].keys() <= {"id", "via"}
+    assert "url" not in left.data[0]
+
+
+async def test_long_texts_are_cut_when_asked(executor):
+    desk = executor("support-desk")
+    text = "word " * 1000
+    made = await desk.execute("tickets", "create", params={"ticket": {"subject": "Long", "comment": {"body": text}}})
+
+    cut = await desk.execute("tickets", "get", params={"ticket_id": made.data["id"]}, skip_truncation=False)
+
+    assert len(cut.data["description"]) <= len(text)
+
+
+async def test_the_search_of_the_application_goes_by_both_names(executor):
+    params = {"limit": 2, "filterGroups": []}
+
+    by_ours = await executor("crm-records").execute("contacts", "api_search", params=params)
+    by_theirs = await executor("crm-records").execute("contacts", "search", params=params)
+
+    assert by_ours.data == by_theirs.data
+
+
+async def test_a_search_by_query_language_is_the_object_that_the_class_expects(typed):
+    query = "FIND {a} IN ALL FIELDS RETURNING Account(Id, Name)"
+
+    found = await typed("crm-query").accounts.search(q=query)
+
+    assert found.data is not None
+
+
+async def test_the_synchronized_copy_is_searched(typed, gateway, connectors):
+    desk = typed("support-desk")
+    query = {"filter": {"eq": {"status": "open"}}, "sort": [{"updated_at": "desc"}]}
+
+    found = await _eventually(
+        lambda: desk.tickets.context_store_search(query, limit=2, fields=[["id"], ["status"], ["updated_at"]])
+    )
+
+    assert {ticket.status for ticket in found.data} == {"open"}
+    assert isinstance(found.meta.took_ms, int)
+
+
+async def test_a_search_that_its_class_misreads_works_through_execute(executor):
+    crm = executor("crm-records")
+
+    found = await _eventually(
+        lambda: crm.execute("contacts", "context_store_search", params={"query": {}, "limit": 1}), lambda it: it.data
+    )
+
+    assert len(found.data["data"]) == 1
+    assert found.data["meta"]["has_more"] in (True, False)
+
+
+async def _eventually(call, found=lambda answer: answer.data):
+    """The answer once the first synchronization has brought records."""
+    async with asyncio.timeout(60):
+        while True:
+            answer = await call()
+            rows = found(answer)
+            if (rows.get("data") if isinstance(rows, dict) else rows) != []:
+                return answer
+            await asyncio.sleep(0.2)

@@ -1,0 +1,96 @@
+"""The SDK's error classes, with messages that say how to mend it."""
+
+import aiohttp
+import pytest
+from airbyte_agent_sdk.http.exceptions import (
+    AuthenticationError,
+    ConnectorValidationError,
+    HTTPStatusError,
+    RateLimitError,
+)
+
+
+@pytest.fixture
+async def fault(running):
+    """`await fault(status=429)`: what the sandbox does wrong next."""
+    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
+
+        async def add(**members):
+            async with sandbox.post("/_sandbox/faults", json={"kind": "support-desk", "times": 1, **members}) as answer:
+                assert answer.status == 201
+
+        yield add
+        async with sandbox.delete("/_sandbox/faults"):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "message"),
+    [
+        (("tikets", "list"), {}, "did you mean tickets"),
+        (("tickets", "lists"), {}, "did you mean list"),
+        (("tickets", "list"), {"sort_order": "up"}, "sort_order is 'up'; allowed: asc, desc"),
+        (("tickets", "list"), {"per_pge": 2}, "did you mean per_page"),
+        (("tickets", "get"), {}, "ticket_id is missing"),
+        (("tickets", "context_store_search"), {"query": {"filter": {"eq": {"statis": "x"}}}}, "status"),
+        (("tickets", "context_store_sql_query"), {"sql": "SELECT 1"}, "no action 'context_store_sql_query'"),
+    ],
+)
+async def test_what_is_wrong_with_a_call_is_said(executor, operation, params, message):
+    with pytest.raises(ConnectorValidationError) as raised:
+        await executor("support-desk").execute(*operation, params=params)
+
+    assert raised.value.status_code == 422
+    assert message in str(raised.value)
+
+
+async def test_a_record_that_is_not_there_is_a_404(typed):
+    with pytest.raises(HTTPStatusError) as raised:
+        await typed("support-desk").tickets.get(ticket_id="999999999")
+
+    assert raised.value.status_code == 404
+
+
+async def test_a_connector_that_is_not_there_is_a_404(executor):
+    gone = executor("support-desk", connector_id="00000000-0000-0000-0000-000000000000")
+
+    with pytest.raises(HTTPStatusError) as raised:
+        await gone.execute("tickets", "list")
+
+    assert raised.value.status_code == 404
+
+
+async def test_a_rate_limit_says_when_to_come_back(typed, fault):
+    await fault(status=429, headers={"Retry-After": "17"})
+
+    with pytest.raises(RateLimitError) as raised:
+        await typed("support-desk").tickets.list()
+
+    assert raised.value.retry_after == 17
+
+
+async def test_a_failing_application_is_a_status_error(typed, fault):
+    await fault(status=500, times=3)
+
+    with pytest.raises(HTTPStatusError) as raised:
+        await typed("support-desk").tickets.list()
+
+    assert raised.value.status_code == 502
+
+
+async def test_an_unknown_client_is_an_authentication_error(executor):
+    stranger = executor("support-desk", airbyte_client_secret="wrong")
+
+    with pytest.raises(AuthenticationError) as raised:
+        await stranger.execute("tickets", "list")
+
+    assert raised.value.status_code == 401
+
+
+async def test_an_unhealthy_connector_says_why(typed, fault):
+    await fault(status=500, times=3)
+
+    health = await typed("support-desk").check()
+
+    assert health.status == "unhealthy"
+    assert "502" in health.error

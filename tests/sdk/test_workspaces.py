@@ -1,0 +1,76 @@
+"""Looking connectors up, and what is told when there is none or more than one."""
+
+from uuid import uuid4
+
+import pytest
+from airbyte_agent_sdk import Workspace, connect
+from airbyte_agent_sdk.errors import ConnectorAmbiguityError, ConnectorNotFoundError
+from airbyte_agent_sdk.http.exceptions import AuthenticationError
+
+from gateway.client import Gateway
+from tests.sdk.conftest import KINDS, SLUGS, WORKSPACE
+
+CREDENTIALS = {"bot_key": "t"}
+
+
+@pytest.fixture
+async def workspace():
+    opened = Workspace(workspace_name=WORKSPACE)
+    yield opened
+    await opened._cloud_client.close()
+
+
+@pytest.fixture
+async def elsewhere(running):
+    """Our client in a workspace that nobody else uses."""
+    name = f"w-{uuid4().hex[:8]}"
+    async with Gateway(running.base_url, running.client_id, running.client_secret, name) as opened:
+        yield opened
+
+
+async def test_a_workspace_lists_its_connectors(workspace, connectors):
+    found = await workspace.list_connectors()
+
+    assert {each.id for each in found} == {each.id for each in connectors.values()}
+    assert "Support-Desk" in {each.connector_type for each in found}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+async def test_a_connector_is_found_by_its_slug(workspace, connectors, kind):
+    found = await workspace.get_connector(name=kind.slug)
+    answer = await found.check()
+    await found.close()
+
+    assert answer.success
+
+
+async def test_a_connector_is_deleted(elsewhere):
+    made = await elsewhere.connectors.create("team-chat", CREDENTIALS)
+    workspace = Workspace(workspace_name=elsewhere.settings.workspace_name)
+
+    await workspace.delete_connector(made.id)
+    left = await workspace.list_connectors()
+    await workspace._cloud_client.close()
+
+    assert left == []
+
+
+async def test_an_unknown_workspace_has_no_connectors():
+    with pytest.raises(ConnectorNotFoundError):
+        connect(SLUGS["team-chat"], workspace_name="nobody-has-made-this")
+
+
+async def test_two_of_a_kind_are_ambiguous(elsewhere):
+    await elsewhere.connectors.create("team-chat", CREDENTIALS)
+    await elsewhere.connectors.create("team-chat", CREDENTIALS)
+
+    with pytest.raises(ConnectorAmbiguityError):
+        connect(SLUGS["team-chat"], workspace_name=elsewhere.settings.workspace_name)
+
+
+async def test_a_wrong_secret_is_an_authentication_error_that_can_be_read():
+    with pytest.raises(AuthenticationError) as raised:
+        connect(SLUGS["team-chat"], workspace_name=WORKSPACE, client_secret="wrong")
+
+    assert raised.value.status_code == 401
+    assert "secret" in str(raised.value)
