@@ -34,6 +34,13 @@ _FIND = """
     LIMIT $7
 """
 
+_COLUMNS = ("organization_id", "at", "actor", "connector_id", "what", "outcome", "intent", "request_id")
+
+
+def _storable(value: object) -> object:
+    """PostgreSQL has no word for NUL, and one entry that it refuses would take its whole batch along."""
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -103,10 +110,7 @@ class Audit:
         if not batch:
             return
         self._pending = []
-        columns = [
-            [getattr(entry, name) for entry in batch]
-            for name in ("organization_id", "at", "actor", "connector_id", "what", "outcome", "intent", "request_id")
-        ]
+        columns = [[_storable(getattr(entry, name)) for entry in batch] for name in _COLUMNS]
         try:
             async with self._database.system() as connection:
                 await connection.execute(_INSERT, *columns)

@@ -1,7 +1,8 @@
 """Creating, changing and checking connectors: credentials are proven against the application before they are kept."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,9 +12,11 @@ from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_creden
 from gateway.connectors.catalog import Catalog, Kind
 from gateway.connectors.connector import Connector
 from gateway.connectors.requests import checked_environment
+from gateway.connectors.spec import AuthMethod
 from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, NewConnector
 from gateway.errors import (
+    Conflict,
     Fault,
     GatewayError,
     InvalidCredentials,
@@ -22,6 +25,8 @@ from gateway.errors import (
     UpstreamRejected,
 )
 from gateway.identity.store import IdentityStore
+from gateway.oauth.in_process import RefreshingAuthorizer
+from gateway.oauth.model import App
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +35,18 @@ class Proven:
 
     kind: Kind
     method: str
-    credentials: Mapping[str, str]
+    credentials: Mapping[str, str] = field(repr=False)
     environment: Mapping[str, str]
+    #: when the access token ends, where asking has told
+    expires_at: datetime | None = None
+
+    @property
+    def authentication(self) -> AuthMethod:
+        return self.kind.spec.authentication[self.method]
+
+
+#: the app that renews tokens of an organization's kind: `Apps.of`
+AppOf = Callable[[UUID, str, Mapping[str, str]], Awaitable[App]]
 
 
 class ConnectorChanges:
@@ -44,7 +59,9 @@ class ConnectorChanges:
         identity: IdentityStore,
         transport: Transport,
         overrides: Mapping[str, URL],
+        app_of: AppOf,
     ) -> None:
+        self._app_of = app_of
         self._catalog = catalog
         self._store = store
         self._identity = identity
@@ -52,7 +69,13 @@ class ConnectorChanges:
         self._overrides = overrides
 
     async def prove(
-        self, connector_type: str, credentials: Mapping[str, Any], environment: Mapping[str, Any], *, validate: bool
+        self,
+        organization_id: UUID,
+        connector_type: str,
+        credentials: Mapping[str, Any],
+        environment: Mapping[str, Any],
+        *,
+        validate: bool,
     ) -> Proven:
         """The parts of a connector, checked; with `validate` the application has accepted them.
 
@@ -65,9 +88,8 @@ class ConnectorChanges:
         }
         fields = {name: value for name, value in credentials.items() if name not in kind.spec.environment}
         method, proven, variables = self._checked(kind, fields, variables)
-        if validate:
-            await self._ask(kind, method, proven, variables)
-        return Proven(kind, method, proven, variables)
+        given = Proven(kind, method, proven, variables)
+        return await self._accepted(organization_id, given) if validate else given
 
     def _checked(
         self, kind: Kind, fields: Mapping[str, Any], variables: Mapping[str, Any]
@@ -90,23 +112,45 @@ class ConnectorChanges:
             raise InvalidCredentials(detail, faults=faults)
         return method, credentials, environment
 
-    async def _ask(
-        self, kind: Kind, method: str, credentials: Mapping[str, str], environment: Mapping[str, str]
-    ) -> None:
-        authorizer = self._authorizer(kind, method, credentials)
-        override = self._overrides.get(kind.name)
+    async def _accepted(self, organization_id: UUID, given: Proven) -> Proven:
+        """What the application has accepted: asking may have minted the first token, or replaced the refresh token."""
         try:
-            await Connector(kind, environment, authorizer, self._transport, override).check()
+            if given.authentication.oauth:
+                return await self._accepted_tokens(organization_id, given)
+            await self._check(given, StaticAuthorizer(headers_for(given.authentication, given.credentials)))
         except (ReauthorizationRequired, UpstreamRejected, UpstreamNotFound) as refusal:
-            raise _refused(kind, method, refusal) from refusal
+            raise _refused(given.kind, given.method, refusal) from refusal
+        return given
 
-    def _authorizer(self, kind: Kind, method: str, credentials: Mapping[str, str]) -> Authorizer:
-        return StaticAuthorizer(headers_for(kind.spec.authentication[method], credentials))
+    async def _accepted_tokens(self, organization_id: UUID, given: Proven) -> Proven:
+        spec, override = given.kind.spec, self._overrides.get(given.kind.name)
+        try:
+            app = await self._app_of(organization_id, spec.kind, given.credentials)
+        except (Conflict, InvalidCredentials):
+            app = None  # without an app tokens cannot be renewed, but they may well be good
+        tokens = RefreshingAuthorizer(spec, given.credentials, given.environment, self._transport, override, app)
+        completed = replace(given, environment=await tokens.completed())
+        await self._check(completed, tokens)
+        return replace(
+            completed, credentials=tokens.credentials, environment=tokens.environment, expires_at=tokens.expires_at
+        )
+
+    async def _check(self, given: Proven, authorizer: Authorizer) -> None:
+        override = self._overrides.get(given.kind.name)
+        await Connector(given.kind, given.environment, authorizer, self._transport, override).check()
 
     async def create(self, organization_id: UUID, workspace_name: str, name: str, proven: Proven) -> ConnectorRecord:
         """The new connector's record; the workspace comes into being with its first connector."""
         workspace_id = await self._identity.workspace_named(organization_id, workspace_name)
-        new = NewConnector(workspace_id, proven.kind.name, name, proven.method, proven.environment, proven.credentials)
+        new = NewConnector(
+            workspace_id,
+            proven.kind.name,
+            name,
+            proven.method,
+            proven.environment,
+            proven.credentials,
+            proven.expires_at,
+        )
         return await self._store.get(organization_id, await self._store.create(organization_id, new))
 
     async def change(
@@ -119,7 +163,9 @@ class ConnectorChanges:
     ) -> ConnectorRecord:
         """The record changed; new credentials replace the old ones only once the application has accepted them."""
         if credentials is not None:
-            proven = await self.prove(record.kind, credentials, record.environment, validate=True)
+            proven = await self.prove(
+                record.organization_id, record.kind, credentials, record.environment, validate=True
+            )
             await self._store.update(
                 record.organization_id,
                 record.id,
@@ -128,6 +174,7 @@ class ConnectorChanges:
                 auth_method=proven.method,
                 environment=proven.environment,
                 credentials=proven.credentials,
+                expires_at=proven.expires_at,
             )
         else:
             await self._store.update(record.organization_id, record.id, name=name, status=status)

@@ -224,12 +224,13 @@ class ConnectorStore:
         auth_method: str | None = None,
         environment: Mapping[str, str] | None = None,
         credentials: Mapping[str, str] | None = None,
+        expires_at: datetime | None = None,
     ) -> None:
         """Change what is given, all of it or nothing; raises NotFound."""
         variables = None if environment is None else json.dumps(dict(environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             if credentials is not None:
-                await self.seal_within(connection, organization_id, connector_id, credentials)
+                await self.seal_within(connection, organization_id, connector_id, credentials, expires_at)
             found = await connection.fetchval(
                 _UPDATE, organization_id, connector_id, name, status, status_reason, auth_method, variables
             )

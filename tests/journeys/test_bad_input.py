@@ -1,5 +1,6 @@
 """Input that means harm or makes no sense: always a 4xx that says why, never a 5xx, nothing sent upstream."""
 
+import asyncio
 import io
 import json
 
@@ -148,3 +149,16 @@ async def test_an_unsafe_request_id_is_replaced_and_a_safe_one_kept(api):
 
     assert unsafe.headers["X-Request-Id"] != "a b<script>"
     assert safe.headers["X-Request-Id"] == "trace-1"
+
+
+async def test_a_hostile_name_does_not_stop_the_audit_log(support_desk):
+    await support_desk.send("tickets\x00", "list")
+    await support_desk.send("tickets", "list", intent="after the hostile one")
+
+    seen = set()
+    async with asyncio.timeout(10):
+        while "after the hostile one" not in seen:
+            answer = await support_desk.api.get(f"/api/v1/audit?connector_id={support_desk.record['id']}")
+            seen = {entry["intent"] for entry in answer.json()["data"]}
+
+    assert answer.status == 200

@@ -1,5 +1,6 @@
 """One operation through the gateway, in all the ways a caller may ask for it."""
 
+import asyncio
 import json
 
 import pytest
@@ -156,9 +157,10 @@ async def test_what_was_done_is_in_the_audit_log_without_its_params(support_desk
     path = f"/api/v1/audit?connector_id={support_desk.record['id']}"
 
     entries = []
-    while not any(entry["what"] == "tickets.create" for entry in entries):
-        answer = await support_desk.api.get(path)
-        entries = answer.json()["data"]
+    async with asyncio.timeout(10):
+        while not any(entry["what"] == "tickets.create" for entry in entries):
+            answer = await support_desk.api.get(path)
+            entries = answer.json()["data"]
 
     assert b"canary-8c2" not in answer.body
     assert [entry["intent"] for entry in entries if entry["what"] == "tickets.create"] == ["to see the log"]

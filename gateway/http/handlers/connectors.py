@@ -82,7 +82,7 @@ async def create_connector(request: web.Request) -> web.Response:
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
     caller.need(Scope.WRITE)
     proven = await services.connector_changes.prove(
-        body.connector_type, body.credentials, body.environment, validate=body.validate_
+        caller.organization_id, body.connector_type, body.credentials, body.environment, validate=body.validate_
     )
     record = await services.connector_changes.create(
         caller.organization_id, body.workspace_name, body.name or proven.kind.spec.title, proven

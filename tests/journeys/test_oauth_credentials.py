@@ -1,0 +1,52 @@
+"""Connectors created from OAuth credentials of one's own: tokens are minted, renewed and given up as they should be."""
+
+import pytest
+
+OWN_APP = {"client_id": "own-app", "client_secret": "own-secret"}
+KINDS = {"Work-Management": "workspaces", "Crm-Records": "contacts", "Crm-Query": "sobjects"}
+
+
+@pytest.mark.parametrize("validate", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_bare_refresh_token_becomes_a_connector_that_works(api, kind, validate):
+    credentials = {"refresh_token": "brought-along", **OWN_APP}
+
+    connector = await api.connector(kind, credentials, validate=validate)
+
+    assert (await connector.execute(KINDS[kind], "list"))["status"] == "success"
+
+
+async def test_a_refresh_token_that_is_refused_makes_no_connector(api):
+    body = {
+        "workspace_name": "w",
+        "connector_type": "Work-Management",
+        "credentials": {"refresh_token": "bad-canary", **OWN_APP},
+    }
+
+    answer = await api.post("/api/v1/integrations/connectors", body)
+
+    assert (answer.status, answer.json()["code"]) == (422, "invalid_credentials")
+    assert b"canary" not in answer.body
+
+
+async def test_a_dead_grant_says_that_it_needs_a_new_consent(api):
+    credentials = {"refresh_token": "bad-canary", **OWN_APP}
+    connector = await api.connector("Work-Management", credentials, validate=False)
+
+    first = await connector.send("workspaces", "list")
+    record = (await api.get(connector.path)).json()
+
+    assert (first.status, first.json()["code"]) == (424, "reauthorization_required")
+    assert record["status"] == "needs_reauth"
+    assert "start an OAuth flow with this connector_id" in record["status_reason"]
+    assert b"canary" not in first.body
+
+
+async def test_patched_credentials_bring_a_connector_back(api):
+    connector = await api.connector("Work-Management", {"refresh_token": "bad", **OWN_APP}, validate=False)
+    await connector.send("workspaces", "list")
+
+    patched = await api.call("PATCH", connector.path, json={"credentials": {"refresh_token": "good", **OWN_APP}})
+
+    assert (patched.status, patched.json()["status"]) == (200, "active")
+    assert (await connector.execute("workspaces", "list"))["status"] == "success"
