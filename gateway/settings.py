@@ -6,11 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from yarl import URL
 
 from gateway.connectors.egress import parse_override
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the text names its variable."""
 
 
 class Settings(BaseSettings):
@@ -90,13 +94,15 @@ class Settings(BaseSettings):
 
 
 def upstream_overrides(environ: Mapping[str, str] = os.environ) -> dict[str, URL]:
-    """`GATEWAY_UPSTREAM_<KIND>`: kind → the origin that stands for every URL of it; raises ValueError."""
-    prefix = "GATEWAY_UPSTREAM_"
-    return {
-        name.removeprefix(prefix).lower().replace("_", "-"): parse_override(value)
-        for name, value in environ.items()
-        if name.startswith(prefix) and value
-    }
+    """`GATEWAY_UPSTREAM_<KIND>`: kind → the origin that stands for every URL of it; raises SettingsError."""
+    prefix, overrides = "GATEWAY_UPSTREAM_", {}
+    for name, value in environ.items():
+        if name.startswith(prefix) and value:
+            try:
+                overrides[name.removeprefix(prefix).lower().replace("_", "-")] = parse_override(value)
+            except ValueError as error:
+                raise SettingsError(f"{name}: {error}") from error
+    return overrides
 
 
 def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[str, SecretStr]]:
@@ -112,5 +118,10 @@ def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[st
 
 
 def settings_of(**overrides: Any) -> Settings:
-    """Settings from the environment, with what the command line says on top."""
-    return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    """Settings from the environment, with what the command line says on top; raises SettingsError."""
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        # Without the values, which may be secrets.
+        faults = [f"GATEWAY_{str(each['loc'][0]).upper()}: {each['msg']}" for each in error.errors(include_input=False)]
+        raise SettingsError("; ".join(faults)) from None

@@ -15,7 +15,7 @@ from gateway.connectors.sources import SpecError
 from gateway.credentials.vault import KeyListError
 from gateway.errors import GatewayError
 from gateway.logs import configure_logs
-from gateway.settings import Settings, settings_of
+from gateway.settings import Settings, SettingsError, settings_of
 from gateway.tracing import TracingError
 
 T = TypeVar("T")
@@ -31,14 +31,17 @@ def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except ImportError:
             return asyncio.run(main())
         return uvloop.run(main())
-    except (GatewayError, KeyListError, SpecError, TracingError) as error:
+    except (GatewayError, KeyListError, SettingsError, SpecError, TracingError) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 def _settings(**overrides: Any) -> Settings:
-    settings = settings_of(**overrides)
+    try:
+        settings = settings_of(**overrides)
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from error
     configure_logs(settings.log_format, settings.log_level)
     return settings
 

@@ -1,0 +1,105 @@
+"""Settings: read once from the environment, secrets kept out of sight, mistakes named."""
+
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr, ValidationError
+from yarl import URL
+
+from gateway.settings import Settings, SettingsError, platform_apps, settings_of, upstream_overrides
+
+
+@pytest.fixture(autouse=True)
+def empty_environment(monkeypatch: pytest.MonkeyPatch):
+    for name in [name for name in os.environ if name.startswith("GATEWAY_")]:
+        monkeypatch.delenv(name)
+
+
+def test_every_setting_says_what_it_is():
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_secrets_have_no_default_and_never_show(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GATEWAY_ENCRYPTION_KEYS", "k1:CANARY")
+
+    settings = Settings()
+
+    assert Settings.model_fields["encryption_keys"].default is None
+    assert "CANARY" not in repr(settings)
+    assert "CANARY" not in settings.model_dump_json()
+
+
+def test_settings_cannot_change_under_way():
+    with pytest.raises(ValidationError):
+        Settings().bind = "0.0.0.0:1"  # type: ignore[misc]
+
+
+def test_what_the_command_line_says_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GATEWAY_BIND", "127.0.0.1:1")
+
+    assert settings_of(bind=None).bind == "127.0.0.1:1"
+    assert settings_of(bind="127.0.0.1:2").bind == "127.0.0.1:2"
+
+
+@pytest.mark.parametrize(
+    ("bind", "address"),
+    [
+        ("127.0.0.1:8080", ("127.0.0.1", 8080)),
+        ("[::1]:8080", ("::1", 8080)),
+        (":8080", ("127.0.0.1", 8080)),
+        ("gateway.internal:80", ("gateway.internal", 80)),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(bind: str, address: tuple[str, int]):
+    assert Settings(bind=bind).address == address
+
+
+@pytest.mark.parametrize(
+    ("public_url", "base_url"), [(None, "http://127.0.0.1:8080"), ("https://gw.example/", "https://gw.example")]
+)
+def test_links_name_the_public_address_where_there_is_one(public_url: str | None, base_url: str):
+    assert Settings(public_url=public_url).base_url == base_url
+
+
+def test_folders_of_specs_are_separated_like_a_path(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GATEWAY_SPECS", os.pathsep.join(["/a", "", "/b"]))
+
+    assert Settings().specs == (Path("/a"), Path("/b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("CLIENT_RATE", "-1.5"), ("ORGANIZATION_JOBS", "-7"), ("MOST_LAG", "CANARY"), ("WORKER_JOBS", "many")],
+)
+def test_a_value_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
+    monkeypatch.setenv(f"GATEWAY_{name}", value)
+
+    with pytest.raises(SettingsError, match=f"^GATEWAY_{name}: ") as refused:
+        settings_of()
+
+    assert value not in str(refused.value)
+
+
+def test_an_upstream_is_replaced_by_kind():
+    environ = {"GATEWAY_UPSTREAM_SUPPORT_DESK": "http://127.0.0.1:9001", "GATEWAY_UPSTREAM_EMPTY": "", "OTHER": "x"}
+
+    assert upstream_overrides(environ) == {"support-desk": URL("http://127.0.0.1:9001")}
+
+
+def test_an_upstream_that_is_no_origin_is_refused():
+    with pytest.raises(SettingsError, match="GATEWAY_UPSTREAM_TEAM_CHAT: an upstream override is"):
+        upstream_overrides({"GATEWAY_UPSTREAM_TEAM_CHAT": "localhost"})
+
+
+def test_the_platforms_apps_are_pairs_of_id_and_secret():
+    environ = {
+        "GATEWAY_OAUTH_CRM_RECORDS_CLIENT_ID": "id",
+        "GATEWAY_OAUTH_CRM_RECORDS_CLIENT_SECRET": "CANARY",
+        "GATEWAY_OAUTH_TEAM_CHAT_CLIENT_ID": "",
+    }
+
+    apps = platform_apps(environ)
+
+    assert apps == {"crm-records": ("id", SecretStr("CANARY"))}
+    assert "CANARY" not in repr(apps)
