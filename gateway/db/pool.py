@@ -53,12 +53,17 @@ class Database:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str, *, size: int = 10, command_timeout: float = 1.0) -> AsyncIterator["Database"]:
-        """A pool whose commands are given up after `command_timeout` seconds; raises Unavailable."""
+    async def open(
+        cls, url: str, *, size: int = 10, command_timeout: float = 1.0, is_patient: bool = False
+    ) -> AsyncIterator["Database"]:
+        """A pool whose commands are given up after `command_timeout` seconds; raises Unavailable.
+
+        A patient one opens whether or not PostgreSQL is there, and uses it from when it is.
+        """
         try:
             pool = await asyncpg.create_pool(
                 url,
-                min_size=1,
+                min_size=0 if is_patient else 1,
                 max_size=size,
                 command_timeout=command_timeout,
                 timeout=_ACQUIRE_TIMEOUT,

@@ -21,7 +21,7 @@ _LOCK = 0x73776570
 
 _TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
 # A server that was away let all leases run out: their holders get the time to say that they are still there.
-_JUST_STARTED = f"SELECT pg_postmaster_start_time() > now() - interval '{LEASE} seconds'"
+_JUST_STARTED = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => $1)"
 _LOST = "status = 'running' AND lease_until < now()"
 _ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $1), lease_until = NULL, worker = NULL"
 
@@ -86,11 +86,12 @@ _A_WORKER_SEEN = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - in
 class Upkeep:
     """What keeps the promise that an accepted job is never lost."""
 
-    def __init__(self, database: Database, retention: int) -> None:
+    def __init__(self, database: Database, retention: int, patience: float = LEASE) -> None:
         self._database = database
         self._retention = retention
-        #: sweeps to go until leases that ran out are taken for lost, after PostgreSQL was away
-        self._patience = 0
+        #: seconds after an absence of PostgreSQL for which nothing is taken for lost
+        self._patience = patience
+        self._sweeps_to_wait = 0
 
     async def sweep(self) -> int:
         """End, return and forget what is overdue; how many jobs became due. Nothing while another worker sweeps."""
@@ -101,12 +102,12 @@ class Upkeep:
                 due = len(await connection.fetch(_RETURN_DUE))
                 return due + (await self._lost(connection) if await self._may_judge(connection) else 0)
         except Unavailable:
-            self._patience = round(LEASE / INTERVAL)
+            self._sweeps_to_wait = round(self._patience / INTERVAL)
             raise
 
     async def _may_judge(self, connection: Connection) -> bool:
-        self._patience = max(0, self._patience - 1)
-        return not self._patience and not await connection.fetchval(_JUST_STARTED)
+        self._sweeps_to_wait = max(0, self._sweeps_to_wait - 1)
+        return not self._sweeps_to_wait and not await connection.fetchval(_JUST_STARTED, self._patience)
 
     async def _lost(self, connection: Connection) -> int:
         """What lost its worker: how much of it goes back to the queue."""

@@ -122,13 +122,13 @@ class Arena:
 
     async def answering(self, front: Part) -> None:
         async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE):
-            while not await _answers(session, self.url_of(front) + "/healthz"):
+            while not await _answers(session, self.url_of(front) + "/healthz"):  # noqa: ASYNC110  another process
                 await asyncio.sleep(0.05)
 
     async def workers_ready(self) -> None:
         """Every worker has given a sign of life."""
         async with asyncio.timeout(PATIENCE):
-            while await self.value("SELECT count(*) FROM workers") < len(self.workers):
+            while await self.value("SELECT count(*) FROM workers") < len(self.workers):  # noqa: ASYNC110  another process
                 await asyncio.sleep(0.05)
 
     async def value(self, query: str, *arguments: Any) -> Any:
@@ -246,7 +246,7 @@ async def until(condition: Any, patience: float = PATIENCE) -> float:
     """Seconds until the (awaited) condition holds."""
     started = time.monotonic()
     async with asyncio.timeout(patience):
-        while not await condition():
+        while not await condition():  # noqa: ASYNC110  what is waited for happens in other processes
             await asyncio.sleep(0.05)
     return time.monotonic() - started
 

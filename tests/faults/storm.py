@@ -210,8 +210,6 @@ class Storm:
         return (status == "succeeded" and not was_seen) or (status == "failed" and was_seen)
 
 
-
-
 async def storm(jobs: int, kills: int, seed: int = 1) -> Report:
     async with arena(fronts=2, workers=2) as gateway:
         gateway.upstream.slowest = 0.3

@@ -1,0 +1,96 @@
+"""Jobs on a real database."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from gateway.connectors.spec import Effect
+from gateway.db.pool import Database
+from gateway.identity.store import IdentityStore
+from gateway.jobs.leases import Leases
+from gateway.jobs.model import Job, NewJob
+from gateway.jobs.store import JobStore
+from gateway.jobs.upkeep import Upkeep
+
+RETENTION = 3600
+WORKER = "here"
+
+
+@pytest.fixture
+async def organization_id(database: Database) -> UUID:
+    return (await IdentityStore(database).create_organization(f"o-{uuid4().hex}")).id
+
+
+@pytest.fixture
+async def another_organization_id(database: Database) -> UUID:
+    return (await IdentityStore(database).create_organization(f"o-{uuid4().hex}")).id
+
+
+@pytest.fixture(autouse=True)
+async def no_jobs_left(database: Database):
+    yield
+    async with database.system() as connection:
+        await connection.execute("DELETE FROM jobs")
+
+
+@pytest.fixture
+def jobs(database: Database) -> JobStore:
+    return JobStore(database, RETENTION)
+
+
+@pytest.fixture
+def leases(database: Database) -> Leases:
+    return Leases(database, RETENTION)
+
+
+@pytest.fixture
+def upkeep(database: Database) -> Upkeep:
+    return Upkeep(database, RETENTION, patience=0)
+
+
+@pytest.fixture
+def new_job(organization_id: UUID) -> Callable[..., NewJob]:
+    """A job to be accepted; a write unless told otherwise."""
+
+    def new(**members: Any) -> NewJob:
+        usual = {
+            "id": uuid4(), "organization_id": organization_id, "client_id": UUID(int=1), "connector_id": UUID(int=2),
+            "entity": "tickets", "action": "create", "effect": Effect.WRITE, "request_id": "r-1", "find_by": "a list",
+        }  # fmt: skip
+        return NewJob(**{**usual, **members})
+
+    return new
+
+
+@pytest.fixture
+def claimed(jobs: JobStore, leases: Leases, new_job: Callable[..., NewJob]) -> Callable[..., Any]:
+    """`await claimed()`: a job that this worker runs."""
+
+    async def claim(**members: Any) -> Job:
+        await jobs.accept(new_job(**members))
+        return (await leases.claim(WORKER, 1, 100))[0]
+
+    return claim
+
+
+@pytest.fixture
+def sql(database: Database) -> Callable[..., Any]:
+    """`await sql(query, *arguments)`: rows, read or written beside the stores."""
+
+    async def run(query: str, *arguments: Any) -> list[Any]:
+        async with database.system() as connection:
+            return list(await connection.fetch(query, *arguments))
+
+    return run
+
+
+@pytest.fixture
+def lost(sql: Callable[..., Any], database_url: str) -> Callable[..., Any]:
+    """`await lost(job)`: its worker has given no sign of life for too long."""
+
+    async def lose(job: Job) -> None:
+        await sql("UPDATE jobs SET lease_until = now() - interval '1 second' WHERE id = $1", job.id)
+
+    return lose

@@ -1,0 +1,120 @@
+"""Accepting jobs: once for each key, durable when told."""
+
+import asyncio
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+
+from gateway.errors import NotFound
+from gateway.jobs.model import JobStatus
+from gateway.jobs.store import IdempotencyKey, JobFilter
+
+KEY = IdempotencyKey("k", b"request", 3600)
+
+
+async def test_an_accepted_job_is_there_as_it_was_given(jobs, new_job):
+    new = new_job(params={"a": "\u0000 ü"}, labels={"team": "x"}, workspace_name="w", kind="support-desk")
+
+    accepted = await jobs.accept(new)
+    job = await jobs.get(new.organization_id, new.id)
+
+    assert accepted.is_new
+    assert accepted.job == job
+    assert (job.status, job.attempt, job.version) == (JobStatus.QUEUED, 0, 1)
+    assert (job.params, job.labels, job.workspace_name) == ({"a": "\u0000 ü"}, {"team": "x"}, "w")
+
+
+async def test_jobs_accepted_at_once_are_each_their_own(jobs, new_job):
+    new = [new_job(params={"number": number}) for number in range(250)]
+
+    accepted = await asyncio.gather(*(jobs.accept(each) for each in new))
+
+    assert [each.job.id for each in accepted] == [each.id for each in new]
+    assert [each.job.params["number"] for each in accepted] == list(range(250))
+
+
+async def test_one_bad_job_among_many_fails_alone(jobs, new_job):
+    new = [new_job() for _ in range(20)]
+    new[7] = replace(new[7], organization_id=uuid4())
+
+    outcomes = await asyncio.gather(*(jobs.accept(each) for each in new), return_exceptions=True)
+
+    assert [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Exception)] == [7]
+
+
+async def test_a_key_brings_its_first_job_back(jobs, new_job):
+    first = await jobs.accept(new_job(), KEY)
+    second = await jobs.accept(new_job(), KEY)
+
+    assert second.job.id == first.job.id
+    assert not second.is_new
+    assert not second.is_mismatch
+
+
+async def test_a_key_with_another_request_is_a_mismatch(jobs, new_job):
+    await jobs.accept(new_job(), KEY)
+
+    again = await jobs.accept(new_job(), replace(KEY, fingerprint=b"another"))
+
+    assert again.is_mismatch
+
+
+@pytest.mark.parametrize("member", ["client_id", "connector_id"])
+async def test_a_key_counts_for_its_client_and_connector_only(jobs, new_job, member):
+    await jobs.accept(new_job(), KEY)
+
+    other = await jobs.accept(new_job(**{member: UUID(int=9)}), KEY)
+
+    assert other.is_new
+
+
+async def test_a_key_counts_for_its_organization_only(jobs, new_job, another_organization_id):
+    await jobs.accept(new_job(), KEY)
+
+    other = await jobs.accept(new_job(organization_id=another_organization_id), KEY)
+
+    assert other.is_new
+
+
+async def test_of_twenty_first_uses_of_a_key_at_once_one_is_new(jobs, new_job):
+    accepted = await asyncio.gather(*(jobs.accept(new_job(), KEY) for _ in range(20)))
+
+    assert sum(each.is_new for each in accepted) == 1
+    assert len({each.job.id for each in accepted}) == 1
+
+
+async def test_a_key_past_its_time_is_free(jobs, new_job, sql):
+    first = await jobs.accept(new_job(), KEY)
+    await sql("UPDATE idempotency_keys SET expires_at = now() - interval '1 second'")
+
+    second = await jobs.accept(new_job(), KEY)
+
+    assert second.is_new
+    assert second.job.id != first.job.id
+
+
+async def test_a_job_born_running_is_held_by_who_accepted_it(jobs, new_job, leases):
+    accepted = await jobs.accept(new_job(), claimed_by="me")
+    claimed = await leases.claim("another", 1, 100)
+
+    assert (accepted.job.status, accepted.job.fence, accepted.job.attempt) == (JobStatus.RUNNING, 1, 1)
+    assert claimed == []
+
+
+async def test_an_inline_call_is_no_job_to_callers(jobs, new_job):
+    new = new_job(is_inline=True)
+    await jobs.accept(new, KEY, claimed_by="me")
+
+    listed = await jobs.find(new.organization_id, JobFilter(), None, 10)
+
+    assert listed == []
+    with pytest.raises(NotFound):
+        await jobs.get(new.organization_id, new.id)
+
+
+async def test_another_organizations_job_does_not_exist(jobs, new_job, another_organization_id):
+    accepted = await jobs.accept(new_job())
+
+    with pytest.raises(NotFound):
+        await jobs.get(another_organization_id, accepted.job.id)

@@ -1,0 +1,155 @@
+"""Running jobs: one holder at a time, and nothing written by who is no longer it."""
+
+import asyncio
+
+import pytest
+
+from gateway.connectors.spec import Effect
+from gateway.jobs.leases import Ending, LostLease
+from gateway.jobs.model import JobStatus
+from gateway.jobs.store import IdempotencyKey
+from tests.jobs.conftest import WORKER
+
+SUCCESS = Ending(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
+
+
+async def test_a_job_is_claimed_once(jobs, leases, new_job):
+    await jobs.accept(new_job())
+
+    first, second = await leases.claim(WORKER, 5, 100), await leases.claim("another", 5, 100)
+
+    assert len(first) == 1
+    assert (first[0].status, first[0].fence, first[0].attempt) == (JobStatus.RUNNING, 1, 1)
+    assert second == []
+
+
+async def test_claims_at_the_same_time_share_the_jobs_between_them(jobs, leases, new_job):
+    accepted = {(await jobs.accept(new_job())).job.id for _ in range(40)}
+
+    claims = await asyncio.gather(*(leases.claim(f"worker-{number}", 10, 100) for number in range(4)))
+    claimed = [job.id for jobs in claims for job in jobs]
+
+    assert len(claimed) == len(set(claimed))
+    assert set(claimed) == accepted
+
+
+async def test_an_end_is_written_once(jobs, leases, claimed):
+    job = await claimed()
+    await leases.finish(job, SUCCESS)
+
+    with pytest.raises(LostLease):
+        await leases.finish(job, Ending(JobStatus.FAILED))
+    ended = await jobs.get(job.organization_id, job.id)
+
+    assert ended.status is JobStatus.SUCCEEDED
+    assert ended.expires_at > ended.finished_at
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        lambda leases, job: leases.finish(job, SUCCESS),
+        lambda leases, job: leases.sending(job),
+        lambda leases, job: leases.save(job, {}, "1\n"),
+        lambda leases, job: leases.put_part(job, 1, "1\n"),
+        lambda leases, job: leases.progress(job, 1, 2, "m"),
+        lambda leases, job: leases.wait(job, 1, "m"),
+        lambda leases, job: leases.hand_back(job),
+    ],
+    ids=["finish", "sending", "save", "put_part", "progress", "wait", "hand_back"],
+)
+async def test_who_lost_its_lease_writes_nothing(leases, upkeep, claimed, lost, late):
+    job = await claimed(effect=Effect.READ)
+    await lost(job)
+    await upkeep.sweep()
+    await leases.claim_suspect("another")
+
+    with pytest.raises(LostLease):
+        await late(leases, job)
+
+
+async def test_a_heartbeat_tells_what_is_still_ours_and_what_is_to_be_canceled(jobs, leases, claimed):
+    kept, canceled, ended = [await claimed() for _ in range(3)]
+    await jobs.request_cancel(canceled.organization_id, canceled.id)
+    await leases.finish(ended, SUCCESS)
+
+    ours = await leases.heartbeat({job.id: job.fence for job in (kept, canceled, ended)})
+
+    assert ours == {kept.id: False, canceled.id: True}
+
+
+async def test_ends_and_heartbeats_at_once_do_not_wait_for_each_other_in_a_circle(leases, claimed):
+    held = [await claimed() for _ in range(50)]
+    beats = {job.id: job.fence for job in reversed(held)}
+
+    await asyncio.gather(*(leases.heartbeat(beats) for _ in range(5)), *(leases.finish(job, SUCCESS) for job in held))
+
+
+async def test_nothing_more_is_sent_for_a_job_that_is_to_be_canceled(jobs, leases, claimed, sql):
+    job = await claimed()
+    await jobs.request_cancel(job.organization_id, job.id)
+
+    may_send = await leases.sending(job)
+
+    assert not may_send
+    assert (await sql("SELECT sending_since FROM jobs WHERE id = $1", job.id))[0][0] is None
+
+
+async def test_what_goes_back_counts_as_never_taken(jobs, leases, claimed):
+    job = await claimed()
+
+    needs_another = await leases.hand_back(job)
+    returned = await jobs.get(job.organization_id, job.id)
+
+    assert needs_another
+    assert (returned.status, returned.attempt, returned.crashes) == (JobStatus.QUEUED, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "give_up", [lambda leases, job: leases.hand_back(job), lambda leases, job: leases.wait(job, 9, "m")]
+)
+async def test_a_canceled_job_that_is_given_up_ends(jobs, leases, claimed, give_up):
+    job = await claimed()
+    await jobs.request_cancel(job.organization_id, job.id)
+
+    await give_up(leases, job)
+    ended = await jobs.get(job.organization_id, job.id)
+
+    assert ended.status is JobStatus.CANCELED
+    assert ended.finished_at is not None
+
+
+async def test_a_released_call_gives_its_key_back(jobs, leases, new_job):
+    key = IdempotencyKey("k", b"request", 3600)
+    call = (await jobs.accept(new_job(is_inline=True), key, claimed_by=WORKER)).job
+
+    await leases.release(call)
+    again = await jobs.accept(new_job(is_inline=True), key, claimed_by=WORKER)
+
+    assert again.is_new
+
+
+async def test_state_and_records_are_kept_together(jobs, leases, claimed):
+    job = await claimed()
+
+    await leases.save(job, {"at": 1}, "1\n2\n")
+    await leases.save(job, {"at": 2}, "3\n")
+    await leases.finish(job, SUCCESS)
+    ended = await jobs.get(job.organization_id, job.id)
+    lines = [part async for part in jobs.lines(ended, ended.parts)]
+
+    assert ended.state == {"at": 2}
+    assert lines == ["1\n2\n", "3\n"]
+
+
+async def test_each_change_that_callers_see_has_a_number_and_an_event(jobs, leases, claimed):
+    job = await claimed()
+    await leases.progress(job, 1, 2, "1 of 2")
+    await leases.sending(job)
+    await leases.finish(job, SUCCESS)
+    ended = await jobs.get(job.organization_id, job.id)
+
+    events = await jobs.events(ended, 0)
+
+    assert [(event.number, event.event) for event in events] == [(2, "status"), (3, "progress"), (4, "status")]
+    assert ended.version == 5
