@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ import pytest
 from gateway.client import Connector, Gateway
 from tests.journeys.conftest import Running, running  # noqa: F401 - the fixture is used by name
 
-pytest.importorskip("airbyte_agent_sdk", reason="airbyte-agent-sdk is not installed; it is a development dependency")
-
+#: why the suite is skipped
+NOT_INSTALLED = "airbyte-agent-sdk is not installed; it is a development dependency"
 WORKSPACE = "sdk"
 OAUTH = {"access_token": "t", "refresh_token": "refresh", "client_id": "app", "client_secret": "secret"}
 
@@ -71,17 +72,17 @@ def sdk_environment(running: Running) -> Iterator[None]:  # noqa: F811
         yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 async def typed(connectors: dict[str, Connector]) -> AsyncIterator[Any]:
-    """`typed("support-desk")`: the SDK's own class for a kind, closed in the end."""
+    """`typed("support-desk")`: the SDK's own class for a kind, which takes it seconds to read, so once for all."""
     from airbyte_agent_sdk import connect
 
-    opened = []
-
+    @cache
     def open_kind(kind: str) -> Any:
         opened.append(connect(SLUGS[kind], workspace_name=WORKSPACE))
         return opened[-1]
 
+    opened: list[Any] = []
     yield open_kind
     for connector in opened:
         await connector.close()

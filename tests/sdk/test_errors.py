@@ -2,12 +2,10 @@
 
 import aiohttp
 import pytest
-from airbyte_agent_sdk.http.exceptions import (
-    AuthenticationError,
-    ConnectorValidationError,
-    HTTPStatusError,
-    RateLimitError,
-)
+
+from tests.sdk.conftest import NOT_INSTALLED
+
+exceptions = pytest.importorskip("airbyte_agent_sdk.http.exceptions", reason=NOT_INSTALLED)
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ async def fault(running):
     ],
 )
 async def test_what_is_wrong_with_a_call_is_said(executor, operation, params, message):
-    with pytest.raises(ConnectorValidationError) as raised:
+    with pytest.raises(exceptions.ConnectorValidationError) as raised:
         await executor("support-desk").execute(*operation, params=params)
 
     assert raised.value.status_code == 422
@@ -45,7 +43,7 @@ async def test_what_is_wrong_with_a_call_is_said(executor, operation, params, me
 
 
 async def test_a_record_that_is_not_there_is_a_404(typed):
-    with pytest.raises(HTTPStatusError) as raised:
+    with pytest.raises(exceptions.HTTPStatusError) as raised:
         await typed("support-desk").tickets.get(ticket_id="999999999")
 
     assert raised.value.status_code == 404
@@ -54,7 +52,7 @@ async def test_a_record_that_is_not_there_is_a_404(typed):
 async def test_a_connector_that_is_not_there_is_a_404(executor):
     gone = executor("support-desk", connector_id="00000000-0000-0000-0000-000000000000")
 
-    with pytest.raises(HTTPStatusError) as raised:
+    with pytest.raises(exceptions.HTTPStatusError) as raised:
         await gone.execute("tickets", "list")
 
     assert raised.value.status_code == 404
@@ -63,7 +61,7 @@ async def test_a_connector_that_is_not_there_is_a_404(executor):
 async def test_a_rate_limit_says_when_to_come_back(typed, fault):
     await fault(status=429, headers={"Retry-After": "17"})
 
-    with pytest.raises(RateLimitError) as raised:
+    with pytest.raises(exceptions.RateLimitError) as raised:
         await typed("support-desk").tickets.list()
 
     assert raised.value.retry_after == 17
@@ -72,7 +70,7 @@ async def test_a_rate_limit_says_when_to_come_back(typed, fault):
 async def test_a_failing_application_is_a_status_error(typed, fault):
     await fault(status=500, times=3)
 
-    with pytest.raises(HTTPStatusError) as raised:
+    with pytest.raises(exceptions.HTTPStatusError) as raised:
         await typed("support-desk").tickets.list()
 
     assert raised.value.status_code == 502
@@ -81,7 +79,7 @@ async def test_a_failing_application_is_a_status_error(typed, fault):
 async def test_an_unknown_client_is_an_authentication_error(executor):
     stranger = executor("support-desk", airbyte_client_secret="wrong")
 
-    with pytest.raises(AuthenticationError) as raised:
+    with pytest.raises(exceptions.AuthenticationError) as raised:
         await stranger.execute("tickets", "list")
 
     assert raised.value.status_code == 401

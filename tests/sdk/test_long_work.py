@@ -6,6 +6,10 @@ import hashlib
 import aiohttp
 import pytest
 
+from tests.sdk.conftest import NOT_INSTALLED
+
+exceptions = pytest.importorskip("airbyte_agent_sdk.http.exceptions", reason=NOT_INSTALLED)
+
 
 @pytest.fixture
 async def file(running):
@@ -65,7 +69,5 @@ async def test_a_plain_download_is_json_too(typed, file):
 
 
 async def test_an_open_range_is_refused_in_words(typed, file):
-    from airbyte_agent_sdk.http.exceptions import ConnectorValidationError
-
-    with pytest.raises(ConnectorValidationError, match="range"):
+    with pytest.raises(exceptions.ConnectorValidationError, match="range"):
         await typed("support-desk").attachments.download_text(str(file[0]), range_header="bytes=0-")

@@ -3,19 +3,20 @@
 from uuid import uuid4
 
 import pytest
-from airbyte_agent_sdk import Workspace, connect
-from airbyte_agent_sdk.errors import ConnectorAmbiguityError, ConnectorNotFoundError
-from airbyte_agent_sdk.http.exceptions import AuthenticationError
 
 from gateway.client import Gateway
-from tests.sdk.conftest import KINDS, SLUGS, WORKSPACE
+from tests.sdk.conftest import KINDS, NOT_INSTALLED, SLUGS, WORKSPACE
+
+sdk = pytest.importorskip("airbyte_agent_sdk", reason=NOT_INSTALLED)
+errors = pytest.importorskip("airbyte_agent_sdk.errors", reason=NOT_INSTALLED)
+exceptions = pytest.importorskip("airbyte_agent_sdk.http.exceptions", reason=NOT_INSTALLED)
 
 CREDENTIALS = {"bot_key": "t"}
 
 
 @pytest.fixture
 async def workspace():
-    opened = Workspace(workspace_name=WORKSPACE)
+    opened = sdk.Workspace(workspace_name=WORKSPACE)
     yield opened
     await opened._cloud_client.close()
 
@@ -46,7 +47,7 @@ async def test_a_connector_is_found_by_its_slug(workspace, connectors, kind):
 
 async def test_a_connector_is_deleted(elsewhere):
     made = await elsewhere.connectors.create("team-chat", CREDENTIALS)
-    workspace = Workspace(workspace_name=elsewhere.settings.workspace_name)
+    workspace = sdk.Workspace(workspace_name=elsewhere.settings.workspace_name)
 
     await workspace.delete_connector(made.id)
     left = await workspace.list_connectors()
@@ -56,21 +57,21 @@ async def test_a_connector_is_deleted(elsewhere):
 
 
 async def test_an_unknown_workspace_has_no_connectors():
-    with pytest.raises(ConnectorNotFoundError):
-        connect(SLUGS["team-chat"], workspace_name="nobody-has-made-this")
+    with pytest.raises(errors.ConnectorNotFoundError):
+        sdk.connect(SLUGS["team-chat"], workspace_name="nobody-has-made-this")
 
 
 async def test_two_of_a_kind_are_ambiguous(elsewhere):
     await elsewhere.connectors.create("team-chat", CREDENTIALS)
     await elsewhere.connectors.create("team-chat", CREDENTIALS)
 
-    with pytest.raises(ConnectorAmbiguityError):
-        connect(SLUGS["team-chat"], workspace_name=elsewhere.settings.workspace_name)
+    with pytest.raises(errors.ConnectorAmbiguityError):
+        sdk.connect(SLUGS["team-chat"], workspace_name=elsewhere.settings.workspace_name)
 
 
 async def test_a_wrong_secret_is_an_authentication_error_that_can_be_read():
-    with pytest.raises(AuthenticationError) as raised:
-        connect(SLUGS["team-chat"], workspace_name=WORKSPACE, client_secret="wrong")
+    with pytest.raises(exceptions.AuthenticationError) as raised:
+        sdk.connect(SLUGS["team-chat"], workspace_name=WORKSPACE, client_secret="wrong")
 
     assert raised.value.status_code == 401
     assert "secret" in str(raised.value)
