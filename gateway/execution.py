@@ -18,6 +18,7 @@ from gateway.connectors.connector import Connector
 from gateway.connectors.requests import effect_of
 from gateway.connectors.responses import Answer
 from gateway.connectors.spec import Effect
+from gateway.context_store.refresh import Copies, Write
 from gateway.credentials.opened import OpenConnectors, OpenedConnector
 from gateway.downloads.replies import Wanted
 from gateway.downloads.spool import StoredFiles
@@ -153,6 +154,7 @@ class Execution:
         runner: Runner,
         files: StoredFiles,
         quota: JobQuota,
+        copies: Copies,
         *,
         inline_budget: float,
         idempotency_seconds: int,
@@ -164,6 +166,7 @@ class Execution:
         self._runner = runner
         self._files = files
         self._quota = quota
+        self._copies = copies
         self._inline_budget = inline_budget
         self._idempotency_seconds = idempotency_seconds
 
@@ -228,7 +231,18 @@ class Execution:
 
     async def _run(self, prepared: _Prepared) -> Answer:
         answer = await prepared.opened.connector.execute_checked(prepared.operation, prepared.params)
+        await self._learn(prepared.opened, prepared.operation, prepared.params, answer)
         return shaped(answer, prepared.call.shape)
+
+    async def _learn(
+        self, opened: OpenedConnector, operation: Operation, params: Mapping[str, Any], answer: Answer
+    ) -> None:
+        """Writes are in the copies that are searched before their caller hears of them."""
+        if operation.action.effect is not Effect.READ:
+            record = opened.record
+            await self._copies.learn(
+                record.organization_id, record.id, opened.connector, Write(operation, params, answer)
+            )
 
     async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
         accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker)
@@ -324,6 +338,7 @@ class Execution:
             if operation.is_download:
                 return await self._stored(opened.connector, operation, job, journal)
             answer = await opened.connector.run(operation, job.params, journal)
+            await self._learn(opened, operation, job.params, answer)
             return shaped(answer, Shape(**job.shape))
 
     async def _stored(self, connector: Connector, operation: Operation, job: Job, journal: JobJournal) -> Answer:

@@ -14,10 +14,13 @@ from gateway.audit import Audit
 from gateway.connectors.catalog import Catalog, load_catalog
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
+from gateway.context_store.refresh import Copies
+from gateway.context_store.schedule import Intervals
+from gateway.context_store.store import ContextStore
 from gateway.credentials.changing import ConnectorChanges
 from gateway.credentials.opened import OpenConnectors
 from gateway.credentials.store import ConnectorStore
-from gateway.credentials.vault import Vault, read_keys
+from gateway.credentials.vault import Vault, derived_key, read_keys
 from gateway.db.changes import Changes
 from gateway.db.pool import Database
 from gateway.downloads.blobs import Blobs, FolderBlobs
@@ -34,9 +37,11 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.upkeep import Upkeep
 from gateway.jobs.watch import Watch
 from gateway.lag import LoopLag
+from gateway.limits.gate import SharedGate
 from gateway.metrics import LOOP_LAG
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.settings import Settings, platform_apps, upstream_overrides
+from gateway.synchronization import Synchronization
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ class Services:
     audit: Audit
     execution: Execution
     files: StoredFiles
+    context_store: ContextStore
+    synchronization: Synchronization
     lag: LoopLag
 
 
@@ -74,14 +81,17 @@ class Services:
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """All services of one process; raises Unavailable, KeyListError and SpecError when it cannot start."""
     keys = settings.encryption_keys.get_secret_value() if settings.encryption_keys else None
-    vault = Vault(read_keys(keys, settings.encryption_keys_file))
+    key_list = read_keys(keys, settings.encryption_keys_file)
+    vault = Vault(key_list)
     catalog = load_catalog(settings.specs)
     overrides = upstream_overrides()
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
             Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
         )
-        transport = await stack.enter_async_context(Transport(EgressPolicy.of(overrides.values())))
+        process = process_name()
+        gate = await stack.enter_async_context(SharedGate.open(settings.redis_url, process))
+        transport = await stack.enter_async_context(Transport(EgressPolicy.of(overrides.values()), gate))
         bell = await stack.enter_async_context(Bell.open(settings.redis_url))
         identity = IdentityStore(database)
         tokens = Tokens(identity, settings.token_seconds)
@@ -105,7 +115,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         leases = Leases(database, settings.job_retention)
         watch = Watch(jobs)
         tasks: dict[str, Task] = {}
-        runner = Runner(leases, tasks, process_name())
+        runner = Runner(leases, tasks, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
         execution = Execution(
             connectors,
@@ -115,6 +125,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             runner,
             files,
             JobQuota(database, settings.organization_jobs),
+            Copies(database),
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
@@ -153,6 +164,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             audit=audit,
             execution=execution,
             files=files,
+            context_store=ContextStore(derived_key(key_list, "context store cursors")),
+            synchronization=Synchronization(
+                database, catalog, connector_store, jobs, bell, Intervals(settings.sync_every)
+            ),
             lag=lag,
         )
 

@@ -52,6 +52,11 @@ class Settings(BaseSettings):
         "s3://bucket/prefix with the AWS_… variables and the extra `s3`.",
     )
     max_file_bytes: int = Field(10 << 30, description="Bytes of a download that is stored; longer ones stream only.")
+    sync_every: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict,
+        description="Seconds between synchronizations where they are not to be what the spec says, as JSON by kind or "
+        'by kind and entity: {"support-desk": 600, "support-desk.tickets": 60}.',
+    )
     shutdown_grace: float = Field(30.0, description="Seconds that running work may take to finish at a shutdown.")
     database_pool: int = Field(10, description="Connections to PostgreSQL that one process holds at most.")
     client_rate: float = Field(0, ge=0, description="Requests a second that one client may make; 0 is no limit.")

@@ -43,6 +43,13 @@ def shaped(answer: Answer, shape: Shape) -> Answer:
     return replace(answer, result=msgspec.Raw(msgspec.json.encode(document)))
 
 
+def shaped_records(records: Sequence[msgspec.Raw], shape: Shape) -> Sequence[Any]:
+    """The records of a search as wished for; untouched when nothing is."""
+    if shape.is_plain:
+        return records
+    return [_record(msgspec.json.decode(record), shape) for record in records]
+
+
 def _record(record: Any, shape: Shape) -> Any:
     if shape.select_fields:
         record = _selected(record, [path.split(".") for path in shape.select_fields])

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.connectors.responses import Answer
+from gateway.context_store import records
 from gateway.errors import NotFound
 from gateway.jobs.journal import JobJournal
 from gateway.jobs.model import Job
@@ -39,4 +40,6 @@ async def _delete(services: Services, organization_id: UUID, connector_id: UUID)
     """Idempotent: a job that lost its worker half-way does it again."""
     with contextlib.suppress(NotFound):
         await services.oauth.grants.revoke(await services.connector_store.get_deleted(organization_id, connector_id))
+    async with services.database.tenant(organization_id) as connection:
+        await records.remove(connection, connector_id)
     await services.connector_store.delete(organization_id, connector_id)

@@ -13,13 +13,15 @@ from gateway.jobs.upkeep import INTERVAL
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from gateway.tracing import configure_tracing
-from workers import deletion
+from workers import deletion, synchronize
 from workers.intake import Intake
 
 log = logging.getLogger(__name__)
 
 #: seconds between looks for jobs that no bell was heard for, and between prunings
 _POLL, _PRUNE_INTERVAL, _PRUNE_FILES_INTERVAL = 1.0, 60.0, 300.0
+#: seconds between looks for entities whose turn to be synchronized has come, and for connectors without copies
+_TURNS_INTERVAL, _TAKE_UP_INTERVAL = 1.0, 60.0
 
 
 async def work(settings: Settings) -> None:
@@ -31,7 +33,7 @@ async def work(settings: Settings) -> None:
     if settings.tracing:
         configure_tracing("gateway-worker")
     async with open_services(settings) as services, exposed(settings.metrics_bind, services.database):
-        services.tasks.update(deletion.tasks(services))
+        services.tasks.update({**deletion.tasks(services), **synchronize.tasks(services)})
         worker = Worker(services)
         await worker.until(stopping)
 
@@ -51,6 +53,8 @@ class Worker:
                 ("bell", self._bell.main()),
                 ("poll", self._every(_POLL, self._poll)),
                 ("sweep", self._every(INTERVAL, self._sweep)),
+                ("call turns", self._every(_TURNS_INTERVAL, self._services.synchronization.call_turns)),
+                ("take up", self._every(_TAKE_UP_INTERVAL, self._services.synchronization.take_up)),
                 ("prune", self._every(_PRUNE_INTERVAL, self._services.upkeep.prune)),
                 ("prune files", self._every(_PRUNE_FILES_INTERVAL, self._services.files.prune)),
             )

@@ -132,6 +132,8 @@ def _failures(kind: Kind) -> Iterator[Finding]:
 
 def _paging(kind: Kind) -> Iterator[Finding]:
     used = {name for operation in kind.operations.values() for name in lint_operations.pagings(operation.action)}
+    searches = [entity.search for entity in kind.spec.entities.values() if entity.search]
+    used |= {read.paging for search in searches for read in search.reads.values() if read.paging}
     for name, paging in kind.spec.paging.items():
         place = ("paging", name)
         if name not in used:

@@ -223,6 +223,30 @@ RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_rep
 _PLACES = ("path", "query", "body", "header")
 
 
+class Refresh(Model):
+    """What a write leaves behind in the synchronized copies, so that the next search sees it.
+
+    Texts may hold `{name}`: a param of the write, or a member of its answer where it has no such param.
+    """
+
+    #: the entity whose records changed
+    entity: Identifier
+    #: the action that reads what changed; without one the answer of the write is the record
+    read: Literal["get", "list"] | None = None
+    #: what that action is given
+    params: dict[str, Any] = Field(default_factory=dict)
+    #: members that the records get besides, such as the id of their parent
+    gives: dict[str, str] = Field(default_factory=dict)
+    #: the stored id of the parent, where records have ids of their own only below it
+    under: str | None = None
+    #: only when the write was given this param, as a dotted path
+    when: JsonPath | None = None
+    #: the stored id of a record that is gone now
+    removes: str | None = None
+    #: too much to read at once: the next synchronization comes at once instead
+    later: bool = False
+
+
 class Action(Model):
     """One operation of an entity as its file tells it."""
 
@@ -250,6 +274,8 @@ class Action(Model):
     #: the search or list that finds what a lost write may have made
     find_by: str | None = None
     example: dict[str, Any] = Field(default_factory=dict)
+    #: what synchronized copies must learn of a write; left out, its answer is a record of the entity
+    refreshes: tuple[Refresh, ...] | None = None
     #: fields of the record where they differ from the entity's
     fields: dict[str, str | JsonSchema] | None = None
 
@@ -271,12 +297,97 @@ class Action(Model):
         return self
 
 
+class SyncRead(Model):
+    """A list as the synchronizer reads it: one request, constant params, the paging style."""
+
+    request: RequestLine
+    #: place of the records in the answer
+    records: JsonPath
+    #: constant params, in the query or body as usual; in texts `{since}` is the time from which changes are wanted,
+    #: `{fields}` the search fields and `{properties}` those of the property map, with commas between them
+    send: dict[str, Any] = Field(default_factory=dict)
+    paging: str | None = None
+    rule: RuleName | None = None
+
+
+class Since(Model):
+    """How the synchronizer asks for what changed since it read last."""
+
+    #: `modified`: a param or text names the time; `newest_first`: read down to that time; `cursor`: the application's
+    #: own cursor goes on for ever; `end_time`: each answer names the time of the next; `window`: a search that ends
+    #: early is asked anew from the last time it told
+    style: Literal["modified", "newest_first", "cursor", "end_time", "window"]
+    #: the param that takes the time
+    param: str | None = None
+    #: how the application writes times in requests
+    format: Literal["iso", "seconds", "milliseconds"] = "iso"
+    #: the member of a record that holds the time of its change
+    field: JsonPath | None = None
+    #: the Meta member that is true at the end
+    end: str | None = None
+    #: seconds before the last read from which is read again: clocks differ, and changes may show late
+    look_back: int = Field(120, ge=0)
+    #: seconds that a time in a request must lie in the past
+    lag: int = Field(0, ge=0)
+
+
+class Parent(Model):
+    """The entity whose records are walked, because the list belongs to one of them at a time."""
+
+    entity: Identifier
+    #: param → the member of the parent that fills it
+    params: dict[str, JsonPath]
+    #: members that records get from their parent: name → the parent's member
+    gives: dict[str, JsonPath] = Field(default_factory=dict)
+    #: members that a parent must have to be read at all; `*` is any value
+    where: dict[str, Any] = Field(default_factory=dict)
+    #: whether changes are only below parents that changed themselves
+    only_changed: bool = False
+    #: whether ids count only below the parent
+    identifies: bool = False
+    #: the member that is true of a record that has records of its own below it, to be read by its id
+    within: str | None = None
+    #: those that have not, in spite of it: member → values
+    apart: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+class Sync(SyncRead):
+    """How the copy of an entity is made and kept fresh."""
+
+    since: Since | None = None
+    parent: Parent | None = None
+    #: another list, where the one of everything cannot tell what changed; what its records lack is kept
+    changes: SyncRead | None = None
+    #: the list of records that are gone
+    removed: SyncRead | None = None
+    #: members that a record has when it is gone
+    deleted: dict[str, Any] = Field(default_factory=dict)
+    #: whether records that the application no longer lists are kept
+    keeps: bool = False
+    #: members of records that the list does not show: that it misses them says nothing
+    unlisted: dict[str, Any] = Field(default_factory=dict)
+    #: a named Python function of `gateway.context_store.shapes` that makes search documents of records
+    shape: Literal["associated_ids", "comment_events", "message_time", "property_list"] | None = None
+    #: seconds from one synchronization to the next, and from one reading of everything to the next
+    every: int = Field(900, ge=1)
+    sweep_every: int = Field(86_400, ge=1)
+
+
 class Search(Model):
     """The fields that `context_store_search` may name, and how the copy is kept fresh."""
 
     fields: dict[str, Literal["string", "integer", "number", "boolean", "array", "object", "any"]]
     #: the member that identifies a record
     key: str = "id"
+    sync: Sync | None = None
+
+    @property
+    def reads(self) -> dict[str, SyncRead]:
+        """The lists that the synchronizer reads, by the member that tells of them."""
+        if self.sync is None:
+            return {}
+        found = {"": self.sync, "changes": self.sync.changes, "removed": self.sync.removed}
+        return {member: read for member, read in found.items() if read is not None}
 
 
 class Entity(Model):
@@ -337,4 +448,7 @@ class ConnectorSpec(Model):
                 for paging in (action.paging, *(alternative.paging for alternative in action.alternatives)):
                     if paging is not None and paging not in self.paging:
                         raise ValueError(f"{entity_id}.{action_id}: connector.yaml defines no paging {paging!r}")
+            for read in entity.search.reads.values() if entity.search else ():
+                if read.paging is not None and read.paging not in self.paging:
+                    raise ValueError(f"{entity_id}: search.sync: connector.yaml defines no paging {read.paging!r}")
         return self

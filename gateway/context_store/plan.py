@@ -13,7 +13,7 @@ import msgspec
 from gateway.connectors import pagination
 from gateway.connectors.catalog import Kind, Operation
 from gateway.connectors.responses import Answer, value_at
-from gateway.connectors.spec import Action, Effect, Since, Sync, SyncRead
+from gateway.connectors.spec import Action, Effect, Search, Since, Sync, SyncRead
 from gateway.context_store.times import moment_of, written
 
 #: seconds that one page may take, tries included
@@ -96,11 +96,11 @@ class Source:
         start = place.since if since.style == "end_time" and place.since is not None else began - since.look_back
         return Place(since=min(start, began - since.lag), swept=place.swept)
 
-    def restarted(self, place: Place) -> Place:
-        """The same list from its beginning, for a token that the application does not take any more."""
+    def restarted(self, place: Place, parent: ParentRecord | None) -> Place:
+        """The same list from its beginning, for a token that the application does not take any more; raises Stuck."""
         if self.sync.since is not None and self.sync.since.style == "cursor":
             raise Stuck
-        return msgspec.structs.replace(place, token=None, pending=())
+        return msgspec.structs.replace(place, token=None) if parent is None else self.entered(place, parent)
 
     def entered(self, place: Place, parent: ParentRecord) -> Place:
         """At the first page of a parent's records."""
@@ -210,9 +210,7 @@ class Source:
         times = [moment_of(value_at(_RECORD.decode(record), since.field)) for record in page.records]
         return any(time is not None and time < place.since for time in times)
 
-    def _windowed(
-        self, since: Since, place: Place, page: Answer, token: str | int
-    ) -> tuple[Place, str | int | None]:
+    def _windowed(self, since: Since, place: Place, page: Answer, token: str | int) -> tuple[Place, str | int | None]:
         """The next page, or a search anew from the last time told where this one ends; raises Stuck."""
         _, read = self._read(place)
         if int(token) + int(read.send.get("limit", 100)) <= _DEEPEST:
@@ -229,8 +227,17 @@ def source_of(kind: Kind, entity_id: str) -> Source | None:
     search = kind.entity(entity_id).search
     if search is None or search.sync is None:
         return None
-    compiled = {member: _operation(kind, entity_id, search.sync, read) for member, read in search.reads.items()}
-    return Source(entity_id, search.sync, compiled[""], compiled.get("changes"), compiled.get("removed"))
+    sync = search.sync.model_copy(
+        update={
+            "send": _naming_fields(search.sync.send, search),
+            "changes": _naming(search.sync.changes, search),
+            "removed": _naming(search.sync.removed, search),
+        }
+    )
+    operations = [read and _operation(kind, entity_id, sync, read) for read in (sync, sync.changes, sync.removed)]
+    everything, changes, removed = operations
+    assert everything is not None
+    return Source(entity_id, sync, everything, changes, removed)
 
 
 def in_order(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
@@ -249,9 +256,39 @@ def in_order(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
     return ordered
 
 
+def with_parents(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
+    """The entities and all that they lie below, parents first."""
+    wanted = list(entity_ids)
+    for entity_id in wanted:  # grows as it goes
+        search = kind.entity(entity_id).search
+        parent = search.sync.parent.entity if search and search.sync and search.sync.parent else None
+        if parent is not None and parent not in wanted:
+            wanted.append(parent)
+    return in_order(kind, wanted)
+
+
 def synchronized(kind: Kind) -> list[str]:
     """The entities that have a copy, parents first."""
     return in_order(kind, [name for name, entity in kind.spec.entities.items() if entity.search and entity.search.sync])
+
+
+def _naming(read: SyncRead | None, search: Search) -> SyncRead | None:
+    return read and read.model_copy(update={"send": _naming_fields(read.send, search)})
+
+
+def _naming_fields(send: Mapping[str, Any], search: Search) -> dict[str, Any]:
+    """The params with the names of the search fields where `{fields}` and `{properties}` stand for them."""
+    names = {
+        "{fields}": [name for name in search.fields if name != search.key],
+        "{properties}": [name.removeprefix("properties.") for name in search.fields if name.startswith("properties.")],
+    }
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [inner for item in value for inner in (names.get(item, [item]) if isinstance(item, str) else [item])]
+        return ",".join(names[value]) if isinstance(value, str) and value in names else value
+
+    return {name: named(value) for name, value in send.items()}
 
 
 def _operation(kind: Kind, entity_id: str, sync: Sync, read: SyncRead) -> Operation:
@@ -260,7 +297,7 @@ def _operation(kind: Kind, entity_id: str, sync: Sync, read: SyncRead) -> Operat
     names = [*read.send, *(paging.request_params[:1] if paging else ())]
     if read is not sync.removed:
         names += [sync.since.param] if sync.since and sync.since.param else []
-        names += ["filterGroups", "sorts"] if read is sync.changes else []
+        names += ["filterGroups", "sorts"] if sync.since and sync.since.style == "window" else []
     names += list(sync.parent.params) if sync.parent else []
     action = Action(
         request=read.request,
@@ -295,6 +332,4 @@ def _window(name: str, start: float) -> dict[str, Any]:
 
 
 def _filled(send: Mapping[str, Any], since: str) -> dict[str, Any]:
-    return {
-        name: value.replace("{since}", since) if isinstance(value, str) else value for name, value in send.items()
-    }
+    return {name: value.replace("{since}", since) if isinstance(value, str) else value for name, value in send.items()}

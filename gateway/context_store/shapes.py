@@ -28,7 +28,7 @@ class Documents:
 def documents(
     search: Search, records: Iterable[msgspec.Raw], gives: Mapping[str, Any] | None = None, under: str | None = None
 ) -> Documents:
-    """The search documents of records; `gives` are members of their parent, `under` its id where that is part of theirs.
+    """The search documents of records; `gives` are members of their parent, `under` its id where theirs holds it.
 
     Records without an id cannot be found again and are left out.
     """

@@ -5,6 +5,7 @@ Associated data binds a sealed value to its organization, connector and field, s
 
 import base64
 import binascii
+import hmac
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -77,6 +78,11 @@ def read_keys(text: str | None, path: Path | None) -> list[tuple[str, bytes]]:
         return parse_keys(path.read_text("utf-8"))
     except OSError as error:
         raise KeyListError(f"the key file {path} cannot be read: {error.strerror}") from error
+
+
+def derived_key(keys: Sequence[tuple[str, bytes]], purpose: str) -> bytes:
+    """32 bytes for one purpose that every process with this key list has; they change with the newest key."""
+    return hmac.digest(keys[0][1], f"gateway:{purpose}".encode(), "sha256")
 
 
 def new_key() -> str:

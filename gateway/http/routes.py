@@ -5,7 +5,18 @@ from dataclasses import dataclass, field
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel
 
-from gateway.http.handlers import audit, connectors, discovery, downloads, execute, jobs, oauth, operations, tokens
+from gateway.http.handlers import (
+    audit,
+    connectors,
+    context_store,
+    discovery,
+    downloads,
+    execute,
+    jobs,
+    oauth,
+    operations,
+    tokens,
+)
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 _CONNECTOR = _CONNECTORS + "/{connector_id}"
@@ -172,6 +183,23 @@ ROUTES: tuple[Route, ...] = (
         "Downloads",
         query=downloads.FileQuery,
         answers=_FILE,
+    ),
+    Route(
+        "GET",
+        _CONNECTOR + "/context-store",
+        context_store.context_store_status,
+        "How fresh the copies are that are searched",
+        "Context store",
+        answers={200: "Per entity: status, records, last_synced_at, next_sync_at and error"},
+    ),
+    Route(
+        "POST",
+        _CONNECTOR + "/context-store/sync",
+        context_store.synchronize,
+        "Bring the copies up to date now",
+        "Context store",
+        body=context_store.SynchronizeBody,
+        answers={202: "The job that does it"},
     ),
     Route("GET", "/api/v1/jobs", jobs.list_jobs, "List jobs, the newest first", "Jobs", query=jobs.JobQuery),
     Route(

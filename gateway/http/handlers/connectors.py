@@ -87,6 +87,7 @@ async def create_connector(request: web.Request) -> web.Response:
     record = await services.connector_changes.create(
         caller.organization_id, body.workspace_name, body.name or proven.kind.spec.title, proven
     )
+    await services.synchronization.begin(record, caller.client_id)
     _note(request, "connector.create", record)
     location = {"Location": f"/api/v1/integrations/connectors/{record.id}"}
     return json_response(connector_view(record, services.catalog), 201, location)
@@ -172,7 +173,7 @@ async def inspect_connector(request: web.Request) -> web.Response:
             **connector_view(record, services.catalog),
             "ready": record.status is ConnectorStatus.ACTIVE,
             "operations": operations,
-            "context_store": {},
+            "context_store": await services.synchronization.freshness(record),
             "docs_skill_id": record.kind,
         }
     )

@@ -1,15 +1,62 @@
 """`context_store_search`: filters and sorts over the synchronized copy."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
 from aiohttp import web
 
-from gateway.errors import UnknownAction
+from gateway.connectors.catalog import SEARCH_ACTION
+from gateway.connectors.responses import Answer
+from gateway.context_store.names import Names, with_known_names
+from gateway.context_store.query import parse
+from gateway.context_store.schedule import search_fields
+from gateway.context_store.store import SearchPage
+from gateway.credentials.store import ConnectorStatus
+from gateway.errors import GatewayError, UnknownAction
 from gateway.execution import Call
+from gateway.http.handlers.outcomes import envelope, note
 from gateway.http.keys import CALLER, SERVICES
+from gateway.identity.model import Scope
+from gateway.jobs.model import moment
+from gateway.shaping import shaped_records
 
 
 async def search(request: web.Request, call: Call) -> web.Response:
-    """Search one entity of a connector."""
-    services = request.app[SERVICES]
-    opened = await services.connectors.get(request[CALLER].organization_id, call.connector_id)
-    entity = opened.connector.kind.entity(call.entity)
-    raise UnknownAction(f"{call.entity}: {entity.description} cannot be searched yet")
+    """Search one entity of a connector; before the first load there is nothing to find, and the meta says so."""
+    try:
+        page = await _page(request, call)
+    except GatewayError as error:
+        note(request, call, error.code)
+        raise
+    note(request, call, "succeeded")
+    result = msgspec.json.encode({"data": shaped_records(page.data, call.shape), "meta": _meta(page)})
+    return envelope(request, str(call.connector_id), Answer(msgspec.Raw(result)), page.took_ms)
+
+
+async def _page(request: web.Request, call: Call) -> SearchPage:
+    caller, services = request[CALLER], request.app[SERVICES]
+    opened = await services.connectors.get(caller.organization_id, call.connector_id)
+    kind = opened.connector.kind
+    if SEARCH_ACTION not in kind.actions_of(call.entity):
+        searchable = ", ".join(sorted(name for name in kind.spec.entities if SEARCH_ACTION in kind.actions_of(name)))
+        raise UnknownAction(f"{kind.name} {call.entity} has no {SEARCH_ACTION}; entities that have: {searchable}")
+    caller.need(Scope.READ)
+    if opened.record.status is ConnectorStatus.DISABLED:
+        opened.need_ready()
+    fields = search_fields(kind, call.entity)
+    asked: Mapping[str, Any] = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
+    query = parse(asked, fields, "/params")
+    async with services.database.tenant(caller.organization_id) as connection:
+        return await services.context_store.search(connection, opened.record.id, call.entity, query)
+
+
+def _meta(page: SearchPage) -> dict[str, Any]:
+    return {
+        "has_more": page.has_more,
+        "cursor": page.cursor,
+        "took_ms": page.took_ms,
+        "as_of": moment(page.as_of),
+        "total_synced": page.total_synced,
+        "synchronized": page.as_of is not None,
+    }

@@ -1,0 +1,44 @@
+"""What lists leave out, and the store therefore keeps: members of records, and whole records."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gateway.context_store.entities import Entity
+from gateway.context_store.records import WRITE_LIMIT
+from gateway.db.pool import Connection
+
+KNOWN = """
+    SELECT id, document::text AS document FROM context_records
+    WHERE entity_id = $1 AND id = ANY ($2::text[]) AND deleted_at IS NULL
+"""
+# What the list cannot show counts as met.
+SPARE = """
+    INSERT INTO context_marks (entity_id, organization_id, generation, id)
+    SELECT $1, $2, $3, id FROM context_records AS r
+    WHERE entity_id = $1 AND deleted_at IS NULL AND generation < $3
+      AND NOT EXISTS (SELECT FROM jsonb_each($4::text::jsonb) AS member (name, value)
+                      WHERE r.document -> member.name IS DISTINCT FROM member.value)
+    ON CONFLICT DO NOTHING
+"""
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+async def completed(
+    connection: Connection, entity: Entity, live: Sequence[tuple[str, bytes]]
+) -> list[tuple[str, bytes]]:
+    """Records with the members that a narrower list left out, as the store has them."""
+    rows = await connection.fetch(KNOWN, entity.id, [id_ for id_, _ in live], timeout=WRITE_LIMIT)
+    known = {row["id"]: _MEMBERS.decode(row["document"]) for row in rows}
+    return [
+        (id_, msgspec.json.encode({**known[id_], **_MEMBERS.decode(document)}) if id_ in known else document)
+        for id_, document in live
+    ]
+
+
+async def spare(connection: Connection, entity: Entity, generation: int, unlisted: Mapping[str, Any]) -> None:
+    """Take the records that have these members for met, so that the sweep does not bury them."""
+    members = msgspec.json.encode(unlisted).decode()
+    await connection.execute(SPARE, entity.id, entity.organization_id, generation, members, timeout=WRITE_LIMIT)

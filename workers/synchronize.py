@@ -1,0 +1,158 @@
+"""Synchronizing the copies of a connector: one entity after the other, parents first, each from where it stands."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from gateway import errors
+from gateway.connectors.connector import Connector
+from gateway.connectors.responses import Answer
+from gateway.context_store import entities, plan, schedule
+from gateway.context_store.entities import Entity
+from gateway.context_store.synchronize import Report, Run
+from gateway.credentials.opened import OpenedConnector
+from gateway.errors import (
+    Conflict,
+    ConnectorNotReady,
+    GatewayError,
+    InternalError,
+    JobCanceled,
+    NotFound,
+    ReauthorizationRequired,
+    Unavailable,
+    UpstreamNotFound,
+    UpstreamRateLimited,
+)
+from gateway.jobs.journal import JobJournal
+from gateway.jobs.leases import LostLease
+from gateway.jobs.model import Job
+from gateway.jobs.runner import Task
+from gateway.services import Services
+from gateway.synchronization import TASK
+
+log = logging.getLogger(__name__)
+
+#: seconds until a job looks again whether another has done with an entity
+_PATIENCE = 3
+#: seconds until records are looked for again whose parents were not there yet
+_AFTER_PARENT = 30
+#: the job waits, or others go on with what it has not done
+_PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
+#: what holds for every entity of the connector
+_FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
+
+
+def tasks(services: Services) -> dict[str, Task]:
+    """The task by the name that jobs carry."""
+
+    async def synchronize(job: Job, journal: JobJournal) -> Answer:
+        return await _Synchronizing(services, job, journal).all()
+
+    return {TASK: synchronize}
+
+
+class _Synchronizing:
+    """One job at work; what it has done is in its state, so that another worker goes on after it."""
+
+    def __init__(self, services: Services, job: Job, journal: JobJournal) -> None:
+        self._services = services
+        self._job = job
+        self._journal = journal
+        self._done: dict[str, Any] = dict(journal.state.get("done", {}))
+        self._read = sum(report["records"] for report in self._done.values())
+
+    async def all(self) -> Answer:
+        """Every entity of the job that is not done; one that fails does not keep the others from theirs."""
+        assert self._job.connector_id is not None
+        opened = await self._services.connectors.get(self._job.organization_id, self._job.connector_id)
+        opened.need_ready()
+        names = plan.in_order(opened.connector.kind, self._job.params["entities"])
+        for name in names:
+            if name not in self._done:
+                self._done[name] = (await self._one(opened, name, len(names))).document()
+                await self._journal.save({"done": self._done})
+        failed = [report["error"] for report in self._done.values() if report["error"]]
+        if failed and len(failed) == len(names):
+            raise errors.restored(failed[0])
+        return Answer(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
+
+    async def _one(self, opened: OpenedConnector, name: str, total: int) -> Report:
+        source = plan.source_of(opened.connector.kind, name)
+        entity = await self._taken(opened, name)
+        if source is None or entity is None:
+            return Report(name)
+        interval = self._services.synchronization.next_in(opened.record, source)
+        run: Run | None = None
+        try:
+            run = await self._run(replace(opened.connector, is_background=True), source, entity, total)
+            report = await run.to_its_end(interval)
+        except _PASSING:
+            raise
+        except _FOR_ALL as error:
+            await self._failed(entity, Report(name), error, interval)
+            raise
+        except GatewayError as error:
+            if isinstance(error, NotFound) and not isinstance(error, UpstreamNotFound):
+                raise  # the connector was deleted meanwhile
+            return await self._failed(entity, run.report if run else Report(name), error, interval)
+        except Exception:
+            await self._failed(entity, Report(name), InternalError(), interval)
+            raise
+        await self._give_back(entity)
+        return report
+
+    async def _taken(self, opened: OpenedConnector, name: str) -> Entity | None:
+        """The entity, ours until the job ends; raises Unavailable while another job has it."""
+        async with self._services.database.tenant(self._job.organization_id) as connection:
+            entity = await entities.find(connection, opened.record.id, name)
+            if entity is not None and not await schedule.take(connection, entity, self._job.id):
+                raise Unavailable(f"{name} is being synchronized by another job", retry_after=_PATIENCE)
+        return entity
+
+    async def _run(self, connector: Connector, source: plan.Source, entity: Entity, total: int) -> Run:
+        search, parent = connector.kind.entity(source.entity).search, None
+        assert search is not None
+        if source.sync.parent is not None:
+            async with self._services.database.tenant(self._job.organization_id) as connection:
+                parent = await entities.find(connection, entity.connector_id, source.sync.parent.entity)
+            if parent is None or parent.last_synced_at is None:
+                first = source.sync.parent.entity
+                raise Conflict(f"{first} must be synchronized before {source.entity}", retry_after=_AFTER_PARENT)
+
+        async def progress(records: int) -> None:
+            self._read += records
+            told = f"{source.entity}: {run.report.read} records; {len(self._done)} of {total} entities done"
+            await self._journal.progress(self._read, None, told)
+
+        run = Run(
+            self._services.database,
+            connector,
+            source,
+            search,
+            entity,
+            parent,
+            progress,
+            is_forced=bool(self._job.params.get("full")),
+        )
+        return run
+
+    async def _failed(self, entity: Entity, report: Report, error: GatewayError, interval: float) -> Report:
+        wait = schedule.jittered(schedule.after_failure(error, interval))
+        log.warning(
+            "an entity was not synchronized",
+            extra={"connector_id": str(entity.connector_id), "entity": entity.entity, "code": error.code},
+        )
+        async with self._services.database.tenant(entity.organization_id) as connection:
+            await entities.fail(connection, entity, error, datetime.now(UTC) + timedelta(seconds=wait))
+            await schedule.give_back(connection, entity, self._job.id)
+        document: Mapping[str, Any] = errors.document(error)
+        report.error = document
+        return report
+
+    async def _give_back(self, entity: Entity) -> None:
+        async with self._services.database.tenant(entity.organization_id) as connection:
+            await schedule.give_back(connection, entity, self._job.id)
