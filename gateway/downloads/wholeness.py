@@ -49,9 +49,11 @@ def judged_file(reply: Reply, headers: Mapping[str, str], size: int | None, piec
         _compare(total, size)
     if is_body and part is None and coding in _GZIP_NAMES:
         pieces = _read_along(pieces, size)
-    ends_with_record = part is None and stated is None and reply.skip == 0 and reply.status == 200
     known = (total if total is not None else size) if not coding else None
-    return File(reply.status, reply.headers, known, _cut_to_size(pieces, reply, ends_with_record))
+    if reply.skip or reply.length != stated:  # what HTTP frames needs no second count
+        ends_with_record = part is None and stated is None and reply.skip == 0 and reply.status == 200
+        pieces = _cut_to_size(pieces, reply, ends_with_record)
+    return File(reply.status, reply.headers, known, pieces)
 
 
 def _is_multipart(headers: Mapping[str, str]) -> bool:

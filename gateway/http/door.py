@@ -6,7 +6,7 @@ aiohttp's parser refuses the forms that smuggle requests past proxies; here they
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from aiohttp import StreamReader, web
@@ -81,10 +81,10 @@ class _Guarded(RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if self._door.open >= self._door.limits.connections:
-            assert isinstance(transport, asyncio.Transport)
             self._force_close = True
-            transport.write(_FULL)
-            transport.close()
+            refused = cast(asyncio.Transport, transport)
+            refused.write(_FULL)
+            refused.close()
             return
         self._door.open += 1
         self._is_let_in = True

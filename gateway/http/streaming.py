@@ -1,12 +1,12 @@
 """Bytes out to a caller, no faster than it reads: a body that breaks off ends in a cut connection, never in an end."""
 
 import asyncio
-import contextlib
 import logging
 import socket
 import struct
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from aiohttp import web
 
@@ -28,62 +28,73 @@ _SAFETY = {
 }
 
 
+@dataclass(slots=True)
+class Flow:
+    """How much of an answer has gone out."""
+
+    sent: int = 0
+    _counted: int = 0
+
+    def count(self) -> int:
+        """The bytes since the last count, told to the metrics."""
+        news, self._counted = self.sent - self._counted, self.sent
+        DOWNLOAD_BYTES.add(by=news)
+        return news
+
+
 async def sent(
-    request: web.Request, status: int, headers: Mapping[str, str], pieces: AsyncIterable[bytes]
+    request: web.Request, status: int, headers: Mapping[str, str], pieces: AsyncIterable[bytes], flow: Flow
 ) -> web.StreamResponse:
     """Send the bytes under these labels; GatewayError while they come cuts the connection."""
     response = web.StreamResponse(status=status, headers={**headers, **_SAFETY, "X-Request-Id": request[REQUEST_ID]})
+    await response.prepare(request)
     if request.method == "HEAD" or status == 304:
-        await response.prepare(request)
         return response
-    async with _caller_present(request):
-        DOWNLOADS.values[()] += 1
+    with DOWNLOADS.one_more():
         try:
-            await response.prepare(request)
             async for piece in pieces:
-                async with asyncio.timeout(_PATIENCE):
-                    await response.write(piece)
-                DOWNLOAD_BYTES.add(by=len(piece))
+                await response.write(piece)
+                flow.sent += len(piece)
             await response.write_eof()
         except GatewayError as error:
-            log.warning(
-                "a file broke off: %s", error.detail, extra={"request_id": request[REQUEST_ID], "code": error.code}
-            )
+            log.warning("a file broke off: %s", error.detail, extra={"code": error.code})
             _cut(request, response)
-        except TimeoutError:
-            log.info("a caller left its file unread", extra={"request_id": request[REQUEST_ID]})
-            _cut(request, response)
-        finally:
-            DOWNLOADS.values[()] -= 1
     return response
 
 
 @asynccontextmanager
-async def _caller_present(request: web.Request) -> AsyncIterator[None]:
-    """The block ends with ConnectionResetError within a second of the caller's going away."""
+async def caller_present(request: web.Request) -> AsyncIterator[Flow]:
+    """The block ends with ConnectionResetError within a second of the caller's going away, or when it reads no more."""
     task = asyncio.current_task()
     assert task is not None
-    is_gone = False
-
-    async def watch() -> None:
-        nonlocal is_gone
-        # aiohttp has no event for a caller that goes away.
-        while request.transport is not None and not request.transport.is_closing():  # noqa: ASYNC110
-            await asyncio.sleep(_LOOK)
-        is_gone = True
-        task.cancel()
-
-    watching = asyncio.create_task(watch(), name="caller present")
+    flow = Flow()
+    watching = asyncio.create_task(_until_gone(request, flow), name="caller present")
+    watching.add_done_callback(lambda watch: watch.cancelled() or task.cancel())
     try:
-        yield
+        yield flow
     except asyncio.CancelledError:
-        if is_gone and task.uncancel() == 0:
+        if watching.done() and task.uncancel() == 0:
             raise ConnectionResetError("the caller went away") from None
         raise
     finally:
         watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watching
+        flow.count()
+
+
+async def _until_gone(request: web.Request, flow: Flow) -> None:
+    """Looks now and then, which costs a piece on its way nothing; aiohttp has no event for a caller that goes away."""
+    unread_since = None
+    clock = asyncio.get_running_loop().time
+    while (transport := request.transport) is not None and not transport.is_closing():
+        if flow.count() or not transport.get_write_buffer_size():
+            unread_since = None
+        elif unread_since is None:
+            unread_since = clock()
+        elif clock() - unread_since > _PATIENCE:
+            log.info("a caller left its file unread")
+            transport.abort()
+            return
+        await asyncio.sleep(_LOOK)
 
 
 def _cut(request: web.Request, response: web.StreamResponse) -> None:

@@ -20,7 +20,7 @@ from gateway.execution import Call
 from gateway.http.bodies import path_id, read_query
 from gateway.http.handlers.outcomes import envelope, is_sdk, note
 from gateway.http.keys import CALLER, LIMITS, SERVICES
-from gateway.http.streaming import sent
+from gateway.http.streaming import caller_present, sent
 from gateway.jobs.model import Job
 
 
@@ -66,17 +66,18 @@ async def stored_file(request: web.Request, job: Job, document: Mapping[str, Any
     wanted = Wanted.of(request.headers, method=request.method, range_header=stated)
     reply = stored_reply(wanted, file.size, file.headers)
     with request.app[LIMITS].one_download():
-        async with request.app[SERVICES].files.open(file) as blob:
-            return await sent(request, reply.status, reply.headers, read_all(blob, reply.pieces))
+        async with caller_present(request) as flow, request.app[SERVICES].files.open(file) as blob:
+            return await sent(request, reply.status, reply.headers, read_all(blob, reply.pieces), flow)
 
 
 async def _stream(request: web.Request, call: Call) -> web.StreamResponse:
     stated = call.params.get("range_header")
     wanted = Wanted.of(request.headers, method=request.method, range_header=stated if isinstance(stated, str) else None)
+    execution = request.app[SERVICES].execution
     with request.app[LIMITS].one_download():
-        async with request.app[SERVICES].execution.download(request[CALLER], call, wanted) as file:
+        async with caller_present(request) as flow, execution.download(request[CALLER], call, wanted) as file:
             note(request, call, "succeeded")
-            return await sent(request, file.status, file.headers, file)
+            return await sent(request, file.status, file.headers, file, flow)
 
 
 async def _chunk(request: web.Request, call: Call) -> web.Response:
