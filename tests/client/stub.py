@@ -47,6 +47,7 @@ KIND = {
             },
         }
     ],
+    "oauth": False,
     "environment": {"subdomain": {"description": "the account", "required": True}},
     "entities": {
         "tickets": {
@@ -102,6 +103,7 @@ class Stub:
     tokens: int = 0
     refused_tokens: set[str] = field(default_factory=set)
     requests: list[tuple[str, str]] = field(default_factory=list)
+    arrival: asyncio.Event = field(default_factory=asyncio.Event)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     #: `lose` answers by cutting the connection after the work is done; a response is sent instead of the answer
@@ -122,6 +124,7 @@ class Stub:
     seen: int = 0
     news: asyncio.Event = field(default_factory=asyncio.Event)
     flow: deque[dict[str, Any]] = field(default_factory=deque)
+    kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
 
     def application(self) -> web.Application:
         app = web.Application(middlewares=[self._edge])
@@ -152,6 +155,7 @@ class Stub:
     @web.middleware
     async def _edge(self, request: web.Request, handler: Any) -> web.StreamResponse:
         self.requests.append((request.method, request.path))
+        self.arrival.set()
         self.headers.append(dict(request.headers))
         if not request.path.endswith("/token"):
             token = request.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -221,13 +225,13 @@ class Stub:
         return web.json_response({"status": "healthy"})
 
     async def _types(self, request: web.Request) -> web.Response:
-        entities = {name: list(entity["actions"]) for name, entity in KIND["entities"].items()}
-        return web.json_response({"data": [{**KIND, "entities": entities}], "next_cursor": None})
+        entities = {name: list(entity["actions"]) for name, entity in self.kind["entities"].items()}
+        return web.json_response({"data": [{**self.kind, "entities": entities}], "next_cursor": None})
 
     async def _type(self, request: web.Request) -> web.Response:
         if request.match_info["kind"] != "support-desk":
             return problem(422, "unknown_connector_type", "there is no such connector type")
-        return web.json_response(KIND)
+        return web.json_response(self.kind)
 
     async def _execute(self, request: web.Request) -> web.Response:
         body = self.bodies[-1]
@@ -334,6 +338,12 @@ class Stub:
             await self._until_seen(start + cut)
             request.transport.close()
         return response
+
+    async def heard(self, method: str, path: str, times: int) -> None:
+        """Returns once so many of these requests have come."""
+        while self.requests.count((method, path)) < times:
+            self.arrival.clear()
+            await self.arrival.wait()
 
     def progress(self, at: int, _of: int | None) -> None:
         """For a client to tell how far it has come."""

@@ -1,0 +1,106 @@
+import click
+import pytest
+
+from gateway.cli.arguments import read_pairs, read_params
+from gateway.cli.examples import words_of
+from gateway.connectors.catalog import load_catalog
+
+SCHEMA = {
+    "properties": {
+        "per_page": {"type": "integer"},
+        "score": {"type": "number"},
+        "archived": {"type": "boolean"},
+        "external_id": {"type": "string"},
+        "parent": {"type": ["integer", "null"]},
+        "ids": {"type": "array", "items": {"type": "integer"}},
+        "assignee.any": {"type": "string"},
+        "due": {"$ref": "#/$defs/due"},
+        "ticket": {
+            "type": "object",
+            "properties": {"subject": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}},
+        },
+    },
+    "$defs": {"due": {"type": "integer"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "params"),
+    [
+        (["per_page=2"], {"per_page": 2}),
+        (["per_page=two"], {"per_page": "two"}),
+        (["score=1.5"], {"score": 1.5}),
+        (["score=2"], {"score": 2}),
+        (["score=nan"], {"score": "nan"}),
+        (["archived=true"], {"archived": True}),
+        (["external_id=17"], {"external_id": "17"}),
+        (["external_id=a=b"], {"external_id": "a=b"}),
+        (["parent=null"], {"parent": None}),
+        (["parent=-3"], {"parent": -3}),
+        (["ids=1,2,3"], {"ids": [1, 2, 3]}),
+        (["ids=1", "ids=2"], {"ids": [1, 2]}),
+        (["ids=[4,5]"], {"ids": [4, 5]}),
+        (["assignee.any=me"], {"assignee.any": "me"}),
+        (["due=5"], {"due": 5}),
+        (["unknown=5"], {"unknown": "5"}),
+        (["ticket.subject=Fire", "ticket.tags=a,b"], {"ticket": {"subject": "Fire", "tags": ["a", "b"]}}),
+        (["ticket:={\"subject\": \"Fire\"}"], {"ticket": {"subject": "Fire"}}),
+        (["external_id:=17"], {"external_id": 17}),
+    ],
+)  # fmt: skip
+def test_words_become_params_of_the_types_expected(words, params):
+    assert read_params(words, SCHEMA) == params
+
+
+def test_files_hold_texts_and_params(tmp_path):
+    (tmp_path / "letter.txt").write_text("Dear Ada")
+    (tmp_path / "ticket.json").write_text('{"subject": "Fire"}')
+    (tmp_path / "all.json").write_text('{"per_page": 2}')
+
+    found = read_params(
+        [f"external_id=@{tmp_path}/letter.txt", f"ticket:=@{tmp_path}/ticket.json", f"@{tmp_path}/all.json"], SCHEMA
+    )
+
+    assert found == {"external_id": "Dear Ada", "ticket": {"subject": "Fire"}, "per_page": 2}
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("per_page", "write key=value, key:=json or @file"),
+        ("=2", "write key=value"),
+        ("ticket:={bad", "is not JSON"),
+        ("@nowhere.json", "cannot read nowhere.json: No such file"),
+    ],
+)
+def test_what_is_no_param_is_told_with_what_is(word, message):
+    with pytest.raises(click.BadParameter, match=message):
+        read_params([word], SCHEMA)
+
+
+def test_a_value_cannot_be_an_object_too():
+    with pytest.raises(click.BadParameter, match=r"ticket has a value already"):
+        read_params(["ticket=5", "ticket.subject=Fire"], {})
+
+
+def test_secrets_come_from_files(tmp_path):
+    (tmp_path / "token").write_text("s3cret\n")
+
+    assert read_pairs([f"api_token=@{tmp_path}/token", "email=a@b.example"], "--credential") == {
+        "api_token": "s3cret",
+        "email": "a@b.example",
+    }
+
+
+OPERATIONS = [
+    (str(operation), kind.name, operation) for kind in load_catalog() for operation in kind.operations.values()
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "operation"), OPERATIONS, ids=lambda value: str(value))
+def test_every_example_reads_back_as_it_was_shown(name, kind, operation):
+    example = operation.action.example
+
+    words = [word for key, value in example.items() for word in words_of(key, value, operation.schema)]
+
+    assert read_params(words, operation.schema) == example

@@ -1,0 +1,312 @@
+"""Each command as a process against a server that plays the contract."""
+
+import asyncio
+import hashlib
+import signal
+
+import pytest
+
+from tests.client.stub import BLOB, CONNECTOR_ID, JOB_ID, TICKETS, problem
+
+
+async def test_a_list_is_json_when_piped(command):
+    ended = await command("call", "support-desk", "tickets", "list", "per_page=2")
+
+    assert ended.code == 0
+    assert ended.json() == TICKETS[:2]
+    assert ended.err == ""
+
+
+async def test_words_are_typed_by_the_operations_schema(command, stub):
+    await command("call", "support-desk", "tickets", "create", "ticket.subject=42", "ticket.requester_id=7")
+
+    assert stub.bodies[-1]["params"] == {"ticket": {"subject": "42", "requester_id": 7}}
+
+
+async def test_all_pages_are_followed_as_ndjson(command):
+    ended = await command("call", "support-desk", "tickets", "list", "--all", "--select", "id")
+
+    assert [record["id"] for record in ended.lines()] == [1, 2, 3, 4, 5]
+
+
+async def test_a_table_is_for_people(command):
+    ended = await command("call", "support-desk", "tickets", "list", "-o", "table")
+
+    assert "Ticket 1" in ended.out
+    assert "there are more: --all" in ended.err
+
+
+async def test_a_connector_is_named_by_its_name(command):
+    right = await command("call", "support-desk", "tickets", "list", "-c", "Help")
+    wrong = await command("call", "support-desk", "tickets", "list", "-c", "Chat")
+
+    assert right.code == 0
+    assert wrong.code == 2
+    assert "is of the kind team-chat, not support-desk" in wrong.err
+
+
+async def test_a_dry_run_shows_the_request(command):
+    ended = await command("call", "support-desk", "tickets", "list", "--dry-run")
+
+    assert ended.json()[0]["method"] == "GET"
+
+
+async def test_async_prints_the_job_and_how_to_follow_it(command):
+    ended = await command("call", "support-desk", "ticket_bulk_updates", "create", "ids=1,2", "--async")
+
+    assert ended.json()["id"] == JOB_ID
+    assert f"gateway jobs watch {JOB_ID}" in ended.err
+
+
+async def test_a_job_is_followed_to_its_result(command, stub):
+    stub.job_states += [{"status": "running"}, {"status": "succeeded", "done": True}]
+    stub.job_records = [{"id": 1, "success": True}]
+
+    ended = await command("call", "support-desk", "ticket_bulk_updates", "create", "ids=1")
+
+    assert ended.json()["results"] == [{"id": 1, "success": True}]
+
+
+async def test_a_job_that_failed_is_exit_code_6(command, stub):
+    stub.job_error = problem(502, "upstream_error", "the application failed")
+
+    ended = await command("call", "support-desk", "ticket_bulk_updates", "create", "ids=1")
+
+    assert ended.code == 6
+    assert ended.err == f"Error: the application failed (job {JOB_ID})\n"
+
+
+async def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(start, stub):
+    stub.job_states += [{"status": "running"}]
+    process = await start("jobs", "watch", JOB_ID)
+    await stub.heard("GET", f"/api/v1/jobs/{JOB_ID}", times=3)
+
+    process.send_signal(signal.SIGINT)
+    _, err = await process.communicate()
+
+    assert process.returncode == 130
+    assert f"the job goes on; see it with: gateway jobs watch {JOB_ID}" in err.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("call", "support-desk", "tikets", "list"), 1, "support-desk has no entity 'tikets'; did you mean tickets?"),
+        (("call", "crm-query", "accounts", "list"), 4, "it has support-desk, team-chat; make one with"),
+        (("call", "support-desk", "attachments", "download"), 2, "gateway download support-desk attachments"),
+        (("call", "support-desk", "tickets", "list", "per_page"), 2, "write key=value, key:=json or @file"),
+        (("cal",), 2, "did you mean call?"),
+        (("types", "support-desk", "tikets"), 1, "did you mean tickets?"),
+    ],
+)  # fmt: skip
+async def test_errors_say_how_to_mend_it(command, words, code, message):
+    ended = await command(*words)
+
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+
+
+async def test_a_wrong_secret_is_exit_code_3(command):
+    ended = await command("connectors", "list", GATEWAY_CLIENT_SECRET="wrong")
+
+    assert ended.code == 3
+    assert ended.err.count("\n") == 1
+    assert "GATEWAY_CLIENT_SECRET" in ended.err
+
+
+async def test_a_gateway_that_is_away_is_exit_code_5(command, unused_tcp_port):
+    ended = await command("connectors", "list", GATEWAY_URL=f"http://127.0.0.1:{unused_tcp_port}")
+
+    assert ended.code == 5
+    assert "Connection refused; start it with `gateway up` or set GATEWAY_URL" in ended.err
+
+
+async def test_a_search_goes_by_conditions(command, stub):
+    ended = await command("search", "support-desk", "tickets", "status=open", "--sort", "id:desc", "--limit", "3")
+
+    assert ended.lines() == TICKETS[:3]
+    assert stub.bodies[-1]["params"]["query"] == {"filter": {"eq": {"status": "open"}}, "sort": [{"id": "desc"}]}
+
+
+async def test_a_file_is_saved_with_its_checksum_told(command, tmp_path):
+    ended = await command("download", "support-desk", "attachments", "attachment_id=7", "-o", "a.bin")
+
+    assert (tmp_path / "a.bin").read_bytes() == BLOB
+    assert hashlib.sha256(BLOB).hexdigest() in ended.err
+    assert ended.out == "a.bin\n"
+
+
+async def test_ctrl_c_keeps_a_files_bytes_and_the_same_command_goes_on(start, command, stub, tmp_path):
+    stub.cuts.append(500_000)
+    words = ("download", "support-desk", "attachments", "attachment_id=7", "-o", "a.bin")
+    process = await start(*words)
+    part = tmp_path / "a.bin.part"
+    while not part.exists() or part.stat().st_size < 500_000:  # noqa: ASYNC110 - a file of another process has no event
+        await asyncio.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = await process.communicate()
+    stub.progress(500_000, None)
+
+    ended = await command(*words)
+
+    assert process.returncode == 130
+    assert "500.0 kB are kept; the same command goes on from there" in err.decode()
+    assert "resumed after 500.0 kB" in ended.err
+    assert (tmp_path / "a.bin").read_bytes() == BLOB
+
+
+async def test_a_file_goes_into_a_pipe(start):
+    process = await start("download", "support-desk", "attachments", "attachment_id=7", "-o", "-")
+
+    out, _ = await process.communicate()
+
+    assert out == BLOB
+
+
+async def test_a_pipe_that_closes_early_is_no_accident(start):
+    process = await start("download", "support-desk", "attachments", "attachment_id=7", "-o", "-")
+    await process.stdout.read(10)
+    process.stdout._transport.close()
+
+    assert await process.wait() == 141
+    assert (await process.stderr.read()) == b""
+
+
+async def test_a_connector_is_made_with_a_secret_from_a_file(command, stub, tmp_path):
+    (tmp_path / "token").write_text("s3cret-token\n")
+
+    ended = await command(
+        *("connect", "support-desk", "--env", "subdomain=acme"),
+        *("--credential", "email=a@b.example", "--credential", "api_token=@token"),
+    )
+
+    assert ended.json()["id"] == CONNECTOR_ID
+    assert stub.bodies[-1]["credentials"] == {"email": "a@b.example", "api_token": "s3cret-token"}
+
+
+async def test_missing_credentials_are_named_with_their_options(command):
+    ended = await command("connect", "support-desk")
+
+    assert ended.code == 2
+    assert "--env subdomain=…" in ended.err
+
+
+async def test_consent_is_waited_for_and_its_address_printed(command, stub):
+    stub.flow += [{"status": "pending"}, {"status": "completed", "connector_id": CONNECTOR_ID}]
+    stub.kind["oauth"] = True
+
+    ended = await command("connect", "support-desk", "--env", "subdomain=acme", "--no-browser")
+
+    assert "http://app.test/consent" in ended.err
+    assert ended.json()["id"] == CONNECTOR_ID
+    assert stub.bodies[-1]["redirect_url"].startswith("http://127.0.0.1:")
+
+
+async def test_a_connector_is_checked_and_deleted(command):
+    checked = await command("connectors", "check", "Help")
+    deleted = await command("connectors", "delete", "Help", "--yes")
+
+    assert (checked.code, checked.out) == (0, "healthy\n")
+    assert (deleted.code, deleted.err) == (0, f"deleted Help ({CONNECTOR_ID})\n")
+
+
+async def test_a_deletion_is_asked_about(command, stub):
+    ended = await command("connectors", "delete", "Help", stdin=b"n\n")
+
+    assert ended.code == 1
+    assert ("DELETE", f"/api/v1/integrations/connectors/{CONNECTOR_ID}") not in stub.requests
+
+
+async def test_jobs_are_listed_watched_and_read(command, stub):
+    stub.events = [("status", {"status": "running"}), ("done", {"status": "succeeded", "done": True})]
+    stub.job_records = [{"id": 1}, {"id": 2}]
+
+    listed = await command("jobs", "list", "-o", "ndjson")
+    watched = await command("jobs", "watch", JOB_ID, "-o", "ndjson")
+    result = await command("jobs", "result", JOB_ID, "-o", "ndjson")
+
+    assert listed.lines()[0]["id"] == JOB_ID
+    assert [event["event"] for event in watched.lines()] == ["status", "done"]
+    assert result.lines() == [{"id": 1}, {"id": 2}]
+
+
+async def test_a_watched_job_that_fails_is_exit_code_6(command, stub):
+    stub.job_states.append({"status": "failed", "done": True, "error": {"detail": "no such ticket"}})
+
+    ended = await command("jobs", "watch", JOB_ID)
+
+    assert ended.code == 6
+    assert ended.err == "Error: the job is failed: no such ticket\n"
+
+
+async def test_a_job_is_canceled_and_tried_again(command):
+    canceled = await command("jobs", "cancel", JOB_ID)
+    again = await command("jobs", "retry", JOB_ID)
+
+    assert canceled.code == 0
+    assert again.out == f"{JOB_ID}\n"
+
+
+async def test_types_show_a_call_for_each_operation(command):
+    ended = await command("types", "support-desk", "tickets", "-o", "table")
+
+    assert "gateway call support-desk tickets list per_page=2" in ended.out
+    assert "gateway call support-desk tickets create ticket.subject=Fire" in ended.out
+
+
+async def test_types_need_no_gateway(command):
+    ended = await command("types", "team-chat", "messages", "create", "--offline", "-o", "table")
+
+    assert ended.code == 0
+    assert "gateway call team-chat messages create" in ended.out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_shells_learn_the_commands(command, shell):
+    ended = await command("completion", shell, PATH="/usr/bin:/bin")
+
+    assert "_GATEWAY_COMPLETE" in ended.out
+
+
+async def test_a_shell_is_offered_kinds_entities_and_actions(command):
+    kinds = await command(_GATEWAY_COMPLETE="bash_complete", COMP_WORDS="gateway call support", COMP_CWORD="2")
+    actions = await command(
+        _GATEWAY_COMPLETE="bash_complete", COMP_WORDS="gateway call support-desk tickets ", COMP_CWORD="4"
+    )
+
+    assert kinds.out.splitlines() == ["plain,support-desk"]
+    assert "plain,context_store_search" in actions.out.splitlines()
+
+
+async def test_colour_is_for_terminals(command):
+    ended = await command("call", "support-desk", "tickets", "list", "-o", "table")
+
+    assert "\x1b" not in ended.out + ended.err
+
+
+async def test_help_names_the_exit_codes(command):
+    ended = await command("call", "--help")
+
+    assert "130  interrupted" in ended.out
+
+
+async def test_calling_loads_no_server_code(start, environment):
+    import sys
+
+    heavy = ("asyncpg", "arq", "redis", "pydantic", "pydantic_settings", "yaml", "jsonschema_rs", "gateway.settings")
+    program = f"""
+import sys
+from gateway.cli import main
+main(["call", "support-desk", "tickets", "list"], standalone_mode=False)
+print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
+"""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program),
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+    _, err = await process.communicate()
+
+    assert err.decode().strip() == "[]"

@@ -1,0 +1,77 @@
+import pytest
+
+from gateway import errors
+from gateway.cli.failures import exit_code, one_line
+from gateway.cli.output import columns_of
+from gateway.cli.words import printable, shown, size_of
+from gateway.errors import Fault, UpstreamFault
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (True, "yes"),
+        (5, "5"),
+        ("2026-11-21T10:24:44.264089Z", "2026-11-21 10:24:44"),
+        ({"a": [1]}, '{"a":[1]}'),
+        ("x" * 100, "x" * 59 + "…"),
+    ],
+)
+def test_values_fit_a_cell(value, text):
+    assert shown(value) == text
+
+
+def test_what_an_application_says_cannot_drive_the_terminal():
+    assert printable("a\x1b[31mred\nb\x9bc\u202ed") == "a [31mred b c d"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(999, "999 B"), (1500, "1.5 kB"), (3 * 10**9, "3.0 GB"), (10**15, "1000.0 TB")]
+)
+def test_sizes_are_for_people(count, text):
+    assert size_of(count) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.UnknownEntity(), 1),
+        (errors.UpstreamTimeout(), 1),
+        (errors.Unauthorized(), 3),
+        (errors.InsufficientScope(), 3),
+        (errors.ReauthorizationRequired(), 3),
+        (errors.UpstreamNotFound(), 4),
+        (errors.ResultExpired(), 4),
+        (errors.UpstreamRateLimited(), 5),
+        (errors.Unavailable(), 5),
+        (errors.UpstreamRejected(extra={"job_id": "j"}), 6),
+    ],
+)
+def test_scripts_can_tell_ends_apart(error, code):
+    assert exit_code(error) == code
+
+
+def test_an_error_is_one_line_with_all_that_helps():
+    error = errors.UpstreamError(
+        "the application failed\nbadly",
+        upstream=UpstreamFault(500, message="boom"),
+        retry_after=5,
+        extra={"http_status": 502, "request_id": "r-1"},
+    )
+
+    assert (
+        one_line(error) == "the application failed badly (the application says: boom) (try again in 5 s) (request r-1)"
+    )
+
+
+def test_every_fault_is_told():
+    faults = [Fault("/a", "a", "x", "a is missing"), Fault("/b", "b", "x", "b is 5; at most 3")]
+
+    assert one_line(errors.InvalidParams("2 faults", faults=faults)) == "a is missing; b is 5; at most 3"
+
+
+def test_columns_are_those_that_tell_most():
+    records = [{"url": "https://x", "via": {}, "noise": "n" * 40, "id": 7, "empty": None, "subject": "Fire"}]
+
+    assert columns_of(records, width=30) == ["id", "subject"]
