@@ -7,10 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
-from gateway.client import Connector, Gateway
+from gateway.client import Connector, Gateway, RetryPolicy
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: people see at once that nobody is there
+_PATIENCE = RetryPolicy(retries=3, first_pause=0.1)
 
 
 def gateway_options(command: Command) -> Command:
@@ -27,7 +30,8 @@ def gateway_options(command: Command) -> Command:
 @asynccontextmanager
 async def opened(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
     """The client that a command works with."""
-    async with Gateway(url, workspace_name=workspace, organization_id=organization) as gateway:
+    where = {"workspace_name": workspace, "organization_id": organization}
+    async with Gateway(url, **where, retry_policy=_PATIENCE) as gateway:
         yield gateway
 
 

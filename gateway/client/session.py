@@ -135,12 +135,19 @@ class Session:
         """A bearer token; callers that find none good together ask for one together."""
         async with self._renewal:
             if self._token is None or not self._token.is_good or self._token.value == refused:
-                self._token = await self._patiently(_token_call(self.settings), self._new_token)
+                self._token = await self._new_token()
             return self._token.value
 
-    async def _new_token(self, call: Call) -> _Token:
-        async with await _judged(await self._sent(call)) as response:
-            issued = msgspec.json.decode(await response.read())
+    async def _new_token(self) -> _Token:
+        try:
+            async with await _judged(await self._sent(_token_call(self.settings))) as response:
+                issued = msgspec.json.decode(await response.read())
+        except (aiohttp.ClientError, OSError) as error:
+            raise lost(error, is_sent=False) from error
+        except Unavailable as error:
+            # the call itself has not left yet, so it may be tried again whatever it is
+            error.extra["sent"] = False
+            raise
         return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
 
     async def _sent(self, call: Call, token: str | None = None) -> aiohttp.ClientResponse:
@@ -187,15 +194,15 @@ def _reason(error: aiohttp.ClientConnectorError) -> str:
     return os.strerror(number) if number and number > 0 else str(error.os_error)
 
 
-def lost(error: Exception) -> Unavailable:
-    """A connection that broke after the request had left: whether it was acted on is not known."""
+def lost(error: Exception, *, is_sent: bool = True) -> Unavailable:
+    """A connection that broke; after the request had left it is not known whether it was acted on."""
     reason = str(error) or type(error).__name__
-    return Unavailable(f"the connection to the gateway was lost: {reason}", extra={"sent": True})
+    return Unavailable(f"the connection to the gateway was lost: {reason}", extra={"sent": is_sent})
 
 
 def _token_call(settings: ClientSettings) -> Call:
     secrets = {"client_id": settings.client_id, "client_secret": settings.client_secret}
-    return Call("POST", _TOKEN_PATH, body=secrets, is_read=True)
+    return Call("POST", _TOKEN_PATH, body=secrets)
 
 
 async def _judged(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
