@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gateway.connectors import lint_operations
+from gateway.connectors import lint_operations, lint_sync
 from gateway.connectors.catalog import SEARCH_ACTION, Kind, load_kind
 from gateway.connectors.egress import host_matches
 from gateway.connectors.lint_schemas import Finding, of_schema, references
@@ -172,4 +172,5 @@ CHECKS: tuple[Callable[[Kind], Iterator[Finding]], ...] = (
     _paging,
     _definitions,
     _operations,
+    lint_sync.of_kind,
 )

@@ -362,6 +362,8 @@ class Sync(SyncRead):
     removed: SyncRead | None = None
     #: members that a record has when it is gone
     deleted: dict[str, Any] = Field(default_factory=dict)
+    #: places in a record that are never kept: they change with every answer, or are a permission by themselves
+    volatile: tuple[JsonPath, ...] = ()
     #: whether records that the application no longer lists are kept
     keeps: bool = False
     #: members of records that the list does not show: that it misses them says nothing

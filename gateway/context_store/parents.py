@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.connectors.spec import Parent
 from gateway.context_store.entities import Entity
-from gateway.context_store.plan import ParentRecord
+from gateway.context_store.places import ParentRecord
 from gateway.db.pool import Database
 
 #: parents fetched at a time, and seconds that this may take

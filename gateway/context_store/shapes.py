@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.connectors.responses import value_at
 from gateway.connectors.spec import Search
 
 Record = dict[str, Any]
@@ -36,6 +37,7 @@ def documents(
     given = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in (gives or {}).items()}
     names = dict.fromkeys(name.split(".", 1)[0] for name in search.fields)
     deleted = search.sync.deleted if search.sync else {}
+    volatile = search.sync.volatile if search.sync else ()
     for record in records:
         for members in _shaped(search, record):
             members.update(given)
@@ -46,6 +48,8 @@ def documents(
                 found.gone.append(id_)
             else:
                 kept = {name: members[name] for name in names if name in members}
+                for path in volatile:
+                    _drop(kept, path)
                 found.live.append((id_, msgspec.json.encode(kept)))
     return found
 
@@ -66,6 +70,19 @@ def _shaped(search: Search, record: msgspec.Raw) -> Iterable[dict[str, msgspec.R
 
 def _raw(record: Record) -> dict[str, msgspec.Raw]:
     return {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in record.items()}
+
+
+def _drop(members: dict[str, msgspec.Raw], path: tuple[str, ...]) -> None:
+    """Take a place out of a record, if it is there."""
+    if path[0] not in members:
+        return
+    if len(path) == 1:
+        del members[path[0]]
+        return
+    value = _VALUE.decode(members[path[0]])
+    holder = value_at(value, path[1:-1])
+    if isinstance(holder, dict) and holder.pop(path[-1], None) is not None:
+        members[path[0]] = msgspec.Raw(msgspec.json.encode(value))
 
 
 def _decoded(value: msgspec.Raw | None) -> Any:

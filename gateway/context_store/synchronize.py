@@ -12,10 +12,11 @@ from gateway.connectors.connector import Connector
 from gateway.connectors.journal import MemoryJournal
 from gateway.connectors.responses import Answer
 from gateway.connectors.spec import Search
-from gateway.context_store import entities, partial, plan, records, shapes
+from gateway.context_store import entities, partial, records, shapes
 from gateway.context_store.entities import Entity
 from gateway.context_store.parents import Parents
-from gateway.context_store.plan import ParentRecord, Place, Source, Stuck
+from gateway.context_store.places import ParentRecord, Place, Stuck, loaded
+from gateway.context_store.plan import Source
 from gateway.context_store.shapes import Documents
 from gateway.db.pool import Connection, Database
 from gateway.errors import UpstreamNotFound, UpstreamRejected
@@ -80,7 +81,7 @@ class Run:
 
     async def _begun(self, *, is_forced: bool) -> Place:
         """Where an interrupted run goes on, or the start of a new one."""
-        now, standing, sweeping = time.time(), plan.loaded(self.entity.cursor), plan.loaded(self.entity.sweep_cursor)
+        now, standing, sweeping = time.time(), loaded(self.entity.cursor), loaded(self.entity.sweep_cursor)
         is_going_on = sweeping.began is not None
         self.report.is_full = is_going_on or is_forced or self.source.needs_everything(standing, now)
         async with self._connection() as connection:
@@ -131,15 +132,16 @@ class Run:
         is_resumed, has_more = place.token is not None, True
         while has_more:
             asked_at = datetime.now(UTC)
-            operation, params = self.source.request(place, parent)
+            listing = self.source.listing(place)
+            params = listing.params(place, parent)
             try:
-                page = await self.connector.call(operation, params, MemoryJournal())
+                page = await self.connector.call(listing.operation, params, MemoryJournal())
             except UpstreamRejected:
                 if not is_resumed:
                     raise
                 place, is_resumed = self.source.restarted(place, parent), False
                 continue
-            following, has_more = self.source.after(place, page, params)
+            following, has_more = listing.after(place, page, params)
             await self._keep(self._documents(page, place, parent), place, following, asked_at)
             place, is_resumed = following, False
         return place

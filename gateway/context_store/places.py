@@ -1,0 +1,53 @@
+"""How far a run has come: kept with every page, so that whoever takes it up, after a crash too, goes on from there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+
+class Stuck(Exception):
+    """Changes cannot be told apart any further: everything must be read."""
+
+
+class Place(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far a run has come; between runs, where the next one begins."""
+
+    #: Unix time from which changes are wanted; None: everything
+    since: float | None = None
+    #: when the run began; None between runs
+    began: float | None = None
+    #: when everything was read last
+    swept: float | None = None
+    #: what turns to the next page, or the application's own cursor
+    token: str | int | None = None
+    #: stored id of the parent whose records are read
+    parent: str | None = None
+    #: ids below the parent that are still to be read, the current one first
+    pending: tuple[str, ...] = ()
+    #: whether it reads the list of what is gone
+    is_removed: bool = False
+
+    def dumped(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+    def but(self, **members: Any) -> "Place":
+        """The same place with other members."""
+        return msgspec.structs.replace(self, **members)
+
+
+def loaded(text: str | None) -> Place:
+    """The place that `dumped` wrote; the very beginning where there is none, or one of another version."""
+    try:
+        return msgspec.json.decode(text, type=Place) if text else Place()
+    except msgspec.MsgspecError:
+        return Place()
+
+
+@dataclass(frozen=True, slots=True)
+class ParentRecord:
+    """A record below which others lie."""
+
+    id: str
+    document: Mapping[str, Any]
