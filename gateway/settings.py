@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     most_connections: int = Field(10_000, ge=1, description="Connections to one front end; more are closed at once.")
     most_downloads: int = Field(200, ge=1, description="Files that one front end streams at a time; more are 503.")
     most_lag: float = Field(
-        0.05, ge=0, description="Seconds that the event loop may be late before requests are turned away; 0 is never."
+        0.02, ge=0, description="Seconds that the event loop may be late before requests are turned away; 0 is never."
     )
     metrics_bind: str | None = Field(
         None,

@@ -17,6 +17,8 @@ from gateway.settings import Settings
 
 #: callers whose buckets are remembered; who was not seen for long has a full one anyway
 _REMEMBERED = 10_000
+#: requests in progress that are never too many: with fewer, what makes the loop late is not the number of requests
+_FEW = 50
 #: looks at the loop, all of them late, that make an overload of a hiccup
 _LOOKS = 5
 #: how the admitted share moves with each look, and how far down it goes
@@ -124,7 +126,7 @@ class Overload:
         self._looks: deque[float] = deque(maxlen=_LOOKS)
         self.share = 1.0
         self._credit = 0.0
-        self._held = 0
+        self.held = 0
 
     def looked(self, lag: float) -> None:
         """A look at the loop: late throughout means less, in time means a little more."""
@@ -138,9 +140,9 @@ class Overload:
         else:
             self.share = min(1.0, self.share + _MORE)
 
-    def is_admitted(self) -> bool:
+    def is_admitted(self, in_progress: int) -> bool:
         """Whether the next request is among those that are let in."""
-        if self.share == 1.0:
+        if self.share == 1.0 or in_progress <= _FEW:
             return True
         self._credit += self.share
         if self._credit < 1:
@@ -151,12 +153,12 @@ class Overload:
     async def refuse(self) -> None:
         """Raises Unavailable, after a moment."""
         REFUSED.add("overload")
-        if self._held < _HELD:
-            self._held += 1
+        if self.held < _HELD:
+            self.held += 1
             try:
                 await asyncio.sleep(_HOLD)
             finally:
-                self._held -= 1
+                self.held -= 1
         raise Unavailable("the gateway has more to do than it can; try again in a moment", retry_after=1)
 
 
@@ -176,7 +178,7 @@ class Limits:
 
     async def enter(self) -> None:
         """Before anything is done for a request; raises Unavailable."""
-        if not self.overload.is_admitted():
+        if not self.overload.is_admitted(self.in_progress - self.overload.held):
             await self.overload.refuse()
         if self.in_progress >= self._most:
             REFUSED.add("requests")
