@@ -1,6 +1,6 @@
 """What a filter says about words: the part of it that the word index can answer, and how much that will find."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ from gateway.context_store.words import words
 
 #: the share of records assumed for a word that is not known as common
 RARE = 0.0
+#: the share up to which a word beside a rarer one is worth looking up
+TELLING = 0.05
 #: more alternatives than these are not looked up one by one
 MAX_ALTERNATIVES = 200
 #: words of one string that are enough to find it
@@ -45,7 +47,7 @@ class Vocabulary:
         """A query that every record of the filter matches, with others perhaps; None when words say nothing of it."""
         match filter_:
             case All(parts):
-                return _both([found for part in parts if (found := self.implied(part))])
+                return _both(_telling([found for part in parts if (found := self.implied(part))]))
             case AnyOf(parts):
                 return _either([self.implied(part) for part in parts])
             case Condition():
@@ -58,7 +60,7 @@ class Vocabulary:
         if prefix is None:
             return None
         if condition.operator in SEEKING:
-            return self._seeking(condition, prefix)
+            return self._seeking(condition, prefix, _telling)
         match condition.operator, condition.value:
             case Operator.EQ, value:
                 return self._equal(value, prefix)
@@ -75,11 +77,13 @@ class Vocabulary:
             case _:
                 return None
 
-    def _seeking(self, condition: Condition, prefix: str) -> TermQuery | None:
+    def _seeking(
+        self, condition: Condition, prefix: str, choose: Callable[[Sequence[TermQuery]], Sequence[TermQuery]] = list
+    ) -> TermQuery | None:
         sought = list(dict.fromkeys(words(condition.value)))
         if condition.operator is Operator.KEYWORD:
             return _either([self._term(prefix + word) for word in sought])
-        return _both([self._term(prefix + word, beginning=True) for word in sought])
+        return _both(choose([self._term(prefix + word, beginning=True) for word in sought]))
 
     def _equal(self, value: Any, prefix: str) -> TermQuery | None:
         if isinstance(value, str):
@@ -100,6 +104,12 @@ class Vocabulary:
             return TermQuery(f"'{term}'", self.common.get(term, RARE))
         share = sum(share for known, share in self.common.items() if known.startswith(term))
         return TermQuery(f"'{term}':*", min(share, 1.0))
+
+
+def _telling(queries: Sequence[TermQuery]) -> Sequence[TermQuery]:
+    """Those worth looking up together: beside a rare word a common one costs much and excludes little."""
+    rarest = min((query.share for query in queries), default=RARE)
+    return [query for query in queries if query.share <= max(rarest, TELLING)]
 
 
 def _both(queries: Sequence[TermQuery]) -> TermQuery | None:
