@@ -96,18 +96,35 @@ class UpstreamStream:
     headers: Mapping[str, str]
     _content: aiohttp.StreamReader
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    def pieces(self) -> AsyncIterator[bytes]:
         """The body, never decoded, in the pieces the network brings; reading no further holds the application back.
 
         Raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes.
         """
+        return _Pieces(self._content)
+
+
+class _Pieces:
+    """An iterator rather than a generator, which would cost a tenth of the speed of a file."""
+
+    __slots__ = ("_content",)
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+
+    def __aiter__(self) -> "_Pieces":
+        return self
+
+    async def __anext__(self) -> bytes:
         try:
-            async for piece in self._content.iter_any():
-                yield piece
+            piece = await self._content.readany()
         except TimeoutError as error:
             raise UpstreamTimeout("the application fell silent in the middle of the file") from error
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamTruncated("the file was cut short on its way from the application") from error
+        if not piece:
+            raise StopAsyncIteration
+        return piece
 
 
 class Transport:
