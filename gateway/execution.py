@@ -29,6 +29,7 @@ from gateway.errors import (
     IdempotencyInFlight,
     IdempotencyMismatch,
     OutcomeUnknown,
+    ReauthorizationRequired,
     Unavailable,
 )
 from gateway.identity.model import Caller, Scope
@@ -230,7 +231,12 @@ class Execution:
             return Done(await reading, _milliseconds(started))
 
     async def _run(self, prepared: _Prepared) -> Answer:
-        answer = await prepared.opened.connector.execute_checked(prepared.operation, prepared.params)
+        opened = prepared.opened
+        try:
+            answer = await opened.connector.execute_checked(prepared.operation, prepared.params)
+        except ReauthorizationRequired as refusal:
+            await self._connectors.refused(opened.record, refusal)
+            raise
         await self._learn(prepared.opened, prepared.operation, prepared.params, answer)
         return shaped(answer, prepared.call.shape)
 
@@ -335,9 +341,13 @@ class Execution:
         opened.need_ready()
         operation = opened.connector.kind.operation(job.entity or "", job.action or "")
         with Counted(operation):
-            if operation.is_download:
-                return await self._stored(opened.connector, operation, job, journal)
-            answer = await opened.connector.run(operation, job.params, journal)
+            try:
+                if operation.is_download:
+                    return await self._stored(opened.connector, operation, job, journal)
+                answer = await opened.connector.run(operation, job.params, journal)
+            except ReauthorizationRequired as refusal:
+                await self._connectors.refused(opened.record, refusal)
+                raise
             await self._learn(opened, operation, job.params, answer)
             return shaped(answer, Shape(**job.shape))
 

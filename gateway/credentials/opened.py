@@ -17,7 +17,7 @@ from gateway.connectors.catalog import Catalog
 from gateway.connectors.connector import Connector
 from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore
-from gateway.errors import ConnectorNotReady
+from gateway.errors import ConnectorNotReady, ReauthorizationRequired
 
 _TRUST = 5.0
 _REMEMBERED = 10_000
@@ -31,6 +31,9 @@ class Proof(Protocol):
 
     async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that come only with its first token."""
+
+    async def refused(self, record: ConnectorRecord, reason: str) -> None:
+        """Note that the application refused credentials that are as new as can be."""
 
 
 _NEXT_STEP = {
@@ -99,6 +102,11 @@ class OpenConnectors:
             account=str(record.id),
         )
         return OpenedConnector(record, connector)
+
+    async def refused(self, record: ConnectorRecord, refusal: ReauthorizationRequired) -> None:
+        """Make the connector `needs_reauth` when it is the application that refused its credentials."""
+        if refusal.upstream is not None:
+            await self._proof.refused(record, refusal.detail)
 
     def heard(self, topic: str, subject: str) -> None:
         """News of another process: what changed is opened anew."""

@@ -3,7 +3,10 @@
 import asyncio
 import json
 
+import aiohttp
 import pytest
+
+from tests.journeys.conftest import CREDENTIALS
 
 
 async def test_a_list_answers_records_and_meta(support_desk):
@@ -164,3 +167,20 @@ async def test_what_was_done_is_in_the_audit_log_without_its_params(support_desk
 
     assert b"canary-8c2" not in answer.body
     assert [entry["intent"] for entry in entries if entry["what"] == "tickets.create"] == ["to see the log"]
+
+
+async def test_refused_credentials_make_the_connector_ask_for_new_ones(support_desk, running):
+    path = "/_sandbox/faults"
+    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
+        await sandbox.post(path, json={"path_prefix": "/api/v2/brands", "status": 401})
+        refused = await support_desk.send("brands", "list")
+        await sandbox.delete(path)
+    after = await support_desk.api.get(support_desk.path)
+    blocked = await support_desk.send("tickets", "list")
+    await support_desk.api.call("PATCH", support_desk.path, json={"credentials": CREDENTIALS})
+    mended = await support_desk.send("tickets", "list")
+
+    assert (refused.status, refused.json()["code"]) == (424, "reauthorization_required")
+    assert after.json()["status"] == "needs_reauth"
+    assert (blocked.status, blocked.json()["connector_status"]) == (409, "needs_reauth")
+    assert mended.status == 200
