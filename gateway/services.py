@@ -166,7 +166,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             files=files,
             context_store=ContextStore(derived_key(key_list, "context store cursors")),
             synchronization=Synchronization(
-                database, catalog, connector_store, jobs, bell, Intervals(settings.sync_every)
+                database,
+                catalog,
+                connector_store,
+                jobs,
+                bell,
+                Intervals(settings.sync_every),
+                is_automatic=settings.synchronize,
             ),
             lag=lag,
         )

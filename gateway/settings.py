@@ -52,6 +52,9 @@ class Settings(BaseSettings):
         "s3://bucket/prefix with the AWS_… variables and the extra `s3`.",
     )
     max_file_bytes: int = Field(10 << 30, description="Bytes of a download that is stored; longer ones stream only.")
+    synchronize: bool = Field(
+        True, description="Whether connectors' records are copied unasked; false leaves it to callers to ask for it."
+    )
     sync_every: dict[str, Annotated[float, Field(gt=0)]] = Field(
         default_factory=dict,
         description="Seconds between synchronizations where they are not to be what the spec says, as JSON by kind or "

@@ -15,14 +15,14 @@ from gateway.credentials.store import ConnectorRecord, ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound
 from gateway.jobs.bell import Bell
-from gateway.jobs.model import Job, NewJob, moment
-from gateway.jobs.store import JobStore
+from gateway.jobs.model import Job, JobStatus, NewJob, moment
+from gateway.jobs.store import JobFilter, JobStore
 
 log = logging.getLogger(__name__)
 
 #: the task of jobs that synchronize
 TASK = "synchronize"
-#: connectors without copies that are taken up at a time
+#: connectors without copies that are taken up at a time, and queued jobs that are looked at
 _MOST = 100
 
 
@@ -36,12 +36,14 @@ class Synchronization:
     jobs: JobStore
     bell: Bell
     intervals: Intervals
+    #: whether copies are made and kept fresh unasked
+    is_automatic: bool = True
 
     async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> Job | None:
         """The job of a new connector's first load; None for a kind without copies."""
         kind, job_id = self.catalog.kind(record.kind), uuid4()
         names = plan.synchronized(kind)
-        if not names:
+        if not names or not self.is_automatic:
             return None
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             for entity in await schedule.register_all(connection, record.id, record.organization_id, kind, names):
@@ -56,12 +58,23 @@ class Synchronization:
         wanted = plan.with_parents(kind, [_checked(kind, name) for name in names] if names else plan.synchronized(kind))
         if not wanted:
             raise InvalidParams(f"{kind.name} has no entities that are synchronized")
+        waiting = await self._waiting(record, {"entities": wanted, "full": is_full})
+        if waiting is not None:
+            return waiting
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             await schedule.register_all(connection, record.id, record.organization_id, kind, wanted)
         return await self._accepted(record, uuid4(), wanted, is_full=is_full, client_id=client_id)
 
+    async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> Job | None:
+        """A job that has not begun and will do the very same."""
+        wanted = JobFilter(statuses=[JobStatus.QUEUED], connector_id=record.id)
+        queued = await self.jobs.find(record.organization_id, wanted, None, _MOST)
+        return next((job for job in queued if job.task == TASK and job.params == params), None)
+
     async def call_turns(self) -> int:
         """Accept a job for every turn that has come; how many."""
+        if not self.is_automatic:
+            return 0
         async with self.database.system() as connection:
             turns = await schedule.call(connection)
         for turn in turns:
@@ -74,6 +87,8 @@ class Synchronization:
 
     async def take_up(self) -> int:
         """Begin the copies of connectors that have none yet, or not all; how many connectors."""
+        if not self.is_automatic:
+            return 0
         expected = {kind.name: len(plan.synchronized(kind)) for kind in self.catalog}
         async with self.database.system() as connection:
             lacking = await schedule.unregistered(connection, expected, _MOST)

@@ -269,6 +269,7 @@ async def arena(*, fronts: int = 1, workers: int = 1, **settings: str) -> AsyncI
                 "GATEWAY_DATA_DIR": str(directory / "data"),
                 "GATEWAY_UPSTREAM_SUPPORT_DESK": upstream.url,
                 "GATEWAY_LOG_LEVEL": "error",
+                "GATEWAY_SYNCHRONIZE": "false",
                 **settings,
             }
             await migrate(database_url)

@@ -63,6 +63,8 @@ async def running(
             "GATEWAY_DATABASE_URL": database_url,
             "GATEWAY_REDIS_URL": redis_url,
             "GATEWAY_INLINE_BUDGET": "5",
+            # Stories count what the application receives; those of the copies have a gateway of their own.
+            "GATEWAY_SYNCHRONIZE": "false",
             "GATEWAY_LOG_LEVEL": "warning",
         }
         process = await asyncio.create_subprocess_exec(
