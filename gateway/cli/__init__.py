@@ -13,6 +13,7 @@ SECTIONS = {
         Lazy("jobs", "gateway.cli.jobs:jobs", "List, watch, cancel and retry long work."),
         Lazy("connect", "gateway.cli.connect:connect", "Bind an account, by credentials or consent."),
         Lazy("connectors", "gateway.cli.connectors:connectors", "List, check and drop the accounts bound."),
+        Lazy("apps", "gateway.cli.apps:apps", "Own OAuth apps, in whose name consent is asked."),
         Lazy("types", "gateway.cli.types:types", "What there is to call, with an example for each operation."),
         Lazy("completion", "gateway.cli.completion:completion", "Print the completion script of a shell."),
     ),

@@ -67,6 +67,23 @@ def check(connector: str, **where: Any) -> None:
 
 @connectors.command()
 @click.argument("connector")
+@click.argument("entities", nargs=-1)
+@click.option("--full", is_flag=True, help="From scratch.")
+@gateway_options
+def sync(connector: str, entities: tuple[str, ...], full: bool, **where: Any) -> None:
+    """Bring the searchable copy of a connector's records up to date now: all of it, or these ENTITIES."""
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            job = await gateway.connectors.sync(connector, list(entities) or None, full=full)
+            await (await follow(job)).result()
+            note(f"the copy of {connector} is up to date")
+
+    run(work())
+
+
+@connectors.command()
+@click.argument("connector")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @gateway_options
 def delete(connector: str, yes: bool, **where: Any) -> None:

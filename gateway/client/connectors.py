@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.client.jobs import Job
+from gateway.client.jobs import Job, accepted
 from gateway.client.models import Connector, FlowView, Health, JobView
 from gateway.client.session import Call, Session
 from gateway.errors import Conflict, GatewayError, NotFound, ReauthorizationRequired
@@ -172,6 +172,19 @@ class Connectors:
         self.forget(old)
         deleted = (await self._session.fetch(Call("DELETE", f"{_PATH}/{old.id}"))).into(_Deleted)
         return Job(self._session, JobView(id=deleted.job_id, status="queued", connector_id=old.id))
+
+    async def sync(
+        self, connector: str | Connector, entities: Sequence[str] | None = None, *, full: bool = False
+    ) -> Job:
+        """Bring the searchable copy up to date now, from scratch when `full`."""
+        found = await self.resolve(connector)
+        body = _given({"entities": entities, "full": full or None})
+        reply = await self._session.fetch(Call("POST", f"{_PATH}/{found.id}/context-store/sync", body=body))
+        return accepted(self._session, reply)
+
+    async def copies(self, connector: str | Connector) -> dict[str, Any]:
+        """How many records of each entity the searchable copy holds, and how old they are."""
+        return (await self._session.fetch(await self._call("GET", connector, "/context-store"))).into(dict[str, Any])
 
     async def _call(self, method: str, connector: str | Connector, part: str) -> Call:
         return Call(method, f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)

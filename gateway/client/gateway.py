@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
+from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Downloaded, Progress, Resource, chunks, download
 from gateway.client.jobs import Job, Jobs, accepted
@@ -51,6 +52,7 @@ class Gateway:
         self._types: dict[str, dict[str, Any]] = {}
         self.connectors = Connectors(self._session)
         self.jobs = Jobs(self._session)
+        self.apps = Apps(self._session)
 
     async def __aenter__(self) -> Self:
         return self

@@ -11,12 +11,13 @@ import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from typing import Any, Self
 
+from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors, Consent
 from gateway.client.gateway import Gateway
 from gateway.client.jobs import Job, Jobs
 
 #: what still has asynchronous methods when it comes back
-_BRIDGED = (Connectors, Consent, Job, Jobs)
+_BRIDGED = (Apps, Connectors, Consent, Job, Jobs)
 _END = object()
 
 

@@ -1,0 +1,62 @@
+"""`gateway apps`: own OAuth apps, which consent screens show instead of the platform's."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.arguments import read_pairs
+from gateway.cli.calling import gateway_options, opened, run
+from gateway.cli.completing import complete_kind
+from gateway.cli.failures import EXIT_CODES, note
+from gateway.cli.output import format_of, output_option, write
+
+
+@click.group(epilog=EXIT_CODES)
+def apps() -> None:
+    """Own OAuth apps: `gateway connect` then asks for consent in their name."""
+
+
+@apps.command("list")
+@output_option
+@gateway_options
+def list_apps(wanted: str | None, **where: Any) -> None:
+    """List the kinds that have an app of yours."""
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            write(msgspec.to_builtins(await gateway.apps.list()), format_of(wanted), ("connector_type", "updated_at"))
+
+    run(work())
+
+
+@apps.command("set")
+@click.argument("kind", shell_complete=complete_kind)
+@click.option("--client-id", required=True, metavar="ID")
+@click.option("--client-secret", metavar="SECRET|@FILE", help="Asked for when left out.")
+@gateway_options
+def set_app(kind: str, client_id: str, client_secret: str | None, **where: Any) -> None:
+    """Use your OAuth app for a KIND."""
+    secret = click.prompt("client secret", hide_input=True, err=True) if client_secret is None else client_secret
+    secret = read_pairs([f"secret={secret}"], "--client-secret")["secret"]
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            app = await gateway.apps.set(kind, client_id, secret)
+            note(f"consent for {app.connector_type} is now asked in the name of {client_id}")
+
+    run(work())
+
+
+@apps.command()
+@click.argument("kind", shell_complete=complete_kind)
+@gateway_options
+def delete(kind: str, **where: Any) -> None:
+    """Go back to the platform's app for a KIND."""
+
+    async def work() -> None:
+        async with opened(**where) as gateway:
+            await gateway.apps.delete(kind)
+            note(f"consent for {kind} is now asked in the name of the platform")
+
+    run(work())

@@ -1,0 +1,42 @@
+"""The organization's own OAuth apps: consent screens show them instead of the platform's."""
+
+from datetime import datetime
+
+import msgspec
+
+from gateway.client.session import Call, Session
+
+_PATH = "/api/v1/oauth/credentials"
+
+
+class App(msgspec.Struct, frozen=True):
+    """An OAuth app as the gateway tells of it; its secret never comes back."""
+
+    connector_type: str
+    configuration: dict[str, str]
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class _Apps(msgspec.Struct):
+    data: list[App]
+
+
+class Apps:
+    """Own OAuth apps, one for each kind at most."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def set(self, kind: str, client_id: str, client_secret: str) -> App:
+        """Let consent for this kind be asked in the name of this app from now on."""
+        body = {"connector_type": kind, "configuration": {"client_id": client_id, "client_secret": client_secret}}
+        return (await self._session.fetch(Call("PUT", _PATH, body=body))).into(App)
+
+    async def list(self) -> list[App]:
+        """The apps that are set."""
+        return (await self._session.fetch(Call("GET", _PATH))).into(_Apps).data
+
+    async def delete(self, kind: str) -> None:
+        """Go back to the platform's app."""
+        await self._session.fetch(Call("DELETE", f"{_PATH}/connector_type/{kind}"))

@@ -1,0 +1,136 @@
+"""The command line against a whole gateway and the sandbox, as a script would use it."""
+
+import asyncio
+import json
+import sys
+from uuid import uuid4
+
+import aiohttp
+import pytest
+
+
+@pytest.fixture
+def command(running, tmp_path):
+    """`await command("call", …)`: exit code, stdout and stderr; each test has a workspace of its own."""
+    environment = {
+        **running.environment,
+        "GATEWAY_URL": running.base_url,
+        "GATEWAY_CLIENT_ID": running.client_id,
+        "GATEWAY_CLIENT_SECRET": running.client_secret,
+        "GATEWAY_WORKSPACE": f"w-{uuid4().hex[:8]}",
+    }
+
+    async def start(*words):
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway", *words),
+            env=environment,
+            cwd=tmp_path,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    async def run(*words):
+        process = await start(*words)
+        out, err = await process.communicate()
+        return process.returncode, out.decode(), err.decode()
+
+    run.start = start
+    return run
+
+
+@pytest.fixture
+async def desk(command):
+    """A support desk, connected by the command line itself."""
+    code, out, err = await command(
+        *("connect", "support-desk", "--env", "subdomain=acme"),
+        *("--credential", "email=agent@example.com", "--credential", "api_token=token"),
+    )
+    assert code == 0, err
+    return json.loads(out)["id"]
+
+
+async def test_a_ticket_is_opened_found_and_refused(command, desk):
+    code, opened, _ = await command(
+        "call", "support-desk", "tickets", "create", "ticket.subject=Fire", "ticket.tags=a,b"
+    )
+    number = json.loads(opened)["id"]
+    _, read, _ = await command("call", "support-desk", "tickets", "get", f"ticket_id={number}", "--select", "id,tags")
+    refused = await command("call", "support-desk", "tickets", "get", "ticket_id=999999999")
+
+    assert code == 0
+    assert json.loads(read) == {"id": number, "tags": ["a", "b"]}
+    assert refused[0] == 4
+
+
+async def test_a_bulk_update_is_followed(command, desk):
+    ids = ",".join(map(str, range(1, 121)))
+
+    code, out, err = await command(
+        "call", "support-desk", "ticket_bulk_updates", "create", f"ids={ids}", "ticket.status=open"
+    )
+
+    assert code == 0, err
+    assert json.loads(out)["succeeded"] == 120
+
+
+async def test_a_job_is_watched_and_its_result_printed(command, desk):
+    _, out, _ = await command("call", "support-desk", "tickets", "list", "per_page=3", "--async")
+    job = json.loads(out)["id"]
+
+    watched = await command("jobs", "watch", job, "-o", "ndjson")
+    result = await command("jobs", "result", job, "-o", "ndjson")
+    listed = await command("jobs", "list", "--limit", "5", "-o", "ndjson")
+
+    assert watched[0] == 0
+    assert json.loads(watched[1].splitlines()[-1])["event"] == "done"
+    assert len(result[1].splitlines()) == 3
+    assert job in listed[1]
+
+
+async def test_a_file_is_saved(command, desk, tmp_path):
+    code, out, _ = await command("download", "support-desk", "attachments", "attachment_id=100000", "-o", "a.bin")
+
+    assert (code, out) == (0, "a.bin\n")
+    assert (tmp_path / "a.bin").stat().st_size == 100_000
+
+
+async def test_records_are_synchronized_and_searched(command, desk):
+    synchronized = await command("connectors", "sync", "support-desk", "tickets")
+    code, out, err = await command("search", "support-desk", "tickets", "status=open,solved", "--limit", "5")
+
+    assert synchronized[0] == 0, synchronized[2]
+    assert code == 0, err
+    assert {json.loads(line)["status"] for line in out.splitlines()} <= {"open", "solved"}
+
+
+async def test_a_connector_is_made_by_consent(command):
+    await command("apps", "set", "team-chat", "--client-id", "own", "--client-secret", "secret")
+    process = await command.start("connect", "team-chat", "--no-browser")
+    lines = [(await process.stderr.readline()).decode() for _ in range(2)]
+    async with aiohttp.ClientSession() as browser:
+        async with browser.post(lines[1].strip(), data={"decision": "allow"}) as answer:
+            page = await answer.text()
+
+    out, _ = await asyncio.wait_for(process.communicate(), 30)
+    await command("apps", "delete", "team-chat")
+
+    assert "You may close this page" in page
+    assert json.loads(out)["kind"] == "team-chat"
+
+
+async def test_a_connector_is_checked_and_deleted(command, desk):
+    checked = await command("connectors", "check", desk)
+    deleted = await command("connectors", "delete", desk, "--yes")
+    left = await command("connectors", "list")
+
+    assert checked == (0, "healthy\n", "")
+    assert deleted[0] == 0
+    assert json.loads(left[1]) == []
+
+
+async def test_the_gateway_tells_what_there_is_to_call(command):
+    code, out, _ = await command("types", "support-desk", "tickets", "list")
+
+    assert code == 0
+    assert json.loads(out)["paging"]["param"] == "page"
