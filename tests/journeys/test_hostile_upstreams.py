@@ -1,0 +1,415 @@
+"""Applications that misbehave, and addresses that lead inside: typed errors, bounded memory, nobody else harmed."""
+
+import asyncio
+import gzip
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+import psutil
+import pytest
+
+from tests.conftest import created_database, url_of
+from tests.journeys.conftest import Answer, Api, ConnectorApi, _ready, free_port
+
+MIB = 1 << 20
+#: MiB that a front end may grow by, several answers of the 32 MiB that it takes being on their way at once
+GROWTH = 192
+BYTES = b"0123456789"
+SECRETS = {"token": "canary-secret"}
+_CONNECTOR = """
+kind: hostile
+title: Hostile
+description: An application that cannot be trusted.
+definition_id: 00000000-0000-4000-8000-000000000000
+address: https://api.hostile.example.com/v1
+hosts: [api.hostile.example.com]
+file_hosts: ["*"]
+authentication:
+  token:
+    title: Token
+    scheme: bearer
+    token: token
+    credentials:
+      token: {description: token, required: true, secret: true}
+rate_limit: {requests: 1000, seconds: 1}
+health_check: things.get
+"""
+_THINGS = """
+description: Things.
+actions:
+  get:
+    request: GET /things/{case}
+    effect: read
+    description: Whatever the application makes of it.
+    record: $
+    timeout: 2
+    params:
+      case: {type: string}
+    required: [case]
+  download:
+    request: GET /records/{case}
+    effect: read
+    description: Whatever the application gives for a file.
+    download: {url: url, size: size}
+    timeout: 2
+    params:
+      case: {type: string}
+      range_header: {type: string, in: header, as: Range}
+    required: [case]
+"""
+#: what is said to a request, piece by piece; then the connection closes
+Script = Callable[[], AsyncIterator[bytes]]
+
+
+def head(*lines: str, status: str = "200 OK") -> bytes:
+    return "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode()
+
+
+def framed(body: bytes, *lines: str, status: str = "200 OK", length: int | None = None) -> bytes:
+    return head(f"Content-Length: {len(body) if length is None else length}", *lines, status=status) + body
+
+
+def says(*pieces: bytes) -> Script:
+    async def script() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    return script
+
+
+def endlessly(beginning: bytes, piece: bytes, pause: float = 0) -> Script:
+    async def script() -> AsyncIterator[bytes]:
+        yield beginning
+        while True:
+            yield piece
+            await asyncio.sleep(pause)
+
+    return script
+
+
+def silence(beginning: bytes = b"") -> Script:
+    async def script() -> AsyncIterator[bytes]:
+        yield beginning
+        await asyncio.sleep(3600)
+
+    return script
+
+
+@dataclass
+class Hostile:
+    """The application: what it says to whom, and the records of its files."""
+
+    port: int = 0
+    records: dict[str, object] = field(default_factory=dict)
+    scripts: dict[str, Script] = field(default_factory=dict)
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            line = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+            _, kind, case = line.rsplit("/", 2)
+            script = says(framed(json.dumps(self.records[case]).encode())) if kind == "records" else self.scripts[case]
+            async for piece in script():
+                writer.write(piece)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+
+@dataclass
+class Canary:
+    """A server within that nobody may ever reach."""
+
+    port: int = 0
+    arrivals: int = 0
+
+    async def sing(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.arrivals += 1
+        writer.close()
+
+
+@pytest.fixture(scope="module")
+async def hostile() -> AsyncIterator[Hostile]:
+    application = Hostile()
+    talks: set[asyncio.Task[None]] = set()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        talks.add(task)
+        task.add_done_callback(talks.discard)
+        await application.talk(reader, writer)
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    application.port = server.sockets[0].getsockname()[1]
+    yield application
+    server.close()
+    for task in list(talks):
+        task.cancel()
+    await asyncio.gather(*talks)
+
+
+@pytest.fixture(scope="module")
+async def canary() -> AsyncIterator[Canary]:
+    canary = Canary()
+    async with await asyncio.start_server(canary.sing, "127.0.0.1", 0) as server:
+        canary.port = server.sockets[0].getsockname()[1]
+        yield canary
+
+
+@dataclass(frozen=True)
+class Front:
+    """A gateway whose one application is hostile."""
+
+    base_url: str
+    client_id: str
+    client_secret: str
+    pid: int
+
+
+@pytest.fixture(scope="module")
+async def front(
+    hostile: Hostile,
+    postgres_url: str,
+    redis_url: str,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Front]:
+    folder: Path = tmp_path_factory.mktemp("hostile")
+    (folder / "kind").mkdir()
+    (folder / "kind" / "connector.yaml").write_text(_CONNECTOR)
+    (folder / "kind" / "things.yaml").write_text(_THINGS)
+    async with created_database(postgres_url, migrated_database) as name:
+        environment = {
+            **os.environ,
+            "GATEWAY_DATABASE_URL": url_of(postgres_url, name),
+            "GATEWAY_REDIS_URL": redis_url,
+            "GATEWAY_SPECS": str(folder / "kind"),
+            "GATEWAY_UPSTREAM_HOSTILE": f"http://127.0.0.1:{hostile.port}",
+            "GATEWAY_LOG_LEVEL": "error",
+        }
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "gateway", "up", "--bind", f"127.0.0.1:{free_port()}"),
+            *("--data-dir", str(folder / "up"), "--ready-file", str(folder / "ready.json")),
+            env=environment,
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            ready = await _ready(process, folder / "ready.json")
+            pid = ready["pids"]["gateway"][0]
+            yield Front(ready["base_url"], ready["client_id"], ready["client_secret"], pid)
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+            await process.wait()
+
+
+@pytest.fixture
+async def caller(front: Front) -> AsyncIterator[Api]:
+    async with Api.of(front.base_url, front.client_id, front.client_secret) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def connector(caller: Api) -> ConnectorApi:
+    return await caller.connector("hostile", SECRETS, validate=False)
+
+
+JSON = "Content-Type: application/json"
+INVALID = "upstream_invalid_response"
+BAD_ANSWERS: dict[str, tuple[Script, int, str]] = {
+    "a gzip bomb": (
+        says(framed(gzip.compress(bytes(256 * MIB)), JSON, "Content-Encoding: gzip")),
+        502,
+        "upstream_too_large",
+    ),
+    "a bomb within a bomb": (
+        says(framed(gzip.compress(gzip.compress(bytes(1024 * MIB))), JSON, "Content-Encoding: gzip, gzip")),
+        502,
+        INVALID,
+    ),
+    "JSON of 100 MB": (says(framed(b'{"a": "' + b"x" * 100_000_000 + b'"}', JSON)), 502, "upstream_too_large"),
+    "JSON without an end": (endlessly(head(JSON) + b"[", b"1," * MIB), 502, "upstream_too_large"),
+    "JSON a hundred thousand deep": (says(framed(b"[" * 100_000 + b"]" * 100_000)), 502, INVALID),
+    "objects a hundred thousand deep": (
+        says(framed(b'{"a":' * 100_000 + b"1" + b"}" * 100_000)),
+        502,
+        INVALID,
+    ),
+    "headers of 1 MB": (says(framed(b"{}", *[f"X-{n}: {'y' * 1000}" for n in range(1000)])), 502, INVALID),
+    "one header of 1 MB": (says(framed(b"{}", f"X: {'y' * MIB}")), 502, INVALID),
+    "no UTF-8": (says(framed(b'{"a": "\xff\xfe"}', JSON)), 502, INVALID),
+    "HTML": (says(framed(b"<html>log in</html>", "Content-Type: text/html")), 502, INVALID),
+    "no JSON": (says(framed(b"{'a': 1}", JSON)), 502, INVALID),
+    "NaN": (says(framed(b'{"a": NaN}', JSON)), 502, INVALID),
+    "no HTTP": (says(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), 502, INVALID),
+    "a redirect": (says(framed(b"", "Location: http://169.254.169.254/", status="302 Found")), 502, INVALID),
+    "half an answer": (says(framed(b'{"a": 1', length=20)), 502, "upstream_truncated"),
+    "chunks without an end": (says(head("Transfer-Encoding: chunked") + b"2\r\n{}\r\n"), 502, "upstream_truncated"),
+    "no answer": (says(b""), 502, "upstream_error"),
+    "silence": (silence(), 504, "upstream_timeout"),
+    "silence after the head": (silence(head("Content-Length: 9")), 504, "upstream_timeout"),
+    "a byte now and then": (endlessly(head("Content-Length: 99999"), b" ", pause=0.1), 504, "upstream_timeout"),
+    "headers without an end": (endlessly(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n"), 502, INVALID),
+    "to be continued": (endlessly(b"", b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.01), 504, "upstream_timeout"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_ANSWERS)
+async def test_a_bad_answer_is_a_typed_error(hostile: Hostile, connector: ConnectorApi, case: str):
+    script, status, code = BAD_ANSWERS[case]
+    hostile.scripts["bad"] = script
+
+    answer = await connector.send("things", "get", {"case": "bad"})
+
+    assert (answer.status, answer.json()["code"]) == (status, code)
+    assert b"canary-secret" not in answer.body
+
+
+async def test_bad_answers_grow_no_memory_and_harm_no_other_request(
+    hostile: Hostile, connector: ConnectorApi, front: Front
+):
+    hostile.scripts |= {str(number): script for number, (script, _, _) in enumerate(BAD_ANSWERS.values())}
+    hostile.scripts["good"] = says(framed(b'{"ok": true}', JSON))
+    before = psutil.Process(front.pid).memory_info().rss
+
+    bad = asyncio.gather(
+        *(connector.send("things", "get", {"case": str(number)}) for number in range(len(BAD_ANSWERS)))
+    )
+    good = [await connector.send("things", "get", {"case": "good"}) for _ in range(20)]
+    answers = await bad
+
+    assert {answer.status for answer in answers} <= {502, 504}
+    assert {answer.status for answer in good} == {200}
+    grown = psutil.Process(front.pid).memory_info().rss - before
+    assert grown < GROWTH * MIB
+
+
+GZIPPED = gzip.compress(BYTES * 100_000, mtime=0)
+SIZE = len(BYTES) * 100_000
+CUT_FILES: dict[str, bytes] = {
+    "fewer bytes than Content-Length": framed(BYTES * 60_000, length=SIZE),
+    "no last chunk": head("Transfer-Encoding: chunked") + b"%x\r\n" % SIZE + BYTES * 100_000 + b"\r\n",
+    "half a chunk": head("Transfer-Encoding: chunked") + b"%x\r\n" % SIZE + BYTES * 60_000,
+    "a close before the record's size": head("Connection: close") + BYTES * 99_999,
+    "Content-Length short of the record's size": framed(BYTES * 99_999),
+    "half a gzip, framed": framed(GZIPPED[:-50], "Content-Encoding: gzip"),
+    "half a gzip and a close": head("Connection: close", "Content-Encoding: gzip") + GZIPPED[:-50],
+}
+
+
+@pytest.mark.parametrize("case", CUT_FILES)
+async def test_a_truncated_file_never_looks_whole(hostile: Hostile, connector: ConnectorApi, case: str):
+    hostile.records["cut"] = {"url": f"http://127.0.0.1:{hostile.port}/files/cut", "size": SIZE}
+    hostile.scripts["cut"] = says(CUT_FILES[case])
+
+    outcome = await _downloaded(connector)
+
+    assert outcome in ("broken transfer", "upstream_truncated")
+
+
+async def _downloaded(connector: ConnectorApi) -> str:
+    try:
+        answer = await connector.send("things", "download", {"case": "cut"})
+    except aiohttp.ClientPayloadError:
+        return "broken transfer"
+    return answer.json()["code"] if answer.status >= 400 else "whole"
+
+
+@pytest.mark.parametrize("case", CUT_FILES)
+async def test_a_truncated_file_fails_its_job(hostile: Hostile, caller: Api, connector: ConnectorApi, case: str):
+    hostile.records["cut"] = {"url": f"http://127.0.0.1:{hostile.port}/files/cut", "size": SIZE}
+    hostile.scripts["cut"] = says(CUT_FILES[case])
+    accepted = await connector.send("things", "download", {"case": "cut"}, headers={"Prefer": "respond-async"})
+
+    result: Answer = await caller.get(f"/api/v1/jobs/{accepted.json()['job']['id']}/result?wait=30")
+
+    assert (result.status, result.json()["code"]) == (502, "upstream_truncated")
+
+
+async def test_a_cut_body_of_unknown_length_is_no_end_for_old_readers(
+    hostile: Hostile, connector: ConnectorApi, front: Front
+):
+    hostile.records["cut"] = {"url": f"http://127.0.0.1:{hostile.port}/files/cut", "size": None}
+    hostile.scripts["cut"] = says(CUT_FILES["half a chunk"])
+    host, port = front.base_url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    lines = [f"GET {connector.path}/download/things?case=cut HTTP/1.0", f"Host: {host}", *_headers(connector), "", ""]
+    writer.write("\r\n".join(lines).encode())
+
+    with pytest.raises(ConnectionResetError):
+        await reader.read(-1)
+    writer.close()
+
+
+def _headers(connector: ConnectorApi) -> list[str]:
+    return [f"{name}: {value}" for name, value in connector.api.headers.items()]
+
+
+#: ways to write an address within; PORT is the canary's
+INSIDE = [
+    "http://127.0.0.1:PORT/", "https://127.0.0.1:PORT/", "https://127.0.0.1/", "http://127.1:PORT/",
+    "http://127.0.1:PORT/", "http://0:PORT/", "http://0.0.0.0:PORT/", "http://2130706433:PORT/",
+    "http://017700000001:PORT/", "http://0177.0.0.1:PORT/", "http://0x7f000001:PORT/", "http://0x7f.0.0.1:PORT/",
+    "http://127.0.0.1.:PORT/", "http://127.000.000.001:PORT/", "http://localhost:PORT/", "http://LOCALHOST:PORT/",
+    "http://localhost.:PORT/", "http://localhost.localdomain:PORT/", "http://ip6-localhost:PORT/",
+    "http://[::1]:PORT/", "http://[::]:PORT/", "http://[0:0:0:0:0:0:0:1]:PORT/", "http://[::ffff:127.0.0.1]:PORT/",
+    "http://[::ffff:7f00:1]:PORT/", "http://[::127.0.0.1]:PORT/", "http://[64:ff9b::7f00:1]:PORT/",
+    "http://[64:ff9b:1::7f00:1]:PORT/", "http://[2002:7f00:1::]:PORT/", "http://[fe80::1%25lo]:PORT/",
+    "http://[fc00::1]:PORT/", "http://[fd00:ec2::254]/", "http://169.254.169.254/latest/meta-data/",
+    "https://169.254.169.254/", "http://metadata.google.internal/", "https://metadata.internal/", "http://10.0.0.1/",
+    "http://172.16.0.1/", "http://192.168.1.1/", "http://100.64.0.1/", "http://192.0.0.192/", "http://224.0.0.1/",
+    "http://255.255.255.255/", "http://user@127.0.0.1:PORT/", "http://api.hostile.example.com@127.0.0.1:PORT/",
+    "http://127.0.0.1:PORT#@api.hostile.example.com/", "http://127.0.0.1:PORT\\@api.hostile.example.com/",
+    "http://①②⑦.0.0.1:PORT/", "http://127。0。0。1:PORT/", "http://127.0.0.1%2f.example.com:PORT/",
+    "https://router.lan/", "https://printer.local/", "https://db.internal/", "https://intranet/",
+    "file:///etc/passwd", "gopher://127.0.0.1:PORT/", "ftp://127.0.0.1:PORT/", "unix:///var/run/docker.sock",
+    "//127.0.0.1:PORT/", "\thttp://127.0.0.1:PORT/", "javascript:alert(1)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", INSIDE)
+async def test_no_address_within_is_reached_by_a_link_or_a_redirect(
+    hostile: Hostile, canary: Canary, connector: ConnectorApi, address: str
+):
+    written = address.replace("PORT", str(canary.port))
+    hostile.records["link"] = {"url": written, "size": None}
+    hostile.records["redirect"] = {"url": f"http://127.0.0.1:{hostile.port}/files/redirect", "size": None}
+    located = framed(b"", "Location: " + written.encode().decode("latin-1").replace("\t", ""), status="302 Found")
+    hostile.scripts["redirect"] = says(located)
+
+    answers = [await connector.send("things", "download", {"case": case}) for case in ("link", "redirect")]
+
+    assert {(answer.status, answer.json()["code"]) for answer in answers} == {(502, "upstream_invalid_response")}
+    assert canary.arrivals == 0
+
+
+@pytest.mark.parametrize("address", INSIDE)
+async def test_no_address_within_is_reached_by_a_tenants_own_settings(canary: Canary, caller: Api, address: str):
+    written = address.replace("PORT", str(canary.port))
+    bodies = [
+        {"connector_type": "support-desk", "credentials": {"email": "a@example.com", "api_token": "t"},
+         "environment": {"subdomain": written}},
+        {"connector_type": "support-desk", "credentials": {"email": "a@example.com", "api_token": "t"},
+         "environment": {"subdomain": written.partition("://")[2].rstrip("/") + "#"}},
+        {"connector_type": "crm-query", "credentials": {"access_token": "t", "refresh_token": "r"},
+         "environment": {"instance_url": written}},
+        {"connector_type": "crm-query", "credentials": {"access_token": "t", "refresh_token": "r"},
+         "environment": {"login_host": written}},
+    ]  # fmt: skip
+
+    answers = [
+        await caller.post("/api/v1/integrations/connectors", {"workspace_name": "w", "name": "inside", **body})
+        for body in bodies
+    ]
+
+    assert {(answer.status, answer.json()["code"]) for answer in answers} == {(422, "invalid_credentials")}
+    assert canary.arrivals == 0
