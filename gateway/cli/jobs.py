@@ -1,6 +1,7 @@
 """`gateway jobs`: long work listed, watched, stopped, tried again, and its results."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ from gateway.cli.calling import gateway_options, opened, run
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
 from gateway.cli.following import follow
 from gateway.cli.output import Format, format_of, output_option, write, write_stream
-from gateway.cli.words import printable
+from gateway.cli.words import printable, size_of
 from gateway.client import Job, JobView
 
 _COLUMNS = ("id", "status", "entity", "created_at", "message")
@@ -85,15 +86,19 @@ def watch(job_id: str, wanted: str | None, **where: Any) -> None:
 
 @jobs.command()
 @click.argument("job_id")
+@click.option("--save", "to", type=click.Path(path_type=Path), metavar="FILE", help="Where to, when it is a file.")
 @output_option
 @gateway_options
-def result(job_id: str, wanted: str | None, **where: Any) -> None:
+def result(job_id: str, to: Path | None, wanted: str | None, **where: Any) -> None:
     """Print a job's result, waiting for it; with -o ndjson record by record, whatever its size."""
 
     async def work() -> None:
         async with opened(**where) as gateway:
             job = await follow(await gateway.jobs.get(job_id))
-            if format_of(wanted) is Format.NDJSON:
+            if to is not None:
+                saved = await job.download(to)
+                note(f"saved {saved.path} ({size_of(saved.size)}, sha256 {saved.sha256})")
+            elif format_of(wanted) is Format.NDJSON:
                 await write_stream(job.records(), Format.NDJSON)
             else:
                 write((await job.result()).result, format_of(wanted))

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gateway.cli.calling import gateway_options, opened, run
-from gateway.cli.completing import complete_action, complete_entity, complete_kind
+from gateway.cli.completing import complete_action, complete_entity, complete_kind, own_folders
 from gateway.cli.examples import example_call
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
@@ -60,7 +60,7 @@ def _shipped(kind: str | None) -> Any:
     from gateway.connectors.catalog import load_catalog
     from gateway.connectors.discovery import kind_summary, kind_view
 
-    catalog = load_catalog()
+    catalog = load_catalog(own_folders())
     return [kind_summary(each) for each in catalog] if kind is None else kind_view(catalog.kind(kind))
 
 

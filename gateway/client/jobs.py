@@ -14,7 +14,7 @@ from gateway.client.downloads import Downloaded, Progress, Resource, download
 from gateway.client.events import EventReader
 from gateway.client.models import FINAL, Answer, JobEvent, JobView
 from gateway.client.session import Call, Reply, Session, lost
-from gateway.errors import GatewayError, Unavailable
+from gateway.errors import GatewayError, InvalidParams, Unavailable
 
 #: seconds that the gateway is asked to hold a call: short enough for proxies between us
 _WAIT = 25
@@ -114,6 +114,8 @@ class Job:
 
     async def result(self, *, on_change: Watcher | None = None) -> Answer:
         """What the inline call would have answered, waiting for it; raises the error that the job ended with."""
+        if self.view.action == "download":
+            raise InvalidParams("the job's result is a file; take it with `download`", extra={"job_id": self.id})
         if on_change is not None:
             await self.wait(on_change=on_change)
         with _named(self.id):
@@ -143,7 +145,7 @@ class Job:
         self, to: str | PathLike[str], *, sha256: str | None = None, on_progress: Progress | None = None
     ) -> Downloaded:
         """The file that the job stored, resumed where an earlier try stopped."""
-        await self.wait(on_change=None)
+        await self.wait()
         with _named(self.id):
             return await download(
                 self._session, Resource(self._path("result")), to, sha256=sha256, on_progress=on_progress

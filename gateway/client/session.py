@@ -207,7 +207,7 @@ def _token_call(settings: ClientSettings) -> Call:
 
 async def _judged(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
     """The answer, when it is one; raises the error that it tells."""
-    if response.status < 300:
+    if response.status < 300 or response.status == 304:
         return response
     async with response:
         try:

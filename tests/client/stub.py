@@ -110,6 +110,8 @@ class Stub:
     faults: deque[Any] = field(default_factory=deque)
     created: dict[str, dict[str, Any]] = field(default_factory=dict)
     job_states: deque[dict[str, Any]] = field(default_factory=deque)
+    #: long polls that end without news
+    quiet_polls: int = 0
     job_error: web.Response | None = None
     job_records: list[dict[str, Any]] = field(default_factory=list)
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -282,6 +284,9 @@ class Stub:
         return web.json_response({"data": [self._job_view()], "next_cursor": None})
 
     async def _job(self, request: web.Request) -> web.Response:
+        if "If-None-Match" in request.headers and self.quiet_polls:
+            self.quiet_polls -= 1
+            return web.Response(status=304)
         if "If-None-Match" in request.headers and len(self.job_states) > 1:
             self.job_states.popleft()
         return web.json_response(self._job_view(), headers={"ETag": f'"{len(self.job_states)}"'})

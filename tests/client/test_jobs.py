@@ -17,6 +17,22 @@ async def test_a_job_is_waited_for_with_every_change_seen(gateway, stub):
     assert seen == [0, 100, 250]
 
 
+async def test_a_long_poll_without_news_is_polled_again(gateway, stub):
+    stub.job_states += [RUNNING, SUCCEEDED]
+    stub.quiet_polls = 2
+
+    job = await (await gateway.jobs.get(JOB_ID)).wait()
+
+    assert job.status == "succeeded"
+
+
+async def test_a_result_that_is_a_file_says_how_to_take_it(gateway, stub):
+    stub.job_states.append({**SUCCEEDED, "action": "download"})
+
+    with pytest.raises(errors.InvalidParams, match="take it with `download`"):
+        await (await gateway.jobs.get(JOB_ID)).result()
+
+
 async def test_events_go_on_where_a_broken_stream_stopped(gateway, stub):
     stub.events = [("status", {"status": "running"}), ("progress", {"progress": 100}), ("done", {"status": "failed"})]
     stub.cut_events_after = 2

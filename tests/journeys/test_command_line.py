@@ -108,9 +108,9 @@ async def test_a_connector_is_made_by_consent(command):
     await command("apps", "set", "team-chat", "--client-id", "own", "--client-secret", "secret")
     process = await command.start("connect", "team-chat", "--no-browser")
     lines = [(await process.stderr.readline()).decode() for _ in range(2)]
-    async with aiohttp.ClientSession() as browser:
-        async with browser.post(lines[1].strip(), data={"decision": "allow"}) as answer:
-            page = await answer.text()
+    allow = {"decision": "allow"}
+    async with aiohttp.ClientSession() as browser, browser.post(lines[1].strip(), data=allow) as answer:
+        page = await answer.text()
 
     out, _ = await asyncio.wait_for(process.communicate(), 30)
     await command("apps", "delete", "team-chat")
