@@ -1,14 +1,67 @@
 """Searching the copies: made with the connector, kept fresh, and told of writes made through the gateway."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
 
+import aiohttp
 import pytest
 
-PATIENCE = 60
+from tests.journeys.conftest import PATIENCE, Api, ConnectorApi
+from tests.journeys.layout import Layout, laid_out
+
+OAUTH = {"refresh_token": "refresh", "access_token": "token", "client_id": "app", "client_secret": "secret"}
+SALES = "https://acme.my.salesforce.com"
 
 
-async def synchronized(connector, *entities, full=False):
-    """The result of a synchronization that has come to its end."""
+@pytest.fixture(scope="module")
+async def layout(
+    tmp_path_factory: pytest.TempPathFactory, database_url: str, redis_url: str
+) -> AsyncIterator[Layout]:
+    """A front end, a worker and the sandbox."""
+    async with laid_out(tmp_path_factory.mktemp("copies"), database_url, redis_url) as running:
+        yield running
+
+
+@pytest.fixture
+async def api(layout: Layout) -> AsyncIterator[Api]:
+    async with layout.api() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def desk(api: Api) -> ConnectorApi:
+    """A support desk whose copies are whole."""
+    connector = await api.connector()
+    await loaded(connector)
+    return connector
+
+
+@pytest.fixture
+async def upstream(layout: Layout) -> AsyncIterator[aiohttp.ClientSession]:
+    """The application itself, past the gateway."""
+    headers = {"Authorization": "Bearer token", "Notion-Version": "2025-09-03"}
+    async with aiohttp.ClientSession(layout.sandbox_url, headers=headers) as session:
+        yield session
+
+
+async def freshness(connector: ConnectorApi) -> dict[str, Any]:
+    return (await connector.api.get(f"{connector.path}/context-store")).json()["entities"]
+
+
+async def loaded(connector: ConnectorApi) -> dict[str, Any]:
+    """The copies, once all of them are there."""
+    found = await freshness(connector)
+    async with asyncio.timeout(PATIENCE):
+        while not all(entity["synchronized"] for entity in found.values()):
+            await asyncio.sleep(0.1)
+            found = await freshness(connector)
+    return found
+
+
+async def synchronized(connector: ConnectorApi, *entities: str, full: bool = False) -> dict[str, Any]:
+    """What a synchronization came to that was asked for, by entity."""
     body = {"full": full} | ({"entities": list(entities)} if entities else {})
     accepted = await connector.api.post(f"{connector.path}/context-store/sync", body)
     assert accepted.status == 202, accepted.body
@@ -17,16 +70,292 @@ async def synchronized(connector, *entities, full=False):
     return {report["entity"]: report for report in answer.json()["result"]["entities"]}
 
 
-async def search(connector, entity, filter_=None, **params):
-    query = {"filter": filter_} if filter_ else {}
+async def search(connector: ConnectorApi, entity: str, filter_: Any = None, **params: Any) -> dict[str, Any]:
+    query = {} if filter_ is None else {"filter": filter_}
     return (await connector.execute(entity, "context_store_search", {"query": query, **params}))["result"]
 
 
-async def test_a_new_connector_is_loaded_by_itself(support_desk):
-    async with asyncio.timeout(PATIENCE):
-        while not (found := await search(support_desk, "tickets", limit=1))["meta"]["synchronized"]:
-            await asyncio.sleep(0.1)
+async def ids(connector: ConnectorApi, entity: str, filter_: Any, key: str = "id") -> list[Any]:
+    return [record[key] for record in (await search(connector, entity, filter_))["data"]]
 
+
+async def test_a_new_connector_is_loaded_by_itself(api):
+    connector = await api.connector()
+
+    await loaded(connector)
+
+    found = await search(connector, "tickets", limit=1)
     assert found["meta"]["total_synced"] == 500
+    assert found["meta"]["synchronized"] is True
     assert found["meta"]["as_of"]
     assert isinstance(found["meta"]["took_ms"], int)
+
+
+async def test_before_the_first_load_there_is_nothing_to_find_and_it_says_so(layout, api):
+    async with aiohttp.ClientSession(layout.sandbox_url) as control:
+        slow = {"kind": "support-desk", "path": "/api/v2/incremental/*", "latency": 3}
+        await (await control.post("/_sandbox/faults", json=slow)).release()
+        connector = await api.connector()
+        found = await search(connector, "tickets", {"eq": {"status": "open"}})
+        await (await control.delete("/_sandbox/faults")).release()
+
+    assert found["data"] == []
+    assert found["meta"] | {"took_ms": 0} == {
+        "has_more": False,
+        "cursor": None,
+        "took_ms": 0,
+        "as_of": None,
+        "total_synced": 0,
+        "synchronized": False,
+    }
+
+
+async def test_inspect_tells_how_fresh_the_copies_are(desk):
+    inspected = (await desk.api.get(f"{desk.path}/inspect")).json()
+
+    assert inspected["context_store"]["tickets"]["status"] == "ready"
+    assert inspected["context_store"]["tickets"]["records"] >= 500
+    assert inspected["context_store"]["tickets"]["next_sync_at"] > inspected["context_store"]["tickets"]["last_synced_at"]
+
+
+async def test_pages_of_a_search_hold_every_record_once(desk):
+    first = await search(desk, "ticket_comments", limit=900, fields=["id"])
+    second = await search(desk, "ticket_comments", limit=900, fields=["id"], cursor=first["meta"]["cursor"])
+
+    found = [record["id"] for page in (first, second) for record in page["data"]]
+
+    assert (first["meta"]["has_more"], second["meta"]["has_more"]) == (True, False)
+    assert len(found) == len(set(found)) == first["meta"]["total_synced"]
+
+
+async def test_what_is_written_is_in_the_next_search(desk):
+    ticket = {"subject": "Kettle sings", "comment": {"body": "a high note"}, "priority": "urgent"}
+
+    created = (await desk.execute("tickets", "create", {"ticket": ticket}))["result"]["id"]
+    after_create = await search(desk, "tickets", {"fuzzy": {"subject": "kettle sings"}}, fields=["id", "status"])
+    first_comment = await ids(desk, "ticket_comments", {"eq": {"ticket_id": created}}, "body")
+    update = {"ticket_id": created, "ticket": {"status": "solved", "comment": {"body": "descaled"}}}
+    await desk.execute("tickets", "update", update)
+    reply = {"ticket_id": created, "ticket": {"comment": {"body": "thank you"}}}
+    await desk.execute("ticket_comments", "create", reply)
+
+    assert [record["id"] for record in after_create["data"]] == [created]
+    assert first_comment == ["a high note"]
+    assert await ids(desk, "tickets", {"eq": {"id": created, "status": "solved"}}) == [created]
+    comments = await ids(desk, "ticket_comments", {"eq": {"ticket_id": created}}, "body")
+    assert set(comments) == {"a high note", "descaled", "thank you"}
+
+
+async def test_a_write_under_a_key_and_as_a_job_is_in_the_next_search_too(desk):
+    user = {"user": {"name": "Zora Keyed", "role": "agent"}}
+    other = {"user": {"name": "Zora Queued", "role": "agent"}}
+
+    await desk.send("users", "create", user, headers={"Idempotency-Key": "zora"})
+    await desk.send("users", "create", other, headers={"Prefer": "wait=30"})
+
+    assert set(await ids(desk, "users", {"startswith": {"name": "Zora"}}, "name")) == {"Zora Keyed", "Zora Queued"}
+
+
+async def test_known_clients_may_name_fields_their_own_way(api):
+    connector = await api.connector("Crm-Records", {"private_app_token": "token"})
+    await loaded(connector)
+    by_product = {"gt": {"properties.crm_object_id": "581100400"}}
+    by_client = {"gt": {"properties_hs_object_id": "581100400"}}
+
+    expected = await search(connector, "contacts", by_product, limit=2)
+    found = await search(connector, "contacts", by_client, limit=2)
+    query = {"filter": by_client, "sort": [{"created_at": "desc"}]}
+    ordered = await connector.execute("contacts", "context_store_search", {"query": query})
+
+    assert found["data"] == expected["data"]
+    created = [record["createdAt"] for record in ordered["result"]["data"]]
+    assert created == sorted(created, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer", "words"),
+    [
+        ({"filter": {"eq": {"statsu": "open"}}}, "/params/query/filter/eq/statsu", "did you mean status"),
+        ({"filter": {"any": {"tags": {"eq": "a"}}}}, "/params/query/filter/any", "any is not offered"),
+        ({"filter": {"gt": {"id": "many"}}}, "/params/query/filter/gt/id", "id"),
+        ({"sort": [{"tags": "asc"}]}, "/params/query/sort/0/tags", "has no order"),
+    ],
+)
+async def test_a_search_that_cannot_be_answered_says_where_and_why(desk, query, pointer, words):
+    answer = await desk.send("tickets", "context_store_search", {"query": query})
+
+    [fault] = answer.json()["errors"]
+    assert (answer.status, answer.json()["code"]) == (422, "invalid_query")
+    assert fault["pointer"] == pointer
+    assert words in fault["message"]
+
+
+async def test_an_entity_without_a_copy_names_those_that_have_one(desk):
+    answer = await desk.send("views", "context_store_search", {"query": {}})
+    refused = await desk.api.post(f"{desk.path}/context-store/sync", {"entities": ["views"]})
+
+    assert (answer.status, answer.json()["code"]) == (422, "unknown_action")
+    assert "tickets" in answer.json()["message"]
+    assert refused.status == 422
+    assert "views is not synchronized" in refused.json()["message"]
+
+
+async def test_a_search_never_crosses_to_another_tenant(layout, desk):
+    async with layout.api() as stranger:
+        own = await stranger.connector()
+        await loaded(own)
+        mine = {"ticket": {"subject": "Zymurgy", "comment": {"body": "b"}}}
+        await desk.execute("tickets", "create", mine)
+        theirs = await stranger.post(
+            f"{desk.path}/execute",
+            {"entity": "tickets", "action": "context_store_search", "params": {"query": {}}},
+        )
+        found = await search(own, "tickets", {"eq": {"subject": "Zymurgy"}})
+        status = await stranger.get(f"{desk.path}/context-store")
+        asked = await stranger.post(f"{desk.path}/context-store/sync", {})
+
+    assert {theirs.status, status.status, asked.status} == {404}
+    assert found["data"] == []
+
+
+async def test_fields_may_be_left_out_of_what_is_found(desk):
+    query = {"query": {"sort": [{"id": "asc"}]}, "limit": 1}
+
+    selected = await desk.execute("tickets", "context_store_search", query, select_fields=["id", "via.channel"])
+    excluded = await desk.execute("tickets", "context_store_search", query, exclude_fields=["subject"])
+
+    assert selected["result"]["data"] == [{"id": 1, "via": {"channel": "web"}}]
+    assert "subject" not in excluded["result"]["data"][0]
+    assert "status" in excluded["result"]["data"][0]
+
+
+async def test_deleting_a_connector_removes_its_copies(desk, database):
+    connector_id = desk.record["id"]
+
+    deleted = await desk.api.call("DELETE", desk.path)
+    await desk.api.get(f"/api/v1/jobs/{deleted.json()['job_id']}/result?wait={PATIENCE}")
+
+    async with database.system() as connection:
+        entities = await connection.fetchval(
+            "SELECT count(*) FROM context_entities WHERE connector_id = $1", connector_id
+        )
+        orphans = await connection.fetchval(
+            "SELECT count(*) FROM context_records WHERE entity_id NOT IN (SELECT id FROM context_entities)"
+        )
+    assert (entities, orphans) == (0, 0)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is told of one kind: created in the application, found, changed through the gateway, deleted, gone."""
+
+    kind: str
+    credentials: dict[str, str]
+    #: the entity searched, with the member that identifies its records
+    entity: str
+    key: str
+    #: how a record comes into being in the application: path, body, place of its id in the answer
+    born: tuple[str, Any, tuple[str, ...]]
+    #: a filter that finds it
+    found_by: dict[str, Any]
+    #: the write through the gateway, `{id}` filled in: entity, action, params; and the filter that finds it then
+    written: tuple[str, str, dict[str, Any]]
+    then_found_by: dict[str, Any]
+    #: how it is deleted in the application: method and path
+    deleted: tuple[str, str, Any]
+    #: whether changes alone tell of the deletion, without a sweep
+    is_told: bool = False
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+STORIES = [
+    Story(
+        "workspace-notes",
+        {"token": "token"},
+        "pages",
+        "id",
+        (
+            "/v1/pages",
+            {"parent": {"workspace": True}, "properties": {"title": {"title": [{"text": {"content": "Quokka"}}]}}},
+            ("id",),
+        ),
+        {"keyword": {"properties": "quokka"}},
+        ("pages", "update", {"page_id": "{id}", "icon": {"type": "emoji", "emoji": "*"}}),
+        {"eq": {"icon.emoji": "*"}, "keyword": {"properties": "quokka"}},
+        ("PATCH", "/v1/pages/{id}", {"in_trash": True}),
+        is_told=True,
+    ),
+    Story(
+        "team-chat",
+        {"bot_key": "token"},
+        "channel_messages",
+        "ts",
+        ("/api/chat.postMessage", {"channel": "C00000001", "text": "quokka sighted"}, ("ts",)),
+        {"eq": {"channel_id": "C00000001"}, "keyword": {"text": "quokka"}},
+        ("messages", "update", {"channel": "C00000001", "ts": "{id}", "text": "quokka gone"}),
+        {"fuzzy": {"text": "quokka gone"}},
+        ("POST", "/api/chat.delete", {"channel": "C00000001", "ts": "{id}"}),
+    ),
+    Story(
+        "work-management",
+        {"token": "token"},
+        "tasks",
+        "gid",
+        (
+            "/api/1.0/tasks",
+            {"data": {"name": "Quokka census", "projects": ["1203998745612345"], "workspace": "519500001"}},
+            ("data", "gid"),
+        ),
+        {"fuzzy": {"name": "quokka census"}},
+        ("tasks", "update", {"task_gid": "{id}", "data": {"completed": True}}),
+        {"eq": {"completed": True}, "fuzzy": {"name": "quokka census"}},
+        ("DELETE", "/api/1.0/tasks/{id}", None),
+    ),
+    Story(
+        "support-desk",
+        {"email": "agent@example.com", "api_token": "token"},
+        "tickets",
+        "id",
+        ("/api/v2/tickets.json", {"ticket": {"subject": "Quokka loose", "comment": {"body": "b"}}}, ("ticket", "id")),
+        {"fuzzy": {"subject": "quokka loose"}},
+        ("tickets", "update", {"ticket_id": "{id}", "ticket": {"priority": "urgent"}}),
+        {"eq": {"priority": "urgent"}, "fuzzy": {"subject": "quokka loose"}},
+        ("DELETE", "/api/v2/tickets/{id}.json", None),
+        is_told=True,
+        environment={"subdomain": "acme"},
+    ),
+]
+
+
+def filled(value: Any, id_: Any) -> Any:
+    """The value with the id where `{id}` stands; alone it keeps its type."""
+    if isinstance(value, dict):
+        return {name: filled(member, id_) for name, member in value.items()}
+    if value == "{id}":
+        return id_
+    return value.replace("{id}", str(id_)) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.kind)
+async def test_the_life_of_a_record_shows_in_the_copies(api, upstream, story):
+    connector = await api.connector(story.kind, story.credentials, environment=story.environment)
+    await loaded(connector)
+    path, body, place = story.born
+    async with upstream.post(path, json=body) as answer:
+        id_ = await answer.json()
+    for member in place:
+        id_ = id_[member]
+
+    reports = await synchronized(connector, story.entity)
+    found = await ids(connector, story.entity, story.found_by, story.key)
+    entity, action, params = story.written
+    await connector.execute(entity, action, filled(params, id_))
+    changed = await ids(connector, story.entity, story.then_found_by, story.key)
+    method, address, body = story.deleted
+    await (await upstream.request(method, filled(address, id_), json=filled(body, id_))).release()
+    await synchronized(connector, story.entity, full=not story.is_told)
+
+    assert reports[story.entity]["full"] is False
+    assert found == [id_]
+    assert changed == [id_]
+    assert await ids(connector, story.entity, story.found_by, story.key) == []

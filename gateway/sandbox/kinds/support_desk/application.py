@@ -121,11 +121,18 @@ class SupportDesk(Application):
     def found(self, table: str, row_id: object) -> Row:
         """As usual; a file of an article is also there under the number of any file, which says how long it is."""
         text = str(row_id)
+        if table == "tickets":
+            return self._living(super().found(table, row_id))
         if table != "article_attachments" or self.store.table(table).get(text) or not files.is_number(text):
             return super().found(table, row_id)
         first = next(iter(self.store.table(table)))
         told = {"id": int(text), "file_name": f"file-{text}.bin", "size": files.size_of(int(text))}
         return Row(text, {**first.record, **told}, {**first.refs, "file": int(text)})
+
+    def _living(self, ticket: Row) -> Row:
+        if ticket.record["status"] == "deleted":
+            raise Refusal(404)
+        return ticket
 
     # How it talks
 
@@ -162,6 +169,7 @@ class SupportDesk(Application):
 
     def listed(self, operation: Operation, rows: Sequence[Row], call: Call) -> Reply:
         """A page by number with the addresses of its neighbours, or by cursor where `page[size]` asks for one."""
+        rows = [row for row in rows if row.record.get("status") != "deleted"]
         sort = call.query.get("sort_by")
         if sort or "sort_order" in call.query:
             rows = filters.ordered(rows, sort and sort.split(".")[0], descending=call.query.get("sort_order") == "desc")
@@ -177,6 +185,7 @@ class SupportDesk(Application):
             "GET /ticket_audits.json": lambda call: pages.of_audits(self.store.table("ticket_audits"), call),
             "POST /tickets.json": self.tickets.create,
             "PUT /tickets/{ticket_id}.json": self.tickets.update,
+            "DELETE /tickets/{ticket_id}.json": self.tickets.delete,
             "PUT /tickets/update_many.json": self.jobs.start,
             "GET /job_statuses/{job_id}.json": self.jobs.status,
             "GET /attachments/{attachment_id}.json": attachments.described,
