@@ -93,8 +93,8 @@ async def test_a_new_connector_is_loaded_by_itself(api):
 
 async def test_before_the_first_load_there_is_nothing_to_find_and_it_says_so(layout, api):
     async with aiohttp.ClientSession(layout.sandbox_url) as control:
-        slow = {"kind": "support-desk", "path": "/api/v2/incremental/*", "latency": 3}
-        await (await control.post("/_sandbox/faults", json=slow)).release()
+        slow = {"kind": "support-desk", "path_prefix": "/api/v2/incremental/", "latency_ms": 3000}
+        assert (await control.post("/_sandbox/faults", json=slow)).status == 201
         connector = await api.connector()
         found = await search(connector, "tickets", {"eq": {"status": "open"}})
         await (await control.delete("/_sandbox/faults")).release()
