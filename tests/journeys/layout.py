@@ -1,4 +1,4 @@
-"""The processes of a deployment, without containers: front ends on one port, workers, and the stand-in for applications."""
+"""The processes of a deployment, without containers: front ends on one port, workers, a stand-in for applications."""
 
 import asyncio
 import os
@@ -48,7 +48,10 @@ class Layout:
         self._logs += 1
         log = (self._directory / f"{command[0]}-{self._logs}.log").open("wb")
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", *command), env={**self.environment, **environment}, stderr=log, stdout=log
+            *(sys.executable, "-m", "gateway", *command),
+            env={**self.environment, **environment},
+            stderr=log,
+            stdout=log,
         )
         log.close()
         self._running[process] = command[0]
@@ -105,7 +108,9 @@ class Layout:
 
     async def admin(self, *arguments: str) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", "admin", *arguments), env=self.environment, stdout=asyncio.subprocess.PIPE
+            *(sys.executable, "-m", "gateway", "admin", *arguments),
+            env=self.environment,
+            stdout=asyncio.subprocess.PIPE,
         )
         output, _ = await process.communicate()
         document: dict[str, Any] = msgspec.json.decode(output)

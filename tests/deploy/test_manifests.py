@@ -1,0 +1,199 @@
+"""Container files, manifests and units: valid by their own schemas, and as safe as deploy/README.md says."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+KUBERNETES = DEPLOY / "kubernetes"
+#: the oldest that is supported upstream, and the newest that the validator knows
+VERSIONS = ("1.32", kubernetes_validate.latest_version())
+#: commands of the image
+COMMANDS = {"serve", "worker", "migrate"}
+
+
+def resources() -> list[Any]:
+    """Every document of every manifest, named by its file."""
+    return [
+        pytest.param(document, id=f"{path.stem}-{document['kind']}-{document['metadata']['name']}")
+        for path in sorted(KUBERNETES.glob("*.yaml"))
+        if path.name != "kustomization.yaml"
+        for document in yaml.safe_load_all(path.read_text("utf-8"))
+    ]
+
+
+def pods() -> list[Any]:
+    return [parameter for parameter in resources() if parameter.values[0]["kind"] in ("Deployment", "Job")]
+
+
+def containers(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    pod = document["spec"]["template"]["spec"]
+    yield from (*pod.get("initContainers", ()), *pod["containers"])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("document", resources())
+def test_a_manifest_is_valid(document: dict[str, Any], version: str):
+    kubernetes_validate.validate(document, version, strict=True)
+
+
+@pytest.mark.parametrize("document", pods())
+def test_a_pod_runs_without_root_writes_nowhere_and_may_nothing(document: dict[str, Any]):
+    pod = document["spec"]["template"]["spec"]
+
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["automountServiceAccountToken"] is False
+    for container in containers(document):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert {"requests", "limits"} <= container["resources"].keys()
+        assert container["args"][0] in COMMANDS
+
+
+@pytest.mark.parametrize("document", pods())
+def test_every_volume_is_mounted_and_every_mount_has_a_volume(document: dict[str, Any]):
+    volumes = {volume["name"] for volume in document["spec"]["template"]["spec"]["volumes"]}
+
+    for container in containers(document):
+        assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+
+
+@pytest.mark.parametrize("name", ["front-end", "worker"])
+def test_a_deployment_has_probes_a_budget_a_scale_and_time_to_end(name: str):
+    deployment = next(iter(yaml.safe_load_all((KUBERNETES / f"{name}.yaml").read_text("utf-8"))))
+    labels = deployment["spec"]["selector"]["matchLabels"]
+    budgets = yaml.safe_load_all((KUBERNETES / "disruption.yaml").read_text("utf-8"))
+    scales = yaml.safe_load_all((KUBERNETES / "autoscaling.yaml").read_text("utf-8"))
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+
+    assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
+    assert deployment["spec"]["template"]["metadata"]["labels"] == labels
+    assert labels in [budget["spec"]["selector"]["matchLabels"] for budget in budgets]
+    assert deployment["metadata"]["name"] in [scale["spec"]["scaleTargetRef"]["name"] for scale in scales]
+    assert "replicas" not in deployment["spec"]
+    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > 30 + 5
+
+
+def test_workers_grow_with_the_queue():
+    scales = {
+        scale["metadata"]["name"]: scale["spec"]["metrics"]
+        for scale in yaml.safe_load_all((KUBERNETES / "autoscaling.yaml").read_text("utf-8"))
+    }
+
+    assert scales["gateway-worker"][0]["external"]["metric"]["name"] == "gateway_jobs_queued"
+
+
+def test_the_kustomization_names_every_manifest_but_the_template_of_secrets():
+    named = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text("utf-8"))["resources"]
+
+    assert {*named, "kustomization.yaml", "secrets.example.yaml"} == {path.name for path in KUBERNETES.iterdir()}
+
+
+def test_no_secret_is_in_a_manifest():
+    secrets = yaml.safe_load_all((KUBERNETES / "secrets.example.yaml").read_text("utf-8"))
+
+    for secret in secrets:
+        assert all("FILL-IN" in value or ":PASSWORD@" in value for value in secret["stringData"].values())
+
+
+def test_compose_is_valid():
+    checked = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_compose_holds_our_services_to_the_same_rules():
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+    ours = {name: services[name] for name in ("migrate", "front-end", "worker")}
+
+    for service in ours.values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["user"] == "10001:10001"
+        assert service["command"][0] in COMMANDS
+    for name in ("front-end", "worker"):
+        assert ours[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+
+
+def test_compose_keeps_the_stores_off_the_way_out_and_pins_their_images():
+    document = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    stores = {name: document["services"][name] for name in ("postgres", "redis", "s3")}
+
+    assert document["networks"]["inner"]["internal"] is True
+    assert all(store["networks"] == ["inner"] for store in stores.values())
+    assert all(":" in store["image"] and not store["image"].endswith(":latest") for store in stores.values())
+
+
+def test_the_dockerfile_has_nothing_to_complain_about():
+    hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
+    assert hadolint is not None
+
+    linted = subprocess.run([hadolint, DEPLOY / "Dockerfile"], capture_output=True, text=True, check=False)
+
+    assert (linted.returncode, linted.stdout) == (0, "")
+
+
+def test_the_image_runs_without_root_and_checks_its_health():
+    lines = (DEPLOY / "Dockerfile").read_text("utf-8").splitlines()
+
+    assert "USER 10001:10001" in lines
+    assert sum(line.startswith("FROM ") for line in lines) == 2
+    assert any(line.startswith("HEALTHCHECK ") for line in lines)
+    assert 'ENTRYPOINT ["gateway"]' in lines
+
+
+def test_the_image_installs_extras_that_there_are():
+    text = (DEPLOY / "Dockerfile").read_text("utf-8")
+    wanted = set(text.partition("'.[")[2].partition("]'")[0].split(","))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert wanted <= project["optional-dependencies"].keys()
+
+
+@pytest.mark.parametrize(
+    "path", [*DEPLOY.glob("systemd/*.service"), *DEPLOY.glob("systemd/*.target")], ids=lambda p: p.name
+)
+def test_a_unit_is_valid(path: Path, tmp_path: Path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed here")
+    for each in path.parent.iterdir():
+        # the program is not installed where the units expect it; everything else is checked as it is
+        (tmp_path / each.name).write_text(each.read_text("utf-8").replace("/opt/gateway/bin/gateway", "/bin/true"))
+
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", tmp_path / path.name], capture_output=True, text=True, check=False
+    )
+
+    assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_front_ends_and_workers_are_confined_alike():
+    front_end, worker = (
+        (DEPLOY / "systemd" / f"gateway-{name}@.service").read_text("utf-8").splitlines()
+        for name in ("front-end", "worker")
+    )
+
+    differing = [line for line, other in zip(front_end, worker, strict=True) if line != other]
+    assert [line.split("=")[0] for line in differing if not line.startswith("#")] == [
+        "Description",
+        "Environment",
+        "ExecStart",
+    ]

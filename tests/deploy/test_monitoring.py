@@ -1,0 +1,88 @@
+"""Alerts and dashboard: they ask for metrics that there are, and every alert has its line of advice."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gateway import metrics
+from gateway.db.pool import Database
+from gateway.exposition import Exposition
+from gateway.metrics import Count, Timing
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+ALERTS = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]
+DASHBOARD = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text("utf-8"))
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+EXPRESSIONS = [
+    *(pytest.param(rule["expr"], id=rule["alert"]) for rule in ALERTS),
+    *(pytest.param(target["expr"], id=panel["title"]) for panel in PANELS for target in panel["targets"]),
+]
+#: those of Prometheus itself and of its client library
+OTHERS = {"up", "process_cpu_seconds_total", "process_resident_memory_bytes"}
+SHARED = {
+    "gateway_jobs",
+    "gateway_jobs_oldest_seconds",
+    "gateway_workers",
+    "gateway_connectors",
+    "gateway_sync_lag_seconds",
+    "gateway_sync_failed",
+    "gateway_database_connections",
+}
+
+
+def names_told() -> set[str]:
+    """The names of all samples that a process tells."""
+    names = {*SHARED, *OTHERS}
+    for metric in metrics.ALL:
+        match metric:
+            case Count():
+                names.add(f"{metric.name}_total")
+            case Timing():
+                names |= {f"{metric.name}_{part}" for part in ("bucket", "count", "sum")}
+            case _:
+                names.add(metric.name)
+    return names
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_expression_asks_for_metrics_that_there_are(expression: str):
+    asked = set(re.findall(r"\b(?:gateway|process)_[a-z_]+\b|\bup\b", re.sub(r'"[^"]*"', "", expression)))
+
+    assert asked
+    assert asked <= names_told()
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_expression_is_balanced(expression: str):
+    for opening, closing in ("()", "[]", "{}"):
+        assert expression.count(opening) == expression.count(closing)
+
+
+async def test_the_shared_figures_are_told_by_their_names(database: Database):
+    told = (await Exposition(database).text()).decode()
+
+    assert {name for name in SHARED if f"# TYPE {name} gauge" in told} == SHARED
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
+def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, object]):
+    readme = (DEPLOY / "README.md").read_text("utf-8")
+
+    assert rule["labels"] in ({"severity": "page"}, {"severity": "ticket"})
+    assert rule["annotations"]
+    assert f"`{rule['alert']}`" in readme
+
+
+def test_panels_do_not_overlap_and_have_titles_of_their_own():
+    cells = [
+        (x, y)
+        for panel in DASHBOARD["panels"]
+        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    ]
+
+    assert len(cells) == len(set(cells))
+    assert len({panel["title"] for panel in PANELS}) == len(PANELS)

@@ -1,0 +1,73 @@
+"""The settings class, gateway.env.example and deploy/README.md say the same of every setting."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.settings import Settings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+#: for `gateway up` to set, not for operators
+INNER = {"embedded"}
+SETTINGS = {f"GATEWAY_{name.upper()}": field for name, field in Settings.model_fields.items() if name not in INNER}
+ENTRY = re.compile(r"((?:# .*\n)+)#(GATEWAY_[A-Z_]+)=(.*)\n")
+ROW = re.compile(r"\| `(GATEWAY_[A-Z_]+)` \| (?:`(.*?)`)? *\| (.*) \|\n")
+
+
+def shown(value: Any) -> str:
+    """A default as an environment writes it."""
+    match value:
+        case None | ():
+            return ""
+        case dict():
+            return json.dumps(value)
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
+
+
+def explained() -> dict[str, tuple[str, str]]:
+    """Default and meaning of each setting, as the program has them."""
+    return {
+        name: (shown(field.get_default(call_default_factory=True)), field.description or "")
+        for name, field in SETTINGS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def example() -> dict[str, tuple[str, str]]:
+    entries = ENTRY.findall((DEPLOY / "gateway.env.example").read_text("utf-8"))
+    return {name: (default, " ".join(comment.replace("\n# ", " ")[2:].split())) for comment, name, default in entries}
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, tuple[str, str]]:
+    rows = ROW.findall((DEPLOY / "README.md").read_text("utf-8"))
+    return {name: (default, meaning) for name, default, meaning in rows}
+
+
+def test_the_example_explains_every_setting_and_no_other(example: dict[str, tuple[str, str]]):
+    assert {name: each for name, each in example.items() if name in SETTINGS} == explained()
+    assert all(name.startswith(("GATEWAY_OAUTH_", "GATEWAY_UPSTREAM_")) for name in example.keys() - SETTINGS.keys())
+
+
+def test_the_readme_explains_every_setting_and_no_other(table: dict[str, tuple[str, str]]):
+    assert table == explained()
+
+
+def test_the_example_can_be_read_as_it_is(monkeypatch: pytest.MonkeyPatch):
+    untold = Settings().model_dump(exclude=INNER)
+    for line in (DEPLOY / "gateway.env.example").read_text("utf-8").splitlines():
+        if line.startswith("#GATEWAY_") and not line.endswith("="):
+            name, _, value = line[1:].partition("=")
+            monkeypatch.setenv(name, value)
+
+    told = Settings().model_dump(exclude=INNER)
+
+    assert told == untold
