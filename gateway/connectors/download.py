@@ -28,6 +28,7 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamRateLimited,
+    UpstreamTimeout,
 )
 
 if TYPE_CHECKING:
@@ -86,8 +87,9 @@ async def opened(
     Raises UpstreamError and its kin, RangeNotSatisfiable, and what the application's refusals mean.
     """
     assert operation.action.download is not None
+    deadline = asyncio.get_running_loop().time() + operation.action.timeout
     async with AsyncExitStack() as held:
-        yield await _Opening(connector, operation, _without_range(operation, params), wanted, held).file()
+        yield await _Opening(connector, operation, _without_range(operation, params), wanted, held, deadline).file()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,12 @@ class _Opening:
     params: Mapping[str, Any]
     wanted: Wanted
     held: AsyncExitStack
+    #: when the first byte must have come, by the loop's clock
+    deadline: float
+
+    @property
+    def _left(self) -> float:
+        return max(0.0, self.deadline - asyncio.get_running_loop().time())
 
     @property
     def _how(self) -> Download:
@@ -196,7 +204,7 @@ class _Opening:
                 if renewed is not None:
                     credentials = renewed
                     continue
-            wait = retries.delay(Effect.READ, retries.Attempt(number, error, was_sent=True), _PATIENCE)
+            wait = retries.delay(Effect.READ, retries.Attempt(number, error, was_sent=True), min(self._left, _PATIENCE))
             if wait is None:
                 raise error
             await asyncio.sleep(wait)
@@ -206,9 +214,12 @@ class _Opening:
         await self.held.aclose()
         request = UpstreamRequest("GET", relocated(place.url, self.connector.override), headers)
         account = self.connector.quota if place.is_trusted else None
-        return await self.held.enter_async_context(
-            self.connector.transport.open(request, account=account, timeout=LONGEST)
-        )
+        opening = self.connector.transport.open(request, account=account, timeout=LONGEST)
+        try:
+            async with asyncio.timeout(self._left):
+                return await self.held.enter_async_context(opening)
+        except TimeoutError as error:
+            raise UpstreamTimeout("the application did not begin to send the file in time") from error
 
     async def _refusal(self, place: _Place, stream: UpstreamStream) -> GatewayError:
         """What an answer without the file means: the application's own words only where it is the application."""

@@ -130,9 +130,13 @@ class _Pieces:
 class Transport:
     """One client session for a process; opened by `async with`."""
 
-    def __init__(self, policy: EgressPolicy | None = None, gate: Gate | None = None) -> None:
+    def __init__(
+        self, policy: EgressPolicy | None = None, gate: Gate | None = None, *, idle: float = IDLE_TIMEOUT
+    ) -> None:
         self._policy = policy or EgressPolicy()
         self._gate = gate or OpenGate()
+        #: seconds of an application's silence
+        self._idle = idle
         self._opened: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "Transport":
@@ -244,7 +248,7 @@ class Transport:
         self, request: UpstreamRequest, timeout: float | None, decompress: bool = True
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One try, up to the headers of its answer."""
-        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=IDLE_TIMEOUT)
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=self._idle)
         host = request.url.host or ""
         with _translated(), tracing.span(request.method, "client", **{"server.address": host}):
             answer = await self._session.request(

@@ -1,8 +1,9 @@
 """Blobs in an S3-compatible bucket; address and keys come from the usual AWS_… variables of the environment."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import obstore
 from obstore.exceptions import BaseError
@@ -22,8 +23,8 @@ _LISTED = 1000
 class BucketBlobs:
     """Blobs as objects; an upload that breaks off is aborted, so that no half of it is seen."""
 
-    def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
-        self._store = S3Store.from_url(url, **(options or {}))  # type: ignore[arg-type]
+    def __init__(self, url: str, **options: Any) -> None:
+        self._store = S3Store.from_url(url, **options)
 
     async def put(self, name: str, pieces: AsyncIterator[bytes]) -> None:
         try:

@@ -10,7 +10,9 @@ import pytest
 
 from gateway.connectors.catalog import Kind
 from gateway.connectors.connector import Connector
+from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.spec import ConnectorSpec
+from gateway.connectors.transport import Transport
 from gateway.errors import (
     ConflictingRange,
     ReauthorizationRequired,
@@ -18,10 +20,11 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamRateLimited,
+    UpstreamTimeout,
     UpstreamTruncated,
 )
 from tests.connectors.small_kind import SMALL_SPEC
-from tests.connectors.wire import CLOSE, Wire
+from tests.connectors.wire import CLOSE, SILENCE, Wire
 from tests.connectors.wire import answer as said_by
 
 OWN, FOREIGN = "https://api.example.com/files/7", "https://files.example.net/7"
@@ -51,8 +54,15 @@ class Renewing:
 def connect(wire: Wire, transport) -> Connect:
     """Connectors of a small kind whose every request goes to the server of the test."""
 
-    def connected(download: dict[str, Any] = IN_RECORD, path: str = "/things/{id}", **spec: Any) -> Connector:
+    def connected(
+        download: dict[str, Any] = IN_RECORD,
+        path: str = "/things/{id}",
+        timeout: float = 60,
+        transport: Transport = transport,
+        **spec: Any,
+    ) -> Connector:
         action = {
+            "timeout": timeout,
             "request": f"GET {path}",
             "effect": "read",
             "description": "Downloads.",
@@ -482,3 +492,18 @@ async def test_a_bomb_is_counted_and_never_unpacked(wire, connect):
     wire.says(record(size=None), answer(bomb, "200 OK", "Content-Encoding: gzip"))
 
     assert await read(connect()) == bomb
+
+
+async def test_an_application_that_does_not_begin_in_time_is_a_timeout(wire, connect):
+    wire.says(record(), SILENCE)
+
+    with pytest.raises(UpstreamTimeout, match="did not begin"):
+        await read(connect(timeout=0.3))
+
+
+async def test_an_application_that_falls_silent_within_the_file_is_a_timeout(wire, connect):
+    wire.says(record(), said_by(b"{}", length=10))  # two bytes, and the connection stays
+
+    async with Transport(EgressPolicy.of([wire.origin]), idle=0.2) as impatient:
+        with pytest.raises(UpstreamTimeout, match="fell silent"):
+            await read(connect(transport=impatient))
