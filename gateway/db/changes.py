@@ -58,7 +58,8 @@ class Changes:
             self._tell_gap()
             while not connection.is_closed():
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(lost.wait(), _PROOF)
+                    async with asyncio.timeout(_PROOF):
+                        await lost.wait()
                     return
                 await connection.execute("SELECT 1")
         finally:

@@ -54,7 +54,7 @@ class Database:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, url: str, *, size: int = 10, command_timeout: float = 1.0, is_patient: bool = False
+        cls, url: str, *, size: int = 10, command_timeout: float = 1.8, is_patient: bool = False
     ) -> AsyncIterator["Database"]:
         """A pool whose commands are given up after `command_timeout` seconds; raises Unavailable.
 

@@ -149,8 +149,10 @@ class BellWorker(Worker):
         try:
             while True:
                 await self._look()
+                # Not `wait_for`: before Python 3.12 it swallows being canceled when a ring comes at the same moment.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._rung.wait(), self.poll_delay_s)
+                    async with asyncio.timeout(self.poll_delay_s):
+                        await self._rung.wait()
         finally:
             listener.cancel()
 

@@ -122,7 +122,8 @@ class Turnstile:
     async def _change_within(self, seconds: float) -> None:
         self._changed.clear()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
 
     async def _token(self, *, is_background: bool) -> bool:
         """Take a token of the slice that is now."""
