@@ -293,7 +293,7 @@ async def test_bad_answers_grow_no_memory_and_harm_no_other_request(
     assert grown < GROWTH * MIB
 
 
-@pytest.mark.parametrize("case", ["a gzip bomb", "no HTTP", "headers of 1 MB", "no answer", "silence"])
+@pytest.mark.parametrize("case", ["no HTTP", "headers of 1 MB", "no answer", "silence"])
 async def test_a_bad_answer_instead_of_a_file_is_a_typed_error(hostile: Hostile, connector: ConnectorApi, case: str):
     script, status, _ = BAD_ANSWERS[case]
     hostile.records["bad"] = {"url": f"http://127.0.0.1:{hostile.port}/files/bad", "size": 1}
