@@ -30,6 +30,16 @@ async def parents_read(layout):
     return Counter(request["query"]["parent"] for request in requests if request["path"] == ATTACHMENTS)
 
 
+async def until_read(layout, parents):
+    """What was read once the attachments of so many tasks were."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            read = await parents_read(layout)
+            if len(read) >= parents:
+                return read
+            await asyncio.sleep(0.05)
+
+
 async def asked_for(connector):
     """The id of a job that synchronizes the attachments, with the tasks and projects that they lie below."""
     accepted = await connector.api.post(f"{connector.path}/context-store/sync", {"entities": ["attachments"]})
@@ -50,13 +60,10 @@ async def test_a_killed_synchronization_goes_on_from_where_it_was(layout, databa
         await (await control.delete("/_sandbox/requests")).release()
         [worker] = layout.running("worker")
         job_id = await asked_for(connector)
-        async with asyncio.timeout(PATIENCE):
-            while len(await parents_read(layout)) < 100:
-                await asyncio.sleep(0.05)
+        read_before = await until_read(layout, 100)
 
         worker.send_signal(signal.SIGKILL)
         await worker.wait()
-        read_before = await parents_read(layout)
         await layout.worker()
         outcome = await result(connector, job_id)
         read = await parents_read(layout)

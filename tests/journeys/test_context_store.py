@@ -16,9 +16,7 @@ SALES = "https://acme.my.salesforce.com"
 
 
 @pytest.fixture(scope="module")
-async def layout(
-    tmp_path_factory: pytest.TempPathFactory, database_url: str, redis_url: str
-) -> AsyncIterator[Layout]:
+async def layout(tmp_path_factory: pytest.TempPathFactory, database_url: str, redis_url: str) -> AsyncIterator[Layout]:
     """A front end, a worker and the sandbox."""
     async with laid_out(tmp_path_factory.mktemp("copies"), database_url, redis_url) as running:
         yield running
@@ -115,7 +113,9 @@ async def test_inspect_tells_how_fresh_the_copies_are(desk):
 
     assert inspected["context_store"]["tickets"]["status"] == "ready"
     assert inspected["context_store"]["tickets"]["records"] >= 500
-    assert inspected["context_store"]["tickets"]["next_sync_at"] > inspected["context_store"]["tickets"]["last_synced_at"]
+    assert (
+        inspected["context_store"]["tickets"]["next_sync_at"] > inspected["context_store"]["tickets"]["last_synced_at"]
+    )
 
 
 async def test_pages_of_a_search_hold_every_record_once(desk):

@@ -1,0 +1,102 @@
+"""Names of fields as known clients write them."""
+
+import pytest
+
+from gateway.connectors.catalog import load_catalog
+from gateway.context_store.names import Names, with_known_names
+from gateway.context_store.plan import synchronized
+from gateway.context_store.schedule import search_fields
+from gateway.errors import InvalidQuery
+
+FIELDS = {
+    "id": "string",
+    "createdAt": "string",
+    "type": "string",
+    "properties": "object",
+    "properties.crm_object_id": "string",
+    "properties.crm_owner_id": "string",
+    "properties.email": "string",
+}
+NAMES = Names(FIELDS, {"crm_owner_id": "hubspot_owner_id", "crm_*": "hs_*"})
+CATALOG = load_catalog()
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("id", "id"),
+        ("created_at", "createdAt"),
+        ("type_", "type"),
+        ("properties_email", "properties.email"),
+        ("properties.hs_object_id", "properties.crm_object_id"),
+        ("properties_hs_object_id", "properties.crm_object_id"),
+        ("properties_crm_object_id", "properties.crm_object_id"),
+        ("properties_hubspot_owner_id", "properties.crm_owner_id"),
+        ("properties.hs_rank", "properties.crm_rank"),
+        ("properties.rank", "properties.rank"),
+        ("nothing", "nothing"),
+        (7, 7),
+    ],
+)
+def test_a_name_means_the_field_that_it_can_only_mean(written, meant):
+    assert NAMES.known(written) == meant
+
+
+def test_every_place_of_a_search_that_names_fields_is_understood():
+    params = {
+        "query": {
+            "filter": {
+                "and": [{"eq": {"type_": "a"}}, {"not": {"or": [{"gt": {"created_at": "2026"}}]}}],
+                "like": {"properties_email": "%@x"},
+            },
+            "sort": [{"created_at": "desc"}, {"field": "type_", "direction": "asc"}],
+        },
+        "fields": ["properties_email", ["properties", "email"], ["created_at"]],
+        "limit": 5,
+    }
+
+    assert with_known_names(params, NAMES) == {
+        "query": {
+            "filter": {
+                "and": [{"eq": {"type": "a"}}, {"not": {"or": [{"gt": {"createdAt": "2026"}}]}}],
+                "like": {"properties.email": "%@x"},
+            },
+            "sort": [{"createdAt": "desc"}, {"field": "type", "direction": "asc"}],
+        },
+        "fields": ["properties.email", ["properties", "email"], ["createdAt"]],
+        "limit": 5,
+    }
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"query": 5},
+        {"query": {"filter": [], "sort": "id"}},
+        {"query": {"filter": {"and": 3, "eq": 4, "not": None}}, "fields": 3},
+        {"query": {"sort": [7, None]}, "fields": [3, [], [4]]},
+        {"query": {"filter": {"eq": {"type": 1, "type_": 2}}}},
+    ],
+)
+def test_what_is_no_search_is_left_for_the_parser_to_complain_about(params):
+    assert with_known_names(params, NAMES) == params
+
+
+def test_an_operator_that_clients_know_and_we_do_not_is_refused_in_words():
+    with pytest.raises(InvalidQuery) as refused:
+        with_known_names({"query": {"filter": {"not": {"any": {"tags": {}}}}}}, NAMES, "/params")
+
+    [fault] = refused.value.faults
+    assert (fault.pointer, fault.code) == ("/params/query/filter/not/any", "unknown_operator")
+    assert "array_contains" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "entity"), [(kind, entity) for kind in CATALOG for entity in synchronized(kind)], ids=str
+)
+def test_no_two_fields_of_an_entity_answer_to_one_name(kind, entity):
+    fields = search_fields(kind, entity)
+    names = Names(fields, kind.spec.property_names)
+
+    assert {name: names.known(name.replace(".", "_")) for name in fields} == {name: name for name in fields}

@@ -1,0 +1,359 @@
+"""Runs against an application that is changed between them: what is found, what is gone, where they go on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from gateway.connectors.auth import StaticAuthorizer
+from gateway.connectors.catalog import load_catalog
+from gateway.connectors.connector import Connector
+from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.requests import checked_environment
+from gateway.connectors.transport import Transport
+from gateway.context_store import plan, records, schedule
+from gateway.context_store.entities import find
+from gateway.context_store.synchronize import Report, Run
+from gateway.errors import UpstreamRejected
+
+CATALOG = load_catalog()
+ENVIRONMENTS = {"support-desk": {"subdomain": "acme"}}
+STORED = """
+    SELECT r.id, r.document::text FROM context_records AS r JOIN context_entities AS e ON e.id = r.entity_id
+    WHERE e.connector_id = $1 AND e.entity = $2 AND r.deleted_at IS NULL ORDER BY r.id
+"""
+
+LONG_AGO = """
+    UPDATE context_records SET observed_at = now() - interval '1 day' WHERE organization_id = $1 AND id = $2
+"""
+
+
+@dataclass
+class Application:
+    """A stand-in that answers as it is told: path → what answers its query."""
+
+    answers: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
+    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.asked.append((request.path, dict(request.query)))
+        answer = self.answers[request.path](
+            {**request.query, **(await request.json() if request.can_read_body else {})}
+        )
+        status, document = answer if isinstance(answer, tuple) else (200, answer)
+        return web.json_response(document, status=status)
+
+    def queries(self, path: str) -> list[dict[str, str]]:
+        return [query for asked, query in self.asked if asked == path]
+
+
+@pytest.fixture
+def application() -> Application:
+    return Application()
+
+
+@pytest.fixture
+async def run(application, database, tenant):
+    """Synchronize an entity once, with a connector of its kind: `await run("support-desk", "groups")`."""
+    server = web.Application()
+    server.router.add_route("*", "/{path:.*}", application.handle)
+    async with TestServer(server) as upstream:
+        origin = upstream.make_url("/").origin()
+        async with Transport(EgressPolicy.of([origin])) as transport:
+
+            async def run(kind_name: str, name: str, *, full: bool = False) -> Report:
+                kind = CATALOG.kind(kind_name)
+                environment = checked_environment(kind.spec, ENVIRONMENTS.get(kind_name, {}))
+                connector = Connector(kind, environment, StaticAuthorizer({}), transport, override=origin)
+                source, parent = plan.source_of(kind, name), None
+                async with database.tenant(tenant.organization_id) as connection:
+                    names = plan.with_parents(kind, [name])
+                    await schedule.register_all(connection, tenant.connector_id, tenant.organization_id, kind, names)
+                    entity = await find(connection, tenant.connector_id, name)
+                    if source.sync.parent is not None:
+                        parent = await find(connection, tenant.connector_id, source.sync.parent.entity)
+
+                async def progress(_: int) -> None: ...
+
+                search = kind.entity(name).search
+                return await Run(database, connector, source, search, entity, parent, progress, full).to_its_end(900)
+
+            yield run
+
+
+@pytest.fixture
+def stored(database, tenant):
+    """The live records of an entity by their stored ids."""
+
+    async def stored(name: str) -> dict[str, Any]:
+        async with database.tenant(tenant.organization_id) as connection:
+            rows = await connection.fetch(STORED, tenant.connector_id, name)
+        return {row["id"]: msgspec.json.decode(row["document"]) for row in rows}
+
+    return stored
+
+
+def paged(*ids: int, size: int = 2) -> Callable[[Any], Any]:
+    """Groups, a page at a time by cursor."""
+
+    def answer(query: Any) -> Any:
+        start = int(query.get("page[after]", 0))
+        meta = {"has_more": start + size < len(ids), "after_cursor": str(start + size)}
+        return {"groups": [{"id": id_, "name": f"g{id_}"} for id_ in ids[start : start + size]], "meta": meta}
+
+    return answer
+
+
+GROUPS = "/api/v2/groups.json"
+REFUSED = (403, {"error": "Forbidden"})
+
+
+async def test_what_is_no_longer_listed_is_gone_after_the_next_sweep(application, run, stored):
+    application.answers[GROUPS] = paged(1, 2, 3)
+    first = await run("support-desk", "groups")
+    application.answers[GROUPS] = paged(1, 3, 4)
+
+    second = await run("support-desk", "groups")
+
+    assert (first.read, first.added, first.deleted) == (3, 3, 0)
+    assert (second.read, second.added, second.deleted) == (3, 1, 1)
+    assert list(await stored("groups")) == ["1", "3", "4"]
+
+
+async def test_an_interrupted_sweep_deletes_nothing_and_goes_on_from_its_last_page(application, run, stored):
+    application.answers[GROUPS] = paged(1, 2, 3, 4, 5)
+    await run("support-desk", "groups")
+    changed = paged(1, 3, 4, 5, 6)
+    application.answers[GROUPS] = lambda query: REFUSED if query.get("page[after]") == "2" else changed(query)
+    with pytest.raises(UpstreamRejected):
+        await run("support-desk", "groups")
+    kept = await stored("groups")
+    application.answers[GROUPS] = changed
+    application.asked.clear()
+
+    report = await run("support-desk", "groups")
+
+    assert list(kept) == ["1", "2", "3", "4", "5"]
+    assert [query.get("page[after]") for query in application.queries(GROUPS)] == ["2", "4"]
+    assert (report.added, report.deleted) == (1, 1)
+    assert list(await stored("groups")) == ["1", "3", "4", "5", "6"]
+
+
+async def test_a_list_whose_cursor_has_expired_is_read_from_its_beginning(application, run, stored):
+    whole = paged(1, 2, 3)
+    broken = {"is_broken": True}
+    application.answers[GROUPS] = lambda query: REFUSED if "page[after]" in query else whole(query)
+    with pytest.raises(UpstreamRejected):
+        await run("support-desk", "groups")
+
+    def once(query: Any) -> Any:
+        if "page[after]" in query and broken.pop("is_broken", False):
+            return 400, {"error": "InvalidCursor"}
+        return whole(query)
+
+    application.answers[GROUPS] = once
+    report = await run("support-desk", "groups")
+
+    assert report.read == 3
+    assert list(await stored("groups")) == ["1", "2", "3"]
+
+
+async def test_an_unchanged_record_is_not_written_again(application, run):
+    application.answers[GROUPS] = paged(1, 2, 3)
+    await run("support-desk", "groups")
+
+    report = await run("support-desk", "groups")
+
+    assert (report.read, report.added, report.changed, report.deleted) == (3, 0, 0, 0)
+
+
+EXPORT = "/api/v2/incremental/tickets/cursor.json"
+
+
+async def test_an_export_goes_on_from_its_cursor_and_tells_of_deletions(application, run, stored):
+    pages = {
+        None: ([{"id": 1, "status": "open"}, {"id": 2, "status": "open"}], "c1", True),
+        "c1": ([{"id": 2, "status": "deleted"}, {"id": 3, "status": "new"}], "c2", True),
+    }
+
+    def export(query: Any) -> Any:
+        tickets, cursor, is_end = pages[query.get("cursor")]
+        return {"tickets": tickets, "after_cursor": cursor, "end_of_stream": is_end}
+
+    application.answers[EXPORT] = export
+    first = await run("support-desk", "tickets")
+    second = await run("support-desk", "tickets")
+
+    assert [query.get("start_time") for query in application.queries(EXPORT)] == ["0", None]
+    assert (first.is_full, second.is_full) == (True, False)
+    assert (second.added, second.deleted) == (1, 1)
+    assert list(await stored("tickets")) == ["1", "3"]
+
+
+async def test_a_cursor_that_the_application_forgot_makes_everything_be_read(application, run, stored):
+    def export(query: Any) -> Any:
+        if "cursor" in query:
+            return 400, {"error": "InvalidCursor"}
+        return {"tickets": [{"id": 1, "status": "open"}], "after_cursor": "c1", "end_of_stream": True}
+
+    application.answers[EXPORT] = export
+    await run("support-desk", "tickets")
+
+    report = await run("support-desk", "tickets")
+
+    assert report.is_full
+    assert list(await stored("tickets")) == ["1"]
+
+
+async def test_what_the_application_forgets_after_a_month_is_kept(application, run, stored):
+    path = "/api/v2/deleted_tickets.json"
+    end = {"meta": {"has_more": False, "after_cursor": None}}
+    application.answers[path] = lambda _: {"deleted_tickets": [{"id": 1}, {"id": 2}], **end}
+    await run("support-desk", "deleted_tickets")
+    application.answers[path] = lambda _: {"deleted_tickets": [{"id": 2}], **end}
+
+    report = await run("support-desk", "deleted_tickets")
+
+    assert report.deleted == 0
+    assert list(await stored("deleted_tickets")) == ["1", "2"]
+
+
+CHANNELS, HISTORY = "/api/conversations.list", "/api/conversations.history"
+
+
+def channels(*ids: str) -> Callable[[Any], Any]:
+    return lambda _: {"ok": True, "channels": [{"id": id_, "is_member": id_ != "C9"} for id_ in ids]}
+
+
+def history(**messages: list[str]) -> Callable[[Any], Any]:
+    def answer(query: Any) -> Any:
+        found = messages[query["channel"]]
+        if isinstance(found, str):
+            return {"ok": False, "error": found}
+        return {"ok": True, "messages": [{"ts": ts, "text": "t"} for ts in found if ts >= query.get("oldest", "")]}
+
+    return answer
+
+
+async def test_children_carry_their_parent_and_only_parents_that_can_be_read_are_asked(application, run, stored):
+    application.answers = {CHANNELS: channels("C1", "C2", "C9"), HISTORY: history(C1=["1.1"], C2=["1.1", "1.2"])}
+    await run("team-chat", "channels")
+
+    report = await run("team-chat", "channel_messages")
+
+    found = await stored("channel_messages")
+    assert report.read == 3
+    assert list(found) == ["C1/1.1", "C2/1.1", "C2/1.2"]
+    assert found["C2/1.2"] == {"ts": "1.2", "text": "t", "channel_id": "C2", "float_ts": 1.2}
+    assert [query["channel"] for query in application.queries(HISTORY)] == ["C1", "C2"]
+
+
+async def test_a_parent_that_is_gone_takes_its_records_with_it(application, run, stored):
+    application.answers = {CHANNELS: channels("C1", "C2"), HISTORY: history(C1=["1.1"], C2=["1.2"])}
+    await run("team-chat", "channels")
+    await run("team-chat", "channel_messages")
+    application.answers[HISTORY] = history(C1="channel_not_found", C2=["1.2"])
+
+    report = await run("team-chat", "channel_messages", full=True)
+
+    assert report.deleted == 1
+    assert list(await stored("channel_messages")) == ["C2/1.2"]
+
+
+async def test_where_a_parent_could_not_be_read_nothing_is_deleted(application, run, stored):
+    application.answers = {CHANNELS: channels("C1", "C2"), HISTORY: history(C1=["1.1"], C2=["1.2", "1.3"])}
+    await run("team-chat", "channels")
+    await run("team-chat", "channel_messages")
+    application.answers[HISTORY] = history(C1="not_in_channel", C2=["1.2"])
+
+    report = await run("team-chat", "channel_messages", full=True)
+
+    assert report.deleted == 0
+    assert list(await stored("channel_messages")) == ["C1/1.1", "C2/1.2", "C2/1.3"]
+
+
+async def test_below_parents_only_those_that_changed_are_read_again(application, run, stored, owner, tenant):
+    articles, files = (
+        "/api/v2/help_center/incremental/articles.json",
+        "/api/v2/help_center/articles/{}/attachments.json",
+    )
+    end = {"end_time": 1, "end_of_stream": True}
+    application.answers = {
+        articles: lambda _: {"articles": [{"id": 1, "title": "a"}, {"id": 2, "title": "b"}], **end},
+        files.format(1): lambda _: {"article_attachments": [{"id": 11}]},
+        files.format(2): lambda _: {"article_attachments": [{"id": 21}]},
+    }
+    await run("support-desk", "articles")
+    await run("support-desk", "article_attachments")
+    await owner.execute(LONG_AGO, tenant.organization_id, "1")
+    application.asked.clear()
+
+    report = await run("support-desk", "article_attachments")
+
+    assert (report.is_full, report.read) == (False, 1)
+    assert [path for path, _ in application.asked] == [files.format(2)]
+    assert (await stored("article_attachments"))["11"]["article_id"] == 1
+
+
+CONTACTS, SEARCH = "/crm/v3/objects/contacts", "/crm/v3/objects/contacts/search"
+
+
+def contact(id_: str, email: str, **members: Any) -> dict[str, Any]:
+    return {"id": id_, "properties": {"email": email, "hs_object_id": id_}, **members}
+
+
+async def test_changes_keep_the_associations_that_the_search_does_not_know(application, run, stored):
+    companies = {"associations": {"companies": {"results": [{"id": "77"}]}}}
+    everyone = [contact("1", "a@x", **companies), contact("2", "b@x", **companies)]
+    application.answers = {
+        CONTACTS: lambda query: {"results": [] if query.get("archived") else everyone},
+        SEARCH: lambda _: {"results": [contact("1", "new@x"), contact("3", "c@x")]},
+    }
+    await run("crm-records", "contacts")
+
+    report = await run("crm-records", "contacts")
+
+    found = await stored("contacts")
+    assert (report.is_full, report.changed, report.added) == (False, 1, 1)
+    assert found["1"]["properties"] == {"email": "new@x", "crm_object_id": "1"}
+    assert found["1"]["companies"] == ["77"]
+    assert "companies" not in found["3"]
+
+
+async def test_what_the_application_lists_as_removed_is_gone_without_a_sweep(application, run, stored):
+    archived: list[Any] = []
+    everyone = [contact("1", "a@x"), contact("2", "b@x")]
+    application.answers = {
+        CONTACTS: lambda query: {"results": archived if query.get("archived") else everyone},
+        SEARCH: lambda _: {"results": []},
+    }
+    await run("crm-records", "contacts")
+    archived.append(contact("2", "b@x"))
+
+    report = await run("crm-records", "contacts")
+
+    assert (report.is_full, report.deleted) == (False, 1)
+    assert list(await stored("contacts")) == ["1"]
+
+
+async def test_what_a_list_cannot_show_outlives_its_sweeps(application, run, stored, database, tenant):
+    application.answers = {
+        "/api/1.0/workspaces": lambda _: {"data": [{"gid": "w"}]},
+        "/api/1.0/projects": lambda _: {"data": [{"gid": "p"}]},
+        "/api/1.0/tasks": lambda _: {"data": [{"gid": "t1", "projects": [{"gid": "p"}]}]},
+    }
+    for name in ("workspaces", "projects", "tasks"):
+        await run("work-management", name)
+    async with database.tenant(tenant.organization_id) as connection:
+        tasks = await find(connection, tenant.connector_id, "tasks")
+        written = [("own", b'{"gid": "own", "projects": []}'), ("t2", b'{"gid": "t2", "projects": [{"gid": "p"}]}')]
+        await records.upsert(connection, tasks, written)
+
+    report = await run("work-management", "tasks", full=True)
+
+    assert report.deleted == 1
+    assert list(await stored("tasks")) == ["own", "t1"]

@@ -1,0 +1,81 @@
+"""What a write leaves behind in the copies, by its spec."""
+
+import msgspec
+import pytest
+
+from gateway.connectors.catalog import load_catalog
+from gateway.connectors.responses import Answer
+from gateway.connectors.spec import Effect
+from gateway.context_store.plan import synchronized
+from gateway.context_store.refresh import Write, refreshes_of
+
+CATALOG = load_catalog()
+WRITES = [
+    operation for kind in CATALOG for operation in kind.operations.values() if operation.action.effect != Effect.READ
+]
+#: writes that no copy holds anything of
+UNSEEN = {
+    *("bookmarks.create", "ephemeral_messages.create", "pins.create", "scheduled_messages.create"),
+    *("task_stories.create", "workspace_memberships.create"),
+}
+
+
+def write(kind, entity, action, params, result):
+    operation = CATALOG.kind(kind).operation(entity, action)
+    return Write(operation, params, Answer(msgspec.Raw(msgspec.json.encode(result))))
+
+
+@pytest.mark.parametrize("operation", WRITES, ids=str)
+def test_every_write_says_what_it_leaves_behind(operation):
+    copied = synchronized(CATALOG.kind(operation.spec.kind))
+
+    refreshes = refreshes_of(operation)
+
+    assert bool(refreshes) is (str(operation) not in UNSEEN)
+    assert {refresh.entity for refresh in refreshes} <= set(copied)
+
+
+def test_a_deletion_removes_what_its_path_names():
+    deletion = write("work-management", "tasks", "delete", {"task_gid": "7"}, {})
+
+    [refresh] = refreshes_of(deletion.operation)
+
+    assert (refresh.entity, deletion.filled(refresh.removes)) == ("tasks", "7")
+
+
+def test_names_are_filled_in_from_params_and_else_from_the_answer():
+    created = write("team-chat", "messages", "create", {"channel": "C1", "text": "t"}, {"ts": "1.5", "text": "other"})
+
+    assert created.filled("{channel}/{ts}") == "C1/1.5"
+    assert created.all_filled({"a": "{text}", "b": 3, "c": "{none}", "d": True}) == {
+        "a": "t",
+        "b": 3,
+        "c": None,
+        "d": True,
+    }
+
+
+def test_a_value_keeps_its_type():
+    updated = write("support-desk", "ticket_comments", "create", {"ticket_id": 7, "ticket": {"comment": {}}}, {})
+
+    assert updated.filled("{ticket_id}") == 7
+    assert updated.filled("{ticket.comment}") == {}
+
+
+@pytest.mark.parametrize(
+    ("params", "entities"),
+    [
+        ({"ticket_id": 1, "ticket": {"status": "open"}}, ["tickets"]),
+        ({"ticket_id": 1, "ticket": {"comment": {"body": "b"}}}, ["tickets", "ticket_comments"]),
+    ],
+)
+def test_comments_are_read_again_only_where_one_was_made(params, entities):
+    update = write("support-desk", "tickets", "update", params, {"id": 1})
+
+    applying = [refresh.entity for refresh in refreshes_of(update.operation) if update.applies(refresh)]
+
+    assert applying == entities
+
+
+def test_a_write_that_answers_no_object_has_no_members():
+    assert write("workspace-notes", "blocks", "create", {"block_id": "b"}, []).value("id") is None
