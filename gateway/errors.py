@@ -56,6 +56,8 @@ class GatewayError(Exception):
     title: ClassVar[str] = "Internal error"
     #: whether the same request may be sent again
     retryable: bool = False
+    #: whether it is the answer to an earlier request with the same idempotency key
+    is_replayed: bool = False
 
     def __init__(
         self,

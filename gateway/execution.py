@@ -284,7 +284,11 @@ class Execution:
             job = await self._watch.done(job.organization_id, job.id, wait)
         if not job.is_done or prepared.operation.is_download:  # a file is the job's result and never an envelope
             return Accepted(job, is_replayed)
-        return Done(await self.outcome(job), _took(job), is_replayed)
+        try:
+            return Done(await self.outcome(job), _took(job), is_replayed)
+        except GatewayError as error:
+            error.is_replayed = is_replayed
+            raise
 
     def _wait_of(self, prepared: _Prepared) -> float:
         if prepared.call.wait is not None:

@@ -65,6 +65,8 @@ def problem_response(error: GatewayError, request_id: str) -> web.Response:
     headers: CIMultiDict[str] = CIMultiDict()
     if error.retry_after is not None or status in (429, 503):
         headers["Retry-After"] = str(error.retry_after or 1)
+    if error.is_replayed:
+        headers["Idempotency-Replayed"] = "true"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status == 416:
