@@ -13,7 +13,7 @@ from gateway.context_store.entities import Entity, freshness
 from gateway.context_store.schedule import Intervals
 from gateway.credentials.store import ConnectorRecord, ConnectorStore
 from gateway.db.pool import Database
-from gateway.errors import InvalidParams, NotFound
+from gateway.errors import InvalidParams, NotFound, Unavailable
 from gateway.jobs.bell import Bell
 from gateway.jobs.model import Job, JobStatus, NewJob, moment
 from gateway.jobs.store import JobFilter, JobStore
@@ -40,11 +40,21 @@ class Synchronization:
     is_automatic: bool = True
 
     async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> Job | None:
-        """The job of a new connector's first load; None for a kind without copies."""
-        kind, job_id = self.catalog.kind(record.kind), uuid4()
-        names = plan.synchronized(kind)
+        """The job of a new connector's first load; None for a kind without copies, and while PostgreSQL is away.
+
+        The connector is there by now, so that nothing here may look as if it were not: what fails is taken up later.
+        """
+        names = plan.synchronized(self.catalog.kind(record.kind))
         if not names or not self.is_automatic:
             return None
+        try:
+            return await self._begun(record, names, client_id)
+        except Unavailable:
+            log.warning("the first load begins later", extra={"connector_id": str(record.id)})
+            return None
+
+    async def _begun(self, record: ConnectorRecord, names: Sequence[str], client_id: UUID | None) -> Job:
+        kind, job_id = self.catalog.kind(record.kind), uuid4()
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             for entity in await schedule.register_all(connection, record.id, record.organization_id, kind, names):
                 await schedule.take(connection, entity, job_id)

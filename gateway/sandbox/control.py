@@ -1,6 +1,7 @@
 """The sandbox's own endpoints under `/_sandbox`: faults, what it heard, counters, files' checksums, a fresh start."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from gateway.sandbox import files
 from gateway.sandbox.application import Application
 from gateway.sandbox.faults import Fault, Faults
 from gateway.sandbox.journal import CallJournal
+from gateway.sandbox.store import Row, Table
 
 _Handler = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -38,6 +40,8 @@ def routes(applications: Sequence[Application], faults: Faults, journal: CallJou
         web.get("/_sandbox/counters", control.counters),
         web.put("/_sandbox/tokens", _told(control.set_lifetime)),
         web.get("/_sandbox/files/{number:[0-9]+}", control.file),
+        web.put("/_sandbox/records/{kind}/{table}/{id}", _told(control.put_record)),
+        web.delete("/_sandbox/records/{kind}/{table}/{id}", _told(control.remove_record)),
         web.delete("/_sandbox/state", control.reset),
         web.get("/_sandbox/health", control.health),
     ]
@@ -87,6 +91,35 @@ class _Control:
         number = int(request.match_info["number"])
         digest = await asyncio.to_thread(files.sha256_of, number)
         return _json({"size": files.size_of(number), "sha256": digest, "etag": files.etag_of(number)})
+
+    async def put_record(self, request: web.Request) -> web.Response:
+        """Change a record as its application's own users would, or make one like the first of its table."""
+        application, table = self._table(request)
+        row_id, members, now = request.match_info["id"], await request.json(), time.time()
+        row = table.get(row_id)
+        if row is None:
+            first = next(iter(table))
+            row = table.put(Row(row_id, {**first.record, application.id_member: row_id}, dict(first.refs)))
+        merged = {
+            name: {**row.record[name], **value} if isinstance(value, dict) and row.record.get(name) else value
+            for name, value in members.items()
+        }
+        application.change(row, merged, now)
+        row.record.update(merged)
+        application.forget_answers()
+        return _json(row.record)
+
+    async def remove_record(self, request: web.Request) -> web.Response:
+        application, table = self._table(request)
+        table.remove(request.match_info["id"])
+        application.forget_answers()
+        return web.Response(status=204)
+
+    def _table(self, request: web.Request) -> tuple[Application, Table]:
+        self._check_kind(request.match_info["kind"])
+        named = (each for each in self._applications if each.kind.name == request.match_info["kind"])
+        application = next(named)
+        return application, application.store.table(request.match_info["table"])
 
     async def reset(self, request: web.Request) -> web.Response:
         """Records, tokens, jobs, faults and counters as they were at the start."""

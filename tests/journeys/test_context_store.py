@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -42,6 +43,24 @@ async def upstream(layout: Layout) -> AsyncIterator[aiohttp.ClientSession]:
     headers = {"Authorization": "Bearer token", "Notion-Version": "2025-09-03"}
     async with aiohttp.ClientSession(layout.sandbox_url, headers=headers) as session:
         yield session
+
+
+IDS = {
+    "crm-records": "990",
+    "crm-query": "001000009000001AAA",
+    "incident-management": "01JZZZZZZZZZZZZZZZZZZZZZZZ",
+}
+
+
+def stamped(kind: str, members: dict[str, Any]) -> dict[str, Any]:
+    """A change with its time, in the members that the application tells it by."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    stamps: dict[str, dict[str, Any]] = {
+        "crm-records": {"properties": {**members.get("properties", {}), "lastmodifieddate": f"{now}.000Z"}},
+        "crm-query": {"SystemModstamp": f"{now}.000+0000", "LastModifiedDate": f"{now}.000+0000"},
+        "incident-management": {"updated_at": f"{now}Z"},
+    }
+    return members | stamps[kind]
 
 
 async def freshness(connector: ConnectorApi) -> dict[str, Any]:
@@ -243,6 +262,51 @@ async def test_deleting_a_connector_removes_its_copies(desk, database):
             "SELECT count(*) FROM context_records WHERE entity_id NOT IN (SELECT id FROM context_entities)"
         )
     assert (entities, orphans) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "credentials", "entity", "table", "key", "members", "found_by", "gone", "is_full"),
+    [
+        (
+            *("crm-records", {"private_app_token": "token"}, "contacts", "contacts", "id"),
+            {"properties": {"firstname": "Quokka", "hs_object_id": "990"}},
+            {"eq": {"properties.firstname": "Quokka"}},
+            *({"archived": True}, False),
+        ),
+        (
+            *("crm-query", OAUTH, "accounts", "Account", "Id"),
+            {"Name": "Quokka Ltd"},
+            {"eq": {"Name": "Quokka Ltd"}},
+            *({"IsDeleted": True}, False),
+        ),
+        (
+            *("incident-management", {"api_key": "token"}, "incidents", "incidents", "id"),
+            {"name": "Quokka at large"},
+            {"eq": {"name": "Quokka at large"}},
+            *(None, True),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "-" in value else "",
+)
+async def test_what_happens_in_an_application_that_is_only_read_shows_in_the_copies(
+    api, upstream, kind, credentials, entity, table, key, members, found_by, gone, is_full
+):
+    environment = {"instance_url": SALES} if kind == "crm-query" else {}
+    connector = await api.connector(kind, credentials, environment=environment)
+    await loaded(connector)
+    address = f"/_sandbox/records/{kind}/{table}/{IDS[kind]}"
+
+    await (await upstream.put(address, json=stamped(kind, members))).release()
+    report = (await synchronized(connector, entity))[entity]
+    found = await ids(connector, entity, found_by, key)
+    if gone is None:
+        await (await upstream.delete(address)).release()
+    else:
+        await (await upstream.put(address, json=stamped(kind, gone))).release()
+    await synchronized(connector, entity, full=is_full)
+
+    assert (report["full"], found) == (False, [IDS[kind]])
+    assert await ids(connector, entity, found_by, key) == []
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ import time
 
 import pytest
 
+from gateway.errors import UpstreamNotFound
+
 AUTH = {"Authorization": "Bearer token", "Notion-Version": "2025-09-03"}
 
 
@@ -168,3 +170,18 @@ async def test_incidents_are_found_by_their_last_change(http):
 
     assert all(incident["updated_at"] >= bound for incident in found["incidents"])
     assert found["pagination_meta"]["total_record_count"] == 210
+
+
+async def test_a_record_may_be_changed_made_and_removed_as_by_the_applications_own_users(http, connect):
+    crm, address = connect("incident-management"), "/_sandbox/records/incident-management/incidents/new"
+
+    async with http.put(address, json={"name": "Made"}) as made:
+        assert made.status == 200
+    created = (await crm.execute("incidents", "get", {"id": "new"})).decoded()["name"]
+    await (await http.put(address, json={"name": "Changed"})).release()
+    changed = (await crm.execute("incidents", "get", {"id": "new"})).decoded()["name"]
+    await (await http.delete(address)).release()
+
+    assert (created, changed) == ("Made", "Changed")
+    with pytest.raises(UpstreamNotFound):
+        await crm.execute("incidents", "get", {"id": "new"})

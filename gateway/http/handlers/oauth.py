@@ -84,7 +84,15 @@ async def finish_oauth(request: web.Request) -> web.Response:
     if landing is None:
         return web.Response(status=400, text=_LEADS_NOWHERE, headers=_PRIVATE)
     _note_landing(request, landing)
+    if landing.connector_id is not None:
+        await _begin_copies(request, landing)
     return web.Response(status=303, headers={"Location": landing.url, **_PRIVATE})
+
+
+async def _begin_copies(request: web.Request, landing: Landing) -> None:
+    services, flow = request.app[SERVICES], landing.flow
+    record = await services.connectors.get(flow.organization_id, UUID(str(landing.connector_id)))
+    await services.synchronization.begin(record.record, flow.client_id)
 
 
 def _note_landing(request: web.Request, landing: Landing) -> None:
