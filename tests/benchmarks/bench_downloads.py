@@ -29,7 +29,7 @@ from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report
 
 #: MiB of the file; of the file in a quick run
-FILE, QUICK_FILE = 1024, 128
+FILE, QUICK_FILE = 1024, 512
 READERS, STALLED = 4, 100
 _BUFFER = 1 << 20
 #: seconds between looks at a server's memory
