@@ -1,7 +1,7 @@
 """Synchronizing the copies of a connector: one entity after the other, parents first, each from where it stands."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,6 +24,7 @@ from gateway.errors import (
     NotFound,
     ReauthorizationRequired,
     Unavailable,
+    UnknownEntity,
     UpstreamNotFound,
     UpstreamRateLimited,
 )
@@ -70,7 +71,9 @@ class _Synchronizing:
         assert self._job.connector_id is not None
         opened = await self._services.connectors.get(self._job.organization_id, self._job.connector_id)
         opened.need_ready()
-        names = plan.in_order(opened.connector.kind, self._job.params["entities"])
+        known = plan.synchronized(opened.connector.kind)
+        names = [name for name in known if name in self._job.params["entities"]]
+        await self._drop_unknown(opened, set(self._job.params["entities"]) - set(known))
         for name in names:
             if name not in self._done:
                 self._done[name] = (await self._one(opened, name, len(names))).document()
@@ -79,6 +82,15 @@ class _Synchronizing:
         if failed and len(failed) == len(names):
             raise errors.restored(failed[0])
         return Answer(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
+
+    async def _drop_unknown(self, opened: OpenedConnector, names: Collection[str]) -> None:
+        """Entities that the kind no longer has: their turn does not come again."""
+        for name in names:
+            async with self._services.database.tenant(self._job.organization_id) as connection:
+                entity = await entities.find(connection, opened.record.id, name)
+                if entity is not None:
+                    gone = UnknownEntity(f"{opened.record.kind} has no copies of {name} any more")
+                    await entities.fail(connection, entity, gone, None)
 
     async def _one(self, opened: OpenedConnector, name: str, total: int) -> Report:
         source = plan.source_of(opened.connector.kind, name)

@@ -308,6 +308,8 @@ class SyncRead(Model):
     send: dict[str, Any] = Field(default_factory=dict)
     paging: str | None = None
     rule: RuleName | None = None
+    #: seconds from one page to the next, where the application allows this list less than others
+    pace: float = Field(0, ge=0)
 
 
 class Since(Model):

@@ -159,11 +159,18 @@ async def checkpoint_sweep(connection: Connection, entity: Entity, generation: i
 
 
 async def finish(
-    connection: Connection, entity: Entity, *, as_of: datetime, next_sync_at: datetime | None, full: bool
+    connection: Connection,
+    entity: Entity,
+    *,
+    as_of: datetime,
+    next_sync_at: datetime | None,
+    full: bool,
+    is_changed: bool = True,
 ) -> None:
     """The run ended well: what the application held at `as_of` is in the store."""
     await connection.execute(FINISH, entity.id, as_of, next_sync_at, full)
-    await settle(connection, entity)
+    if is_changed:
+        await settle(connection, entity)
 
 
 async def fail(

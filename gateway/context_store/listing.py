@@ -28,10 +28,12 @@ class Listing:
     #: how it is asked for changes only, where it can be
     since: Since | None = None
     parent: Parent | None = None
+    #: seconds from one page to the next
+    pace: float = 0.0
 
     def params(self, place: Place, parent: ParentRecord | None) -> dict[str, Any]:
         """The params of the page at a place."""
-        params = _filled(self.send, written(place.since or 0.0, self.since.format) if self.since else "")
+        params = _filled(self.send, written(place.start or 0.0, self.since.format) if self.since else "")
         if parent is not None and self.parent is not None:
             values = place.pending[:1] or values_of(self.parent, parent)
             params |= dict(zip(self.parent.params, values, strict=True))
@@ -131,9 +133,9 @@ def _since_params(since: Since, place: Place) -> dict[str, Any]:
         return {} if place.since is None or since.field is None else _window(since.field[-1], place.since)
     if since.param is None or (since.style == "cursor" and place.token is not None):
         return {}
-    if place.since is None and since.style == "modified":
+    if place.start is None and since.style == "modified":
         return {}
-    start = 0.0 if place.since is None else min(place.since, (place.began or 0.0) - since.lag)
+    start = 0.0 if place.start is None else min(place.start, (place.began or 0.0) - since.lag)
     return {since.param: written(start, since.format)}
 
 

@@ -28,6 +28,15 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
     pending: tuple[str, ...] = ()
     #: whether it reads the list of what is gone
     is_removed: bool = False
+    #: whether all below the parent is wanted, because nothing of it was read before
+    is_whole: bool = False
+    #: whether something could not be read, so that missing a record says nothing
+    is_partial: bool = False
+
+    @property
+    def start(self) -> float | None:
+        """The time from which the list at this place is to tell changes; None: everything."""
+        return None if self.is_whole else self.since
 
     def dumped(self) -> str:
         return msgspec.json.encode(self).decode()
@@ -51,3 +60,5 @@ class ParentRecord:
 
     id: str
     document: Mapping[str, Any]
+    #: whether what lies below it may not have been read before
+    is_new: bool = False

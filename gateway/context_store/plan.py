@@ -58,11 +58,16 @@ class Source:
         """At the first page of a parent's records."""
         spec = self.sync.parent
         pending = (str(values_of(spec, parent)[0]),) if spec and spec.within else ()
-        return place.but(parent=parent.id, token=None, pending=pending)
+        is_whole = parent.is_new and place.since is not None
+        return place.but(parent=parent.id, token=None, pending=pending, is_whole=is_whole)
 
     def left(self, place: Place) -> Place | None:
         """At the list of what is gone, after everything else; None when there is no such list."""
-        return None if self.removed is None else place.but(is_removed=True, token=None, parent=None, pending=())
+        return (
+            None
+            if self.removed is None
+            else place.but(is_removed=True, is_whole=False, token=None, parent=None, pending=())
+        )
 
     def listing(self, place: Place) -> Listing:
         """The list that is read at a place."""
@@ -146,7 +151,7 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
         rule=read.rule,
         timeout=_TIMEOUT,
     )
-    return Listing(Operation(kind.spec, entity_id, "synchronize", action), send, since, parent)
+    return Listing(Operation(kind.spec, entity_id, "synchronize", action), send, since, parent, read.pace)
 
 
 def _naming_fields(send: Mapping[str, Any], search: Search) -> dict[str, Any]:

@@ -83,6 +83,8 @@ REMOVE_RECORDS = """
 REMOVE_MARKS = """
     DELETE FROM context_marks AS m USING context_entities AS e WHERE e.id = m.entity_id AND e.connector_id = $1
 """
+# Whoever writes locks the entity first: after this, what is written finds no entity, and what was is seen.
+LOCK_ENTITIES = "SELECT id FROM context_entities WHERE connector_id = $1 ORDER BY id FOR UPDATE"
 REMOVE_ENTITIES = "DELETE FROM context_entities WHERE connector_id = $1"
 
 
@@ -148,8 +150,11 @@ async def forget(connection: Connection, entity: Entity, *, days: int) -> int:
 async def remove(connection: Connection, connector_id: UUID) -> int:
     """Drop all that is stored of a connector, in batches; how many records."""
     removed = await _until_none(connection, REMOVE_RECORDS, connector_id)
-    await connection.execute(REMOVE_MARKS, connector_id, timeout=WRITE_LIMIT)
-    await connection.execute(REMOVE_ENTITIES, connector_id)
+    async with connection.transaction():
+        await connection.execute(LOCK_ENTITIES, connector_id, timeout=WRITE_LIMIT)
+        removed += await _until_none(connection, REMOVE_RECORDS, connector_id)
+        await connection.execute(REMOVE_MARKS, connector_id, timeout=WRITE_LIMIT)
+        await connection.execute(REMOVE_ENTITIES, connector_id)
     return removed
 
 

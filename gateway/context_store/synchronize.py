@@ -1,5 +1,6 @@
 """One run of one entity: pages read from the application, written with the place where the next one goes on."""
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -42,6 +43,11 @@ class Report:
     deleted: int = 0
     error: Mapping[str, Any] | None = None
 
+    @property
+    def is_news(self) -> bool:
+        """Whether the copy is another than before."""
+        return bool(self.added or self.changed or self.deleted)
+
     def document(self) -> dict[str, Any]:
         members = {"entity": self.entity, "full": self.is_full, "records": self.read, "added": self.added}
         return {**members, "changed": self.changed, "deleted": self.deleted, "error": self.error}
@@ -62,8 +68,6 @@ class Run:
     is_forced: bool = False
     report: Report = field(init=False)
     _generation: int = 0
-    #: whether something could not be read, so that missing a record says nothing
-    _is_partial: bool = False
 
     def __post_init__(self) -> None:
         self.report = Report(self.source.entity)
@@ -104,15 +108,17 @@ class Run:
 
     async def _families(self, place: Place) -> Place:
         """The list of every parent in turn, the interrupted one first."""
+        is_partial = place.is_partial
         async for start, parent in self._starts(place):
+            place = start.but(is_partial=is_partial)
             try:
-                place = await self._list(start, parent)
+                place = await self._list(place, parent)
             except UpstreamNotFound:
                 log.info("a parent is gone; its records go with it", extra={"entity": self.source.entity})
             except UpstreamRejected as error:
-                self._is_partial = True
+                is_partial = True
                 log.info("a parent cannot be read: %s", error.detail, extra={"entity": self.source.entity})
-        return place
+        return place.but(is_partial=is_partial)
 
     async def _starts(self, place: Place) -> AsyncIterator[tuple[Place, ParentRecord]]:
         parents = self._parents()
@@ -125,7 +131,7 @@ class Run:
     def _parents(self) -> Parents:
         assert self.parent is not None
         assert self.source.sync.parent is not None
-        return Parents(self.database, self.parent, self.source.sync.parent)
+        return Parents(self.database, self.parent, self.entity, self.source.sync.parent)
 
     async def _list(self, place: Place, parent: ParentRecord | None) -> Place:
         """Every page of one list; the place after the last."""
@@ -144,6 +150,8 @@ class Run:
             following, has_more = listing.after(place, page, params)
             await self._keep(self._documents(page, place, parent), place, following, asked_at)
             place, is_resumed = following, False
+            if has_more:
+                await asyncio.sleep(listing.pace)
         return place
 
     def _documents(self, page: Answer, place: Place, parent: ParentRecord | None) -> Documents:
@@ -184,20 +192,20 @@ class Run:
     async def _finish(self, place: Place, next_in: float) -> None:
         began = datetime.fromtimestamp(place.began or time.time(), UTC)
         async with self._connection() as connection:
-            if self.report.is_full and not self._is_partial and not self.source.sync.keeps:
+            if self.report.is_full and not place.is_partial and not self.source.sync.keeps:
                 if self.source.sync.unlisted:
                     await partial.spare(connection, self.entity, self._generation, self.source.sync.unlisted)
                 self.report.deleted += await records.sweep(connection, self.entity, self._generation, began_at=began)
                 await records.forget(connection, self.entity, days=TOMBSTONE_DAYS)
-            async with connection.transaction():
-                await entities.checkpoint(connection, self.entity, self.source.rested(place).dumped())
-                await entities.finish(
-                    connection,
-                    self.entity,
-                    as_of=began,
-                    next_sync_at=datetime.fromtimestamp(time.time() + next_in, UTC),
-                    full=self.report.is_full,
-                )
+            await entities.checkpoint(connection, self.entity, self.source.rested(place).dumped())
+            await entities.finish(
+                connection,
+                self.entity,
+                as_of=began,
+                next_sync_at=datetime.fromtimestamp(time.time() + next_in, UTC),
+                full=self.report.is_full,
+                is_changed=self.report.is_news,
+            )
 
     async def _forget_place(self) -> None:
         """Begin from nothing, as if the entity had never been read."""

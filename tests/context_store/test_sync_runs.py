@@ -18,7 +18,7 @@ from gateway.connectors.transport import Transport
 from gateway.context_store import plan, records, schedule
 from gateway.context_store.entities import find
 from gateway.context_store.synchronize import Report, Run
-from gateway.errors import UpstreamRejected
+from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 
 CATALOG = load_catalog()
 ENVIRONMENTS = {"support-desk": {"subdomain": "acme"}}
@@ -274,6 +274,40 @@ async def test_where_a_parent_could_not_be_read_nothing_is_deleted(application, 
 
     assert report.deleted == 0
     assert list(await stored("channel_messages")) == ["C1/1.1", "C2/1.2", "C2/1.3"]
+
+
+async def test_a_sweep_that_was_partial_stays_so_when_it_is_taken_up_again(application, run, stored):
+    messages = {"C1": ["1.1"], "C2": ["1.2", "1.3"], "C3": ["1.4"]}
+    application.answers = {CHANNELS: channels("C1", "C2", "C3"), HISTORY: history(**messages)}
+    await run("team-chat", "channels")
+    await run("team-chat", "channel_messages")
+    refusing = history(C1="not_in_channel", C2=["1.2"], C3=["1.4"])
+    application.answers[HISTORY] = lambda query: {} if query["channel"] == "C3" else refusing(query)
+    with pytest.raises(UpstreamInvalidResponse):
+        await run("team-chat", "channel_messages", full=True)
+    application.answers[HISTORY] = refusing
+    application.asked.clear()
+
+    report = await run("team-chat", "channel_messages", full=True)
+
+    assert [query["channel"] for query in application.queries(HISTORY)] == ["C2", "C3"]
+    assert report.deleted == 0
+    assert list(await stored("channel_messages")) == ["C1/1.1", "C2/1.2", "C2/1.3", "C3/1.4"]
+
+
+async def test_of_a_parent_that_is_new_everything_is_read(application, run, stored):
+    application.answers = {CHANNELS: channels("C1"), HISTORY: history(C1=["1.1"], C2=["1.2"])}
+    await run("team-chat", "channels")
+    await run("team-chat", "channel_messages")
+    application.answers[CHANNELS] = channels("C1", "C2")
+    await run("team-chat", "channels")
+    application.asked.clear()
+
+    report = await run("team-chat", "channel_messages")
+
+    assert report.is_full is False
+    assert ["oldest" in query for query in application.queries(HISTORY)] == [True, False]
+    assert list(await stored("channel_messages")) == ["C1/1.1", "C2/1.2"]
 
 
 async def test_below_parents_only_those_that_changed_are_read_again(application, run, stored, owner, tenant):
