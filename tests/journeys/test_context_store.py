@@ -175,6 +175,78 @@ async def test_a_write_under_a_key_and_as_a_job_is_in_the_next_search_too(desk):
     assert set(await ids(desk, "users", {"startswith": {"name": "Zora"}}, "name")) == {"Zora Keyed", "Zora Queued"}
 
 
+async def test_a_bulk_update_is_searchable_soon_after_it_is_done(desk):
+    bulk = {"ids": "1,2,3", "ticket": {"status": "hold", "priority": "low"}}
+    wanted = {"eq": {"status": "hold", "priority": "low"}, "in": {"id": [1, 2, 3]}}
+
+    await desk.send("ticket_bulk_updates", "create", bulk, headers={"Prefer": "wait=60"})
+
+    async with asyncio.timeout(PATIENCE):
+        found = await ids(desk, "tickets", wanted)
+        while len(found) < 3:
+            await asyncio.sleep(0.2)
+            found = await ids(desk, "tickets", wanted)
+    assert sorted(found) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "credentials", "write", "entity", "found_by"),
+    [
+        (
+            *("team-chat", {"bot_key": "token"}),
+            ("messages", "create", {"channel": "C00000001", "thread_ts": "1736150401.000100", "text": "numbat reply"}),
+            *("threads", {"eq": {"channel_id": "C00000001", "text": "numbat reply"}}),
+        ),
+        (
+            *("team-chat", {"bot_key": "token"}),
+            ("reactions", "create", {"channel": "C00000001", "timestamp": "1736150401.000100", "name": "numbat"}),
+            *("channel_messages", {"array_contains": {"reactions": {"name": "numbat"}}}),
+        ),
+        (
+            *("team-chat", {"bot_key": "token"}),
+            ("channel_topics", "create", {"channel": "C00000002", "topic": "numbats"}),
+            *("channels", {"eq": {"topic.value": "numbats"}}),
+        ),
+        (
+            *("work-management", {"token": "token"}),
+            ("project_sections", "create", {"project_gid": "1203998745612345", "data": {"name": "Numbats"}}),
+            *("sections", {"eq": {"name": "Numbats"}}),
+        ),
+        (
+            *("work-management", {"token": "token"}),
+            ("workspace_tags", "create", {"workspace_gid": "519500001", "data": {"name": "numbat"}}),
+            *("tags", {"eq": {"name": "numbat"}}),
+        ),
+    ],
+)
+async def test_a_write_that_changes_another_entity_is_in_its_next_search(
+    api, kind, credentials, write, entity, found_by
+):
+    connector = await api.connector(kind, credentials)
+    await loaded(connector)
+
+    await connector.execute(*write)
+
+    assert len((await search(connector, entity, found_by))["data"]) == 1
+
+
+async def test_what_stands_on_a_page_is_searchable_as_soon_as_it_is_written(api):
+    connector = await api.connector("workspace-notes", {"token": "token"})
+    await loaded(connector)
+    text = [{"type": "text", "text": {"content": "numbat"}}]
+    children = [{"type": "paragraph", "paragraph": {"rich_text": text}}]
+
+    page = await connector.execute("pages", "create", {"parent": {"workspace": True}, "children": children})
+    page_id = page["result"]["id"]
+    await connector.execute("blocks", "create", {"block_id": page_id, "children": children})
+    await connector.execute("comments", "create", {"parent": {"page_id": page_id}, "rich_text": text})
+
+    on_page = {"eq": {"parent.page_id": page_id}}
+    assert await ids(connector, "pages", {"eq": {"id": page_id}}) == [page_id]
+    assert len(await ids(connector, "blocks", on_page | {"keyword": {"paragraph": "numbat"}})) == 2
+    assert len(await ids(connector, "comments", on_page)) == 1
+
+
 async def test_known_clients_may_name_fields_their_own_way(api):
     connector = await api.connector("Crm-Records", {"private_app_token": "token"})
     await loaded(connector)
@@ -423,3 +495,26 @@ async def test_the_life_of_a_record_shows_in_the_copies(api, upstream, story):
     assert found == [id_]
     assert changed == [id_]
     assert await ids(connector, story.entity, story.found_by, story.key) == []
+
+
+async def test_changes_show_by_themselves_and_two_workers_read_them_once(tmp_path, database_url, redis_url):
+    every = {"GATEWAY_SYNC_EVERY": '{"incident-management.incidents": 1}'}
+    async with (
+        laid_out(tmp_path, database_url, redis_url, workers=2, **every) as layout,
+        layout.api() as api,
+        aiohttp.ClientSession(layout.sandbox_url) as upstream,
+    ):
+        connector = await api.connector("Incident-Management", {"api_key": "token"})
+        await loaded(connector)
+        changed = stamped("incident-management", {"name": "Numbat"})
+        await (await upstream.put("/_sandbox/records/incident-management/incidents/numbat", json=changed)).release()
+        async with asyncio.timeout(PATIENCE):
+            found = await ids(connector, "incidents", {"eq": {"name": "Numbat"}})
+            while not found:
+                await asyncio.sleep(0.1)
+                found = await ids(connector, "incidents", {"eq": {"name": "Numbat"}})
+        jobs = (await api.get(f"/api/v1/jobs?connector_id={connector.record['id']}&limit=100")).json()["data"]
+        requests = [request for request in await layout.upstream_requests() if request["path"] == "/v2/incidents"]
+
+    assert found == ["numbat"]
+    assert len(requests) <= len(jobs) + 1
