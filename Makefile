@@ -3,25 +3,32 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
 
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-$(INSTALLED): pyproject.toml constraints.txt
-	@echo "installing into $(VENV) (a minute, the first time) …"
+$(RUNNABLE): pyproject.toml constraints.txt
+	@echo "installing into $(VENV) (less than a minute, the first time) …"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]'
+	@$(INSTALL) '.[all]'
+	@touch $@
+
+$(INSTALLED): $(RUNNABLE)
+	@echo "installing what checks and tests need …"
+	@$(INSTALL) '.[all,dev]'
 	@touch $@
 
 install: $(INSTALLED) ## Make the virtual environment
 
-demo: $(INSTALLED) ## Run the main job for real: embedded stores, sandbox, one tour
+demo: $(RUNNABLE) ## Run the main job for real: embedded stores, sandbox, one tour
 	@$(BIN)/gateway demo
 
-run: $(INSTALLED) ## Leave the same set-up serving, sandbox included
+run: $(RUNNABLE) ## Leave the same set-up serving, sandbox included
 	@$(BIN)/gateway up --sandbox
 
 test: $(INSTALLED) ## Run the tests

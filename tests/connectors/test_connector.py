@@ -1,5 +1,6 @@
 """One connector at work: credentials on the request and renewed once, writes noted in the journal, dry runs."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from gateway.connectors.catalog import Kind
 from gateway.connectors.connector import Connector, without_credentials
 from gateway.connectors.journal import MemoryJournal
-from gateway.errors import ReauthorizationRequired, UpstreamError, UpstreamInvalidResponse
+from gateway.errors import ReauthorizationRequired, UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
 from tests.connectors.small_kind import small_operation
 from tests.connectors.wire import CLOSE, OK, answer
 
@@ -34,7 +35,7 @@ class Renewing:
 
 
 class Notes(MemoryJournal):
-    """A journal that remembers when writes went out and came back."""
+    """A journal that remembers when writes went out, and which of them certainly were not done."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,8 +44,8 @@ class Notes(MemoryJournal):
     async def sending(self) -> None:
         self.noted.append("sending")
 
-    async def answered(self) -> None:
-        self.noted.append("answered")
+    def not_done(self) -> None:
+        self.noted.append("not done")
 
 
 @pytest.fixture
@@ -91,15 +92,24 @@ async def test_a_refusal_within_a_success_is_renewed_too(wire, connect):
     assert tokens(wire.received) == ["token-1", "token-2"]
 
 
+LIMITED = answer(b"", "429 Too Many Requests", "Retry-After: 3600")
+
+
 @pytest.mark.parametrize(
     ("effect", "said", "noted"),
-    [("read", OK, []), ("idempotent", OK, ["sending", "answered"]), ("write", OK, ["sending", "answered"])],
+    [
+        ("read", OK, []),
+        ("idempotent", OK, ["sending"]),
+        ("write", OK, ["sending"]),
+        ("write", LIMITED, ["sending", "not done"]),
+    ],
 )
-async def test_a_write_is_noted_before_it_goes_out_and_when_its_answer_has_come(wire, connect, effect, said, noted):
+async def test_a_write_is_noted_before_it_goes_out_and_when_it_was_put_off(wire, connect, effect, said, noted):
     connector, journal = connect({"request": "POST /things", "effect": effect}), Notes()
     wire.says(said)
 
-    await connector.call(connector.kind.operation("things", "act"), {}, journal)
+    with contextlib.suppress(UpstreamRateLimited):
+        await connector.call(connector.kind.operation("things", "act"), {}, journal)
 
     assert journal.noted == noted
 
