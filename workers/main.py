@@ -6,6 +6,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 
+from gateway.background import ended
 from gateway.errors import Unavailable
 from gateway.exposition import exposed
 from gateway.jobs.bell import BellWorker
@@ -63,9 +64,7 @@ class Worker:
         await stopping.wait()
         log.info("worker stops", extra={"running": self._services.runner.held})
         self._intake.close()
-        for duty in duties:
-            duty.cancel()
-        await asyncio.wait(duties)
+        await ended(*duties)
         await self._bell.close_quietly()
         await self._drain()
 

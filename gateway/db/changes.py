@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
+from gateway.background import ended
+
 log = logging.getLogger(__name__)
 
 CHANNEL = "gateway"
@@ -37,9 +39,7 @@ class Changes:
         try:
             yield self
         finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            await ended(task)
 
     async def _listen(self) -> None:
         while True:

@@ -20,6 +20,8 @@ from arq.worker import Worker, func
 from redis.asyncio import ConnectionPool
 from redis.exceptions import RedisError
 
+from gateway.background import ended
+
 log = logging.getLogger(__name__)
 
 #: the arq queue, and the channel that wakes workers at once instead of at their next poll
@@ -154,7 +156,7 @@ class BellWorker(Worker):
                     async with asyncio.timeout(self.poll_delay_s):
                         await self._rung.wait()
         finally:
-            listener.cancel()
+            await ended(listener)
 
     async def _look(self) -> None:
         self._rung.clear()

@@ -4,7 +4,6 @@ Workers run jobs from the queue with it, front ends those that they accepted for
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from gateway import tracing
+from gateway.background import ended
 from gateway.connectors.responses import Answer
 from gateway.connectors.spec import Effect
 from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
@@ -78,9 +78,7 @@ class Runner:
         try:
             yield self
         finally:
-            beat.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await beat
+            await ended(beat)
 
     def start(self, job: Job, on_end: Callable[[], None] = lambda: None) -> None:
         """Run a claimed job to its end beside whatever else runs, or leave it to others."""

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 
+from gateway.background import ended
 from gateway.connectors.spec import RateLimit
 from gateway.connectors.transport import Account
 from gateway.errors import UpstreamRateLimited
@@ -179,9 +180,7 @@ class SharedGate:
         try:
             yield gate
         finally:
-            hearing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await hearing
+            await ended(hearing)
             if gate._telling:
                 await asyncio.wait(gate._telling)
             await gate._shared.close()
