@@ -62,12 +62,10 @@ class Source:
         return place.but(parent=parent.id, token=None, pending=pending, is_whole=is_whole)
 
     def left(self, place: Place) -> Place | None:
-        """At the list of what is gone, after everything else; None when there is no such list."""
-        return (
-            None
-            if self.removed is None
-            else place.but(is_removed=True, is_whole=False, token=None, parent=None, pending=())
-        )
+        """At the list of what is gone, after the changes; None without such a list, and where a sweep finds out."""
+        if self.removed is None or place.since is None:
+            return None
+        return place.but(is_removed=True, is_whole=False, token=None, parent=None, pending=())
 
     def listing(self, place: Place) -> Listing:
         """The list that is read at a place."""
