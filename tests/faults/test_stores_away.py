@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.faults.arena import Arena, arena, ticket, until
@@ -83,11 +84,18 @@ async def test_with_postgres_frozen_a_write_is_refused_within_two_seconds(gatewa
     assert normal < 5
 
 
+async def _killed_with_its_backends(pid: int) -> None:
+    """PostgreSQL gone for good: a backend answers truly until it notices that its postmaster is no more."""
+    backends = psutil.Process(pid).children(recursive=True)
+    os.kill(pid, signal.SIGKILL)
+    await asyncio.to_thread(psutil.wait_procs, backends, timeout=10)
+
+
 async def test_with_postgres_killed_a_write_is_refused_and_all_is_normal_soon_after_its_return(gateway: Arena):
     async with gateway.caller() as caller:
         await caller.connect()
         await caller.execute("tickets", "list", {})
-        os.kill(gateway.postgres.pid, signal.SIGKILL)
+        await _killed_with_its_backends(gateway.postgres.pid)
         answers, slowest = await _refused(caller, "killed")
 
         await gateway.in_servers(gateway.postgres.stop)
