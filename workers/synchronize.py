@@ -1,7 +1,7 @@
 """Synchronizing the copies of a connector: one entity after the other, parents first, each from where it stands."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -93,26 +93,25 @@ class _Synchronizing:
                     await entities.fail(connection, entity, gone, None)
 
     async def _one(self, opened: OpenedConnector, name: str, total: int) -> Report:
-        source = plan.source_of(opened.connector.kind, name)
-        entity = await self._taken(opened, name)
+        """What became of one entity; raises what concerns the whole job."""
+        source, entity = plan.source_of(opened.connector.kind, name), await self._taken(opened, name)
         if source is None or entity is None:
             return Report(name)
         interval = self._services.synchronization.next_in(opened.record, source)
-        run: Run | None = None
+        connector = replace(opened.connector, is_background=True)
         try:
-            run = await self._run(replace(opened.connector, is_background=True), source, entity, total)
-            report = await run.to_its_end(interval)
+            report = await (await self._run(connector, source, entity, total)).to_its_end(interval)
         except _PASSING:
             raise
         except _FOR_ALL as error:
-            await self._failed(entity, Report(name), error, interval)
+            await self._all_failed(opened, error, interval)
             raise
         except GatewayError as error:
             if isinstance(error, NotFound) and not isinstance(error, UpstreamNotFound):
                 raise  # the connector was deleted meanwhile
-            return await self._failed(entity, run.report if run else Report(name), error, interval)
+            return await self._failed(entity, error, interval)
         except Exception:
-            await self._failed(entity, Report(name), InternalError(), interval)
+            await self._failed(entity, InternalError(), interval)
             raise
         await self._give_back(entity)
         return report
@@ -152,7 +151,16 @@ class _Synchronizing:
         )
         return run
 
-    async def _failed(self, entity: Entity, report: Report, error: GatewayError, interval: float) -> Report:
+    async def _all_failed(self, opened: OpenedConnector, error: GatewayError, interval: float) -> None:
+        """What the application says to one entity it would say to the rest of them too."""
+        for name in self._job.params["entities"]:
+            if name not in self._done:
+                async with self._services.database.tenant(self._job.organization_id) as connection:
+                    entity = await entities.find(connection, opened.record.id, name)
+                if entity is not None:
+                    await self._failed(entity, error, interval)
+
+    async def _failed(self, entity: Entity, error: GatewayError, interval: float) -> Report:
         wait = schedule.jittered(schedule.after_failure(error, interval))
         log.warning(
             "an entity was not synchronized",
@@ -161,9 +169,7 @@ class _Synchronizing:
         async with self._services.database.tenant(entity.organization_id) as connection:
             await entities.fail(connection, entity, error, datetime.now(UTC) + timedelta(seconds=wait))
             await schedule.give_back(connection, entity, self._job.id)
-        document: Mapping[str, Any] = errors.document(error)
-        report.error = document
-        return report
+        return Report(entity.entity, error=errors.document(error))
 
     async def _give_back(self, entity: Entity) -> None:
         async with self._services.database.tenant(entity.organization_id) as connection:

@@ -137,6 +137,37 @@ async def test_inspect_tells_how_fresh_the_copies_are(desk):
     )
 
 
+async def test_an_entity_that_cannot_be_read_keeps_no_other_from_being_fresh(layout, api):
+    connector = await api.connector("Incident-Management", {"api_key": "token"})
+    await loaded(connector)
+    async with aiohttp.ClientSession(layout.sandbox_url) as control:
+        refused = {"kind": "incident-management", "path_prefix": "/v2/alerts", "status": 403}
+        assert (await control.post("/_sandbox/faults", json=refused)).status == 201
+        reports = await synchronized(connector)
+        await (await control.delete("/_sandbox/faults")).release()
+
+    failed = {name for name, report in reports.items() if report["error"]}
+    copies = await freshness(connector)
+    assert failed == {"alerts"}
+    assert (copies["alerts"]["status"], copies["alerts"]["error"]["code"]) == ("failed", "upstream_rejected")
+    assert copies["incidents"]["status"] == "ready"
+    assert (await search(connector, "alerts"))["meta"]["total_synced"] == 120
+
+
+async def test_refused_credentials_are_told_of_every_entity(layout, api):
+    connector = await api.connector("Incident-Management", {"api_key": "token"})
+    await loaded(connector)
+    async with aiohttp.ClientSession(layout.sandbox_url) as control:
+        refused = {"kind": "incident-management", "status": 401}
+        assert (await control.post("/_sandbox/faults", json=refused)).status == 201
+        accepted = (await api.post(f"{connector.path}/context-store/sync", {})).json()["job"]
+        answer = await api.get(f"/api/v1/jobs/{accepted['id']}/result?wait={PATIENCE}")
+        await (await control.delete("/_sandbox/faults")).release()
+
+    assert (answer.status, answer.json()["code"]) == (424, "reauthorization_required")
+    assert {copy["error"]["code"] for copy in (await freshness(connector)).values()} == {"reauthorization_required"}
+
+
 async def test_pages_of_a_search_hold_every_record_once(desk):
     first = await search(desk, "ticket_comments", limit=900, fields=["id"])
     second = await search(desk, "ticket_comments", limit=900, fields=["id"], cursor=first["meta"]["cursor"])
