@@ -1,4 +1,4 @@
-"""How late the event loop is: the one sign that tells an overloaded process from one that waits for others."""
+"""How late the event loop is: what everything in the process waits for besides its own work."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -19,6 +19,9 @@ class LoopLag:
     def subscribe(self, listener: Callable[[float], None]) -> None:
         """Tell every look to the listener."""
         self._listeners.append(listener)
+
+    def unsubscribe_all(self) -> None:
+        self._listeners.clear()
 
     @contextmanager
     def watching(self) -> Iterator["LoopLag"]:

@@ -72,8 +72,11 @@ class Settings(BaseSettings):
     most_requests: int = Field(5000, ge=1, description="Requests in progress in one front end; more are 503.")
     most_connections: int = Field(10_000, ge=1, description="Connections to one front end; more are closed at once.")
     most_downloads: int = Field(200, ge=1, description="Files that one front end streams at a time; more are 503.")
-    most_lag: float = Field(
-        0.02, ge=0, description="Seconds that the event loop may be late before requests are turned away; 0 is never."
+    most_busy: float = Field(
+        0.95,
+        gt=0,
+        le=1,
+        description="Share of its time that a front end may be busy before it turns requests away; 1 is never.",
     )
     metrics_bind: str | None = Field(
         None,

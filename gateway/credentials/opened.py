@@ -18,6 +18,7 @@ from gateway.connectors.connector import Connector
 from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore
 from gateway.errors import ConnectorNotReady, ReauthorizationRequired
+from gateway.single_flight import SingleFlight
 
 _TRUST = 5.0
 _REMEMBERED = 10_000
@@ -77,18 +78,22 @@ class OpenConnectors:
         self._proof = proof
         self._overrides = overrides
         self._opened: dict[tuple[UUID, UUID], tuple[float, OpenedConnector]] = {}
+        self._looking_up = SingleFlight(self._look_up)
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> OpenedConnector:
         """The connector; raises NotFound for another organization's as for one that is not there."""
         known = self._opened.get((organization_id, connector_id))
-        now = time.monotonic()
-        if known is not None and known[0] > now:
+        if known is not None and known[0] > time.monotonic():
             return known[1]
-        record = await self._store.get(organization_id, connector_id)
+        return await self._looking_up((organization_id, connector_id))
+
+    async def _look_up(self, key: tuple[UUID, UUID]) -> OpenedConnector:
+        now = time.monotonic()
+        record = await self._store.get(*key)
         opened = self.open(await self._proof.completed(record))
         if len(self._opened) >= _REMEMBERED:
             self._opened.clear()
-        self._opened[(organization_id, connector_id)] = (now + _TRUST, opened)
+        self._opened[key] = (now + _TRUST, opened)
         return opened
 
     def open(self, record: ConnectorRecord) -> OpenedConnector:
@@ -111,9 +116,11 @@ class OpenConnectors:
     def heard(self, topic: str, subject: str) -> None:
         """News of another process: what changed is opened anew."""
         if topic == "connector":
+            self._looking_up.forget()
             stale = [key for key in self._opened if str(key[1]) == subject]
             for key in stale:
                 del self._opened[key]
 
     def forget_all(self) -> None:
+        self._looking_up.forget()
         self._opened.clear()

@@ -29,13 +29,16 @@ def create_app(settings: Settings) -> web.Application:
     async def services(app: web.Application) -> AsyncIterator[None]:
         if settings.tracing:
             configure_tracing("gateway")
-        async with open_services(settings) as opened, exposed(settings.metrics_bind, opened.database):
-            app[SERVICES] = opened
-            app[EXPOSITION] = Exposition(opened.database)
-            app[LIMITS].watch(opened.lag)
-            document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
-            app[OPENAPI] = msgspec.json.encode(document)
-            yield
+        async with (
+            open_services(settings) as opened,
+            exposed(settings.metrics_bind, opened.database),
+        ):
+            with app[LIMITS].watching(opened.lag):
+                app[SERVICES] = opened
+                app[EXPOSITION] = Exposition(opened.database)
+                document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
+                app[OPENAPI] = msgspec.json.encode(document)
+                yield
 
     app.cleanup_ctx.append(services)
     return app

@@ -49,7 +49,7 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
     limits.in_progress += 1
     try:
         if request.path not in _PROBES:
-            await limits.enter()
+            limits.enter()
         if request.path not in _OPEN:
             request[CALLER] = caller = await _caller(request)
             if limits.rates.is_limiting:

@@ -1,14 +1,14 @@
 """What the edge refuses before anything is done for it: too many requests of one caller, and more than it can carry."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from uuid import UUID
 
+from gateway.busy import Busyness
 from gateway.errors import RateLimited, Unavailable
 from gateway.identity.model import Caller
 from gateway.lag import LoopLag
@@ -17,14 +17,12 @@ from gateway.settings import Settings
 
 #: callers whose buckets are remembered; who was not seen for long has a full one anyway
 _REMEMBERED = 10_000
-#: requests in progress that are never too many: with fewer, what makes the loop late is not the number of requests
-_FEW = 50
-#: looks at the loop, all of them late, that make an overload of a hiccup
-_LOOKS = 5
-#: how the admitted share moves with each look, and how far down it goes
-_LESS, _MORE, _LEAST = 0.75, 0.02, 0.05
-#: seconds that a refusal is held back, so that callers who come again at once do not take the processor; and how many
-_HOLD, _HELD = 0.25, 2000
+#: requests in progress that are never too many: they keep a process busy without making each other wait for long
+_FEW = 48
+#: looks, all of them at a busy process, that make an overload of a hiccup
+_LOOKS = 3
+#: how the number moves with each look, and the part of it in progress that shows that the rush is over
+_LESS, _MORE, _EASE = 0.8, 1.05, 0.5
 
 
 @dataclass(slots=True)
@@ -116,50 +114,33 @@ class Rates:
 
 
 class Overload:
-    """Lets in the share of requests that the process can carry: judged by how late its event loop is.
+    """How many requests may be in progress: judged by how busy the process is, and found by feeling for it.
 
-    Only the loop's lateness tells work that waits for applications, of which there may be much, from too much work.
+    A busy process with few requests is well used; one with many makes all of them wait.
     """
 
-    def __init__(self, most_lag: float) -> None:
-        self._most_lag = most_lag
+    def __init__(self, most_busy: float) -> None:
+        self._most_busy = most_busy
         self._looks: deque[float] = deque(maxlen=_LOOKS)
-        self.share = 1.0
-        self._credit = 0.0
-        self.held = 0
+        self.most = inf
 
-    def looked(self, lag: float) -> None:
-        """A look at the loop: late throughout means less, in time means a little more."""
-        if not self._most_lag:
+    def looked(self, busy: float, in_progress: int) -> None:
+        """A look at the process: busy means fewer than there are, at ease a few more than there are."""
+        if self._most_busy >= 1:
             return
-        self._looks.append(lag)
-        if self.share == 1.0 and (len(self._looks) < _LOOKS or min(self._looks) <= self._most_lag):
+        self._looks.append(busy)
+        if self.most == inf and (len(self._looks) < _LOOKS or min(self._looks) < self._most_busy):
             return
-        if lag > self._most_lag:
-            self.share = max(_LEAST, self.share * _LESS)
+        if busy >= self._most_busy:
+            self.most = max(_FEW, min(self.most, in_progress) * _LESS)
+        elif max(self._looks) < self._most_busy and in_progress < self.most * _EASE:
+            self.most = inf
         else:
-            self.share = min(1.0, self.share + _MORE)
+            self.most = max(self.most, in_progress) * _MORE
 
-    def is_admitted(self, in_progress: int) -> bool:
-        """Whether the next request is among those that are let in."""
-        if self.share == 1.0 or in_progress <= _FEW:
-            return True
-        self._credit += self.share
-        if self._credit < 1:
-            return False
-        self._credit -= 1
-        return True
-
-    async def refuse(self) -> None:
-        """Raises Unavailable, after a moment."""
-        REFUSED.add("overload")
-        if self.held < _HELD:
-            self.held += 1
-            try:
-                await asyncio.sleep(_HOLD)
-            finally:
-                self.held -= 1
-        raise Unavailable("the gateway has more to do than it can; try again in a moment", retry_after=1)
+    def admits(self, in_progress: int) -> bool:
+        """Whether one more request may come in."""
+        return in_progress < self.most
 
 
 class Limits:
@@ -167,20 +148,29 @@ class Limits:
 
     def __init__(self, settings: Settings) -> None:
         self.rates = Rates(settings.client_rate, settings.organization_rate)
-        self.overload = Overload(settings.most_lag)
+        self.overload = Overload(settings.most_busy)
         self._most = settings.most_requests
         self.in_progress = 0
         self._most_downloads = settings.most_downloads
         self._downloads = 0
 
-    def watch(self, lag: LoopLag) -> None:
-        lag.subscribe(self.overload.looked)
+    @contextmanager
+    def watching(self, lag: LoopLag) -> Iterator[None]:
+        """Look at how busy the process is as often as at its loop, for as long as the block lasts."""
+        busyness = Busyness()
+        lag.subscribe(lambda _lag: self.overload.looked(busyness.look(), self.in_progress))
+        try:
+            yield
+        finally:
+            lag.unsubscribe_all()
+            busyness.close()
 
-    async def enter(self) -> None:
-        """Before anything is done for a request; raises Unavailable."""
-        if not self.overload.is_admitted(self.in_progress - self.overload.held):
-            await self.overload.refuse()
-        if self.in_progress >= self._most:
+    def enter(self) -> None:
+        """Before anything is done for a request, which counts as in progress already; raises Unavailable."""
+        if not self.overload.admits(self.in_progress - 1):
+            REFUSED.add("overload")
+            raise Unavailable("the gateway has more to do than it can; try again in a moment", retry_after=1)
+        if self.in_progress > self._most:
             REFUSED.add("requests")
             raise Unavailable(f"{self._most} requests are in progress; try again in a moment", retry_after=1)
 

@@ -8,7 +8,8 @@ from aiohttp import web
 
 from gateway.http.app import create_app
 from gateway.http.door import DoorRunner, Limits
-from gateway.http.keys import IS_DRAINING, SERVICES
+from gateway.http.keys import IS_DRAINING, LIMITS, SERVICES
+from gateway.http.turnstile import Turnstile
 from gateway.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,12 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stopping.set)
     app = create_app(settings)
-    runner = DoorRunner(app, Limits(connections=settings.most_connections), shutdown_timeout=settings.shutdown_grace)
+    runner = DoorRunner(
+        app,
+        Limits(connections=settings.most_connections),
+        Turnstile(app[LIMITS]),
+        shutdown_timeout=settings.shutdown_grace,
+    )
     await runner.setup()
     try:
         host, port = settings.address

@@ -11,6 +11,7 @@ from uuid import UUID
 from gateway.errors import RateLimited, Unauthorized
 from gateway.identity.model import Client
 from gateway.identity.store import IdentityStore
+from gateway.single_flight import SingleFlight
 
 #: seconds that a verified token is trusted without asking again; changes are told at once besides
 _TRUST = 5.0
@@ -54,6 +55,7 @@ class Tokens:
         self._store = store
         self._seconds = seconds
         self._verified: dict[bytes, _Verified] = {}
+        self._looking_up = SingleFlight(self._look_up)
         self._wrong: dict[str, list[float]] = {}
 
     async def issue(self, client_id: str, client_secret: str) -> IssuedToken:
@@ -93,13 +95,14 @@ class Tokens:
         token_hash, now = hashed(token), time.monotonic()
         known = self._verified.get(token_hash)
         if known is None or known.trusted_until < now:
-            known = await self._look_up(token_hash, now)
+            known = await self._looking_up(token_hash)
         if known.expires_at <= datetime.now(UTC):
             self._verified.pop(token_hash, None)
             raise Unauthorized("the token is unknown, expired or revoked; get a new one")
         return known.client
 
-    async def _look_up(self, token_hash: bytes, now: float) -> _Verified:
+    async def _look_up(self, token_hash: bytes) -> _Verified:
+        now = time.monotonic()
         found = await self._store.token(token_hash)
         stored = await self._store.client(found[0]) if found else None
         if found is None or stored is None or stored.client.disabled_at is not None:
@@ -113,8 +116,10 @@ class Tokens:
     def heard(self, topic: str, subject: str) -> None:
         """News of another process: what is remembered of a changed client is dropped."""
         if topic == "client":
+            self._looking_up.forget()
             self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != subject}
 
     def forget_all(self) -> None:
         """News may have been missed."""
+        self._looking_up.forget()
         self._verified.clear()

@@ -10,9 +10,9 @@ from gateway.identity.model import Caller, Client
 from gateway.settings import Settings
 
 ORGANIZATION, OTHER = UUID(int=1), UUID(int=2)
-LATE, PUNCTUAL = 0.2, 0.0
+BUSY, AT_EASE = 0.99, 0.5
 #: requests in progress
-FEW, MANY = 50, 51
+MANY = 200
 
 
 def caller(client: int = 1, organization: UUID = ORGANIZATION) -> Caller:
@@ -20,9 +20,9 @@ def caller(client: int = 1, organization: UUID = ORGANIZATION) -> Caller:
 
 
 def overloaded() -> Overload:
-    overload = Overload(most_lag=0.05)
-    for _ in range(5):
-        overload.looked(LATE)
+    overload = Overload(most_busy=0.95)
+    for _ in range(3):
+        overload.looked(BUSY, MANY)
     return overload
 
 
@@ -88,67 +88,86 @@ def test_without_rates_there_is_nothing_to_take():
     "looks",
     [
         pytest.param([], id="nothing known"),
-        pytest.param([PUNCTUAL] * 10, id="punctual"),
-        pytest.param([5.0], id="one long pause"),
-        pytest.param([LATE] * 4 + [PUNCTUAL] + [LATE] * 4, id="late, but not throughout"),
+        pytest.param([AT_EASE] * 10, id="at ease"),
+        pytest.param([BUSY] * 2, id="busy for a moment"),
+        pytest.param([BUSY, BUSY, AT_EASE] * 4, id="busy, but not throughout"),
     ],
 )
 def test_a_hiccup_is_no_overload(looks: list[float]):
-    overload = Overload(most_lag=0.05)
+    overload = Overload(most_busy=0.95)
 
-    for lag in looks:
-        overload.looked(lag)
+    for busy in looks:
+        overload.looked(busy, MANY)
 
-    assert [overload.is_admitted(MANY) for _ in range(100)] == [True] * 100
+    assert overload.admits(10**6)
 
 
-def test_a_loop_that_is_late_throughout_lets_less_in():
+def test_a_process_that_is_busy_throughout_takes_fewer_requests_than_it_has():
     overload = overloaded()
 
-    assert sum(overload.is_admitted(MANY) for _ in range(100)) == pytest.approx(75, abs=1)
+    assert overload.most == pytest.approx(MANY * 0.8)
+    assert not overload.admits(MANY)
+    assert overload.admits(100)
 
 
-def test_a_loop_that_is_late_for_other_reasons_than_many_requests_turns_nobody_away():
-    overload = overloaded()
-
-    assert [overload.is_admitted(FEW) for _ in range(100)] == [True] * 100
-
-
-def test_the_share_falls_to_a_twentieth_and_no_further():
+def test_a_few_requests_are_never_too_many():
     overload = overloaded()
 
     for _ in range(100):
-        overload.looked(LATE)
+        overload.looked(BUSY, 48)
 
-    assert sum(overload.is_admitted(MANY) for _ in range(100)) == pytest.approx(5, abs=1)
+    assert overload.admits(47)
+    assert not overload.admits(48)
 
 
-def test_a_loop_that_is_in_time_again_lets_everybody_in_after_a_while():
+def test_a_process_that_finds_some_ease_takes_a_few_more_than_it_has():
     overload = overloaded()
 
-    for _ in range(20):
-        overload.looked(PUNCTUAL)
+    overload.looked(AT_EASE, MANY)
 
-    assert overload.share == 1.0
+    assert overload.most == pytest.approx(MANY * 1.05)
 
 
-def test_a_limit_of_nothing_never_turns_anybody_away():
-    overload = Overload(most_lag=0)
+def test_waiting_callers_do_not_keep_others_out_once_the_process_is_at_ease():
+    overload = overloaded()
+    for _ in range(100):
+        overload.looked(BUSY, 500)
+
+    overload.looked(AT_EASE, 500)
+
+    assert overload.admits(500)
+
+
+def test_an_overload_ends_when_the_rush_is_over():
+    overload = overloaded()
+
+    for _ in range(3):
+        overload.looked(AT_EASE, MANY)
+    during = overload.most
+    overload.looked(AT_EASE, MANY // 4)
+
+    assert during < 10**6
+    assert overload.admits(10**6)
+
+
+def test_a_process_that_may_be_busy_all_the_time_turns_nobody_away():
+    overload = Overload(most_busy=1)
 
     for _ in range(100):
-        overload.looked(LATE)
+        overload.looked(1.0, MANY)
 
-    assert overload.is_admitted(MANY)
+    assert overload.admits(10**6)
 
 
-async def test_more_requests_than_may_be_in_progress_are_refused():
+def test_more_requests_than_may_be_in_progress_are_refused():
     limits = Limits(Settings(most_requests=2))
-    await limits.enter()
+    limits.in_progress = 2
+    limits.enter()
 
     limits.in_progress = 3
 
     with pytest.raises(Unavailable, match="2 requests are in progress") as refused:
-        await limits.enter()
+        limits.enter()
     assert refused.value.retry_after == 1
 
 

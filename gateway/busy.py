@@ -1,0 +1,41 @@
+"""How busy this thread is: its time at work and its time in wait for a processor, as a share of all time.
+
+Unlike the time at work alone it is 1 for a process that has too much to do also where others share its processor, and
+unlike the lateness of the event loop it is small for one that waits for applications, however many calls do.
+"""
+
+import contextlib
+import os
+import time
+
+#: of the calling thread: nanoseconds at work, nanoseconds in wait for a processor, and how often (proc(5) on Linux)
+_SCHEDSTAT = "/proc/thread-self/schedstat"
+
+
+class Busyness:
+    """The busy share of the thread that made it, from look to look."""
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        with contextlib.suppress(OSError):
+            self._file = os.open(_SCHEDSTAT, os.O_RDONLY | os.O_CLOEXEC)
+        self._last = (time.perf_counter(), self._busy())
+
+    def look(self) -> float:
+        """The share since the last look, 0 to 1."""
+        now = (time.perf_counter(), self._busy())
+        passed, busy = now[0] - self._last[0], now[1] - self._last[1]
+        self._last = now
+        return min(1.0, busy / passed) if passed > 0 else 0.0
+
+    def _busy(self) -> float:
+        """Seconds; without the system's account the time at work alone."""
+        if self._file is None:
+            return time.thread_time()
+        at_work, waiting, _ = os.pread(self._file, 100, 0).split()
+        return (int(at_work) + int(waiting)) / 1e9
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -1,0 +1,37 @@
+"""One look-up for all who ask for the same at the same time: an answer that expires must not set off a rush."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class SingleFlight(Generic[K, V]):
+    """Shares a look-up that is under way; it goes on when the one who set it off goes away."""
+
+    def __init__(self, look_up: Callable[[K], Awaitable[V]]) -> None:
+        self._look_up = look_up
+        self._under_way: dict[K, asyncio.Task[V]] = {}
+
+    async def __call__(self, key: K) -> V:
+        """What the look-up brings; raises what it raises."""
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.create_task(self._looked_up(key))
+            task.add_done_callback(lambda done: self._landed(key, done))
+        return await asyncio.shield(task)
+
+    def forget(self) -> None:
+        """News came: who asks from now on must not share a look-up that began before it."""
+        self._under_way.clear()
+
+    async def _looked_up(self, key: K) -> V:
+        return await self._look_up(key)
+
+    def _landed(self, key: K, task: "asyncio.Task[V]") -> None:
+        if self._under_way.get(key) is task:
+            del self._under_way[key]
+        if not task.cancelled():
+            task.exception()  # seen, also when everybody has gone away

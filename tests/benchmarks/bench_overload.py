@@ -1,0 +1,69 @@
+"""Overload: a front end that is asked for four times what it can do turns the rest away and stays fast.
+
+    python -m tests.benchmarks.bench_overload [--quick]
+
+Normal is what 32 connections get that ask as fast as they are answered; overload is four times that rate, come what may.
+"""
+
+import argparse
+import contextlib
+import resource
+import sys
+import tempfile
+from pathlib import Path
+
+import uvloop
+
+from tests.benchmarks.bench_execute import CONNECTIONS, _gateway
+from tests.benchmarks.pressure import Callers, Outcome
+from tests.benchmarks.processes import free_port, server
+from tests.benchmarks.report import Figure, Report
+
+TIMES = 4
+#: connections that carry the pressure: those that were refused wait for a moment
+CROWD = 3000
+
+
+async def run(quick: bool = False) -> Report:
+    """Accepted latency and throughput under overload, beside those of a normal load."""
+    seconds = 3.0 if quick else 8.0
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    async with contextlib.AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw-")))
+        port = free_port()
+        application = await stack.enter_async_context(
+            server("tests.benchmarks.pressure", str(port), port=port, core=1)
+        )
+        target = await _gateway(stack, folder, free_port(), application.url)
+        callers = Callers(target.server.url + target.path, target.headers)
+        stack.callback(callers.close)
+        await callers.connect(CONNECTIONS)
+        normal = await callers.steady(1.0, seconds)
+        await callers.connect(CROWD)
+        overload = await callers.pressed(TIMES * normal.accepted, 6.0, seconds)
+    return _report(normal, overload)
+
+
+def _report(normal: Outcome, overload: Outcome) -> Report:
+    report = Report(f"Overload at {TIMES} × capacity")
+    report.figures = [
+        Figure("accepted p99, beside a normal load's", overload.p99, normal.p99, "ms", at_most=2.0),
+        Figure("accepted p50, beside a normal load's", overload.p50, normal.p50, "ms"),
+        Figure("accepted requests/s, beside a normal load's", overload.accepted, normal.accepted, "req/s"),
+        Figure("offered requests/s, beside a normal load's", overload.offered, normal.offered, "req/s"),
+    ]
+    told = ", ".join(f"{status}: {count:,}" for status, count in sorted(overload.answers.items()))
+    report.notes.append(f"answers under overload: {told}")
+    return report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one short round")
+    report = uvloop.run(run(parser.parse_args().quick))
+    print(report.markdown())
+    sys.exit(1 if report.missed else 0)
+
+
+if __name__ == "__main__":
+    main()
