@@ -5,6 +5,7 @@ case and separators and whichever prefix the application gives its own propertie
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from gateway.connectors.property_names import PropertyNames
@@ -25,8 +26,12 @@ class Names:
     def __init__(self, fields: Fields, property_names: Mapping[str, str]) -> None:
         self._fields = fields
         self._properties = PropertyNames(property_names)
-        self._by_alias = {alias: name for name in fields for alias in self._aliases(name)}
-        self._by_alias |= {_plain(name): name for name in fields}
+
+    @cached_property
+    def _by_alias(self) -> dict[str, str]:
+        """The fields by what they may be called, declared names before others; most searches never ask."""
+        others = {alias: name for name in self._fields for alias in self._aliases(name)}
+        return others | {_plain(name): name for name in self._fields}
 
     def known(self, name: Any) -> Any:
         """The declared name that is meant; what means none stays as it is, for `parse` to complain about."""

@@ -95,6 +95,9 @@ class Copies:
                     extra={"connector_id": str(connector_id), "entity": refresh.entity, "error": type(error).__name__},
                 )
                 await self._hasten(entity)
+            except Exception:
+                log.exception("a copy could not learn of a write by a bug", extra={"entity": refresh.entity})
+                await self._hasten(entity)
 
     async def _refresh(self, entity: Entity, connector: Connector, write: Write, refresh: Refresh) -> None:
         if refresh.later:
