@@ -275,6 +275,25 @@ def list_clients() -> None:
     )
 
 
+@client.command("rotate")
+@click.argument("client_id", type=click.UUID)
+@click.option("--finish", is_flag=True, help="Make no new secret; end all but the newest.")
+def rotate_secret(client_id: UUID, finish: bool) -> None:
+    """Give a client a new secret; the one before goes on working until --finish.
+
+    Hand out the new secret, wait until every program uses it, then finish. Tokens already given out live on.
+    """
+    from gateway.identity.tokens import hashed, new_secret
+
+    secret = None if finish else new_secret()
+
+    async def rotated(store: Any) -> int:
+        return int(await store.rotate_secret(client_id, None if secret is None else hashed(secret)))
+
+    live = _with_store(rotated)
+    _print({"client_id": str(client_id), **({"client_secret": secret} if secret else {}), "live_secrets": live})
+
+
 @client.command("disable")
 @click.argument("client_id", type=click.UUID)
 def disable_client(client_id: UUID) -> None:

@@ -37,7 +37,13 @@ _CLIENTS = """
 _LIST_CLIENTS = f"{_CLIENTS} GROUP BY clients.id ORDER BY clients.created_at, clients.id"
 _CLIENT_BY_ID = f"{_CLIENTS} WHERE clients.id = $1 GROUP BY clients.id"
 _DISABLE_CLIENT = "UPDATE clients SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
-_SET_SECRETS = "UPDATE clients SET secret_hashes = $2 WHERE id = $1 RETURNING id"
+# The newest comes first; two live at a time, so that one can be replaced while the other works.
+_ROTATE_SECRET = """
+    UPDATE clients
+    SET secret_hashes = CASE WHEN $2::bytea IS NULL THEN secret_hashes[1:1] ELSE ARRAY[$2] || secret_hashes[1:1] END
+    WHERE id = $1
+    RETURNING cardinality(secret_hashes)
+"""
 _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
 
 _INSERT_TOKEN = """
@@ -142,10 +148,13 @@ class IdentityStore:
             if await connection.fetchval(_DISABLE_CLIENT, client_id) is None:
                 raise NotFound(f"there is no client {client_id}")
 
-    async def set_secrets(self, client_id: UUID, secret_hashes: Sequence[bytes]) -> None:
+    async def rotate_secret(self, client_id: UUID, secret_hash: bytes | None) -> int:
+        """Put a secret before the newest one, or with None end all but the newest; how many are live now."""
         async with self._database.system() as connection:
-            if await connection.fetchval(_SET_SECRETS, client_id, list(secret_hashes)) is None:
-                raise NotFound(f"there is no client {client_id}")
+            live = await connection.fetchval(_ROTATE_SECRET, client_id, secret_hash)
+        if live is None:
+            raise NotFound(f"there is no client {client_id}")
+        return int(live)
 
     async def keep_token(self, token_hash: bytes, client_id: UUID, seconds: int) -> None:
         async with self._database.system() as connection:

@@ -50,7 +50,7 @@ async def test_what_is_not_there_cannot_be_disabled(store: IdentityStore):
     with pytest.raises(NotFound):
         await store.disable_organization(uuid4())
     with pytest.raises(NotFound):
-        await store.set_secrets(uuid4(), [])
+        await store.rotate_secret(uuid4(), None)
 
 
 async def test_a_workspace_comes_into_being_once(store: IdentityStore, account: Account):

@@ -113,7 +113,7 @@ async def test_a_secret_can_be_replaced_while_the_old_one_still_works(
 ):
     newer = new_secret()
 
-    await store.set_secrets(account.client_id, [hashed(newer), hashed(SECRET)])
+    await store.rotate_secret(account.client_id, hashed(newer))
 
     assert await tokens.issue(str(account.client_id), SECRET)
     assert await tokens.issue(str(account.client_id), newer)

@@ -106,3 +106,23 @@ async def test_a_client_without_the_write_scope_only_reads(running, api, support
     assert read.status == 200
     assert (written.status, written.json()["code"]) == (403, "insufficient_scope")
     assert audit.status == 403
+
+
+async def test_a_secret_is_replaced_while_the_old_one_works(running, api):
+    organization = await running.admin("organization", "create", f"o-{uuid4().hex[:8]}")
+    client = await running.admin("client", "create", "c", "--organization", organization["organization_id"])
+    rotated = await running.admin("client", "rotate", client["client_id"])
+    secrets = [client["client_secret"], rotated["client_secret"]]
+
+    during = [await _token_status(api, client, secret) for secret in secrets]
+    finished = await running.admin("client", "rotate", client["client_id"], "--finish")
+    after = [await _token_status(api, client, secret) for secret in secrets]
+
+    assert (rotated["live_secrets"], finished["live_secrets"]) == (2, 1)
+    assert during == [200, 200]
+    assert after == [401, 200]
+
+
+async def _token_status(api, client, secret):
+    body = {"client_id": client["client_id"], "client_secret": secret}
+    return (await api.post("/api/v1/account/applications/token", body)).status
