@@ -32,8 +32,6 @@ class Bucket:
     rate: float
     tokens: float
     at: float
-    #: tokens taken here that other processes do not know of yet
-    untold: float = 0.0
 
     @property
     def quota(self) -> int:
@@ -46,12 +44,7 @@ class Bucket:
         if self.tokens < 1:
             return False
         self.tokens -= 1
-        self.untold += 1
         return True
-
-    def taken_elsewhere(self, tokens: float) -> None:
-        """What other processes took from the same caller; a debt of a second's worth at most."""
-        self.tokens = max(-float(self.quota), self.tokens - tokens)
 
     @property
     def wait(self) -> float:

@@ -28,6 +28,7 @@ from gateway.credentials.vault import new_key
 from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
+from tests.benchmarks.plots import Bars
 from tests.benchmarks.processes import Server, free_port, server
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report
@@ -105,17 +106,30 @@ async def run(quick: bool = False) -> Report:
             )
             gateway = await _gateway(stack, Path(folder), ports[3], upstream.url)
             targets = {"relay": Target(bare, "/", {}), "starlette": Target(other, "/", {}), "gateway": gateway}
+            medians: dict[str, dict[str, Load]] = {}
             for size, records in SIZES.items():
                 loads = {name: [] for name in targets}
                 for _ in range(rounds):
                     for name, target in targets.items():
                         loads[name].append(await target.load(records, CONNECTIONS, seconds))
-                report.figures += _figures(size, {name: _median(runs) for name, runs in loads.items()})
+                medians[size] = {name: _median(runs) for name, runs in loads.items()}
+                report.figures += _figures(size, medians[size])
             alone = {name: await target.load(SMALL, 1, seconds) for name, target in targets.items()}
             report.figures.append(_added_latency(alone["gateway"], alone["relay"]))
         report.figures.append(await _in_process(upstream_port=free_port(), seconds=seconds))
+    report.plots += _plots(medians)
     report.notes.append("cost: CPU time of the server process a request; the relays do nothing but pass bytes on")
     return report
+
+
+def _plots(medians: dict[str, dict[str, Load]]) -> list[Bars]:
+    def of(member: str) -> dict[str, dict[str, float]]:
+        return {size: {name: getattr(load, member) for name, load in loads.items()} for size, loads in medians.items()}
+
+    return [
+        Bars("throughput", f"Execute at {CONNECTIONS} connections", "requests/s", of("requests_per_second")),
+        Bars("latency", f"Execute at {CONNECTIONS} connections", "p99 ms", of("p99_ms")),
+    ]
 
 
 def _figures(size: str, loads: dict[str, Load]) -> list[Figure]:

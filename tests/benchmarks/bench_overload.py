@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_overload [--quick]
 
-Normal is what 32 connections get that ask as fast as they are answered; overload is four times that rate, come what may.
+Normal is what 32 connections get that ask as fast as they are answered; overload is four times that rate.
 """
 
 import argparse
@@ -31,9 +31,7 @@ async def run(quick: bool = False) -> Report:
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw-")))
         port = free_port()
-        application = await stack.enter_async_context(
-            server("tests.benchmarks.pressure", str(port), port=port, core=1)
-        )
+        application = await stack.enter_async_context(server("tests.benchmarks.pressure", str(port), port=port, core=1))
         target = await _gateway(stack, folder, free_port(), application.url)
         callers = Callers(target.server.url + target.path, target.headers)
         stack.callback(callers.close)

@@ -11,11 +11,13 @@ import asyncio
 import io
 import os
 import random
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -29,6 +31,8 @@ from gateway.context_store.query import parse
 from gateway.context_store.records import upsert
 from gateway.context_store.store import ContextStore
 from gateway.db.migrate import migrate
+from gateway.embedded.postgres import EmbeddedPostgres
+from tests.benchmarks.report import Figure, Report
 
 SERVER = os.environ.get("GATEWAY_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/{database}")
 STORE = ContextStore(b"benchmark".ljust(32))
@@ -228,8 +232,29 @@ def sizes(total: int) -> list[int]:
     return [small, *[rest] * (CONNECTORS - 2), total - small - rest * (CONNECTORS - 2)]
 
 
-async def load(url: str, total: int) -> tuple[Entity, Entity]:
-    """Fill the store through `upsert` and a plain table through COPY; the small and the large entity."""
+@dataclass(frozen=True)
+class Loaded:
+    """The small and the large entity, and how fast they came in beside plain COPY, in rows a second."""
+
+    entities: tuple[Entity, Entity]
+    stored: float
+    copied: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """Milliseconds of one kind of search, of a primary-key look-up, and of SQL by hand."""
+
+    name: str
+    records: int
+    p50: float
+    p99: float
+    key: float
+    hand: float
+
+
+async def load(url: str, total: int) -> Loaded:
+    """Fill the store through `upsert` and a plain table through COPY."""
     owner = await asyncpg.connect(url)
     application = await asyncpg.connect(url, server_settings={"gateway.tenant": "*"})
     await application.execute("SET ROLE gateway_app")
@@ -269,7 +294,7 @@ async def load(url: str, total: int) -> tuple[Entity, Entity]:
         await owner.execute(statement)
     await owner.close()
     await application.close()
-    return entities[0], entities[-1]
+    return Loaded((entities[0], entities[-1]), total / stored_in, total / copied_in)
 
 
 def _line(entity: Entity, organization_id: object, id_: str, document: bytes) -> bytes:
@@ -280,7 +305,7 @@ def cases(wanted: str | None) -> Iterator[Case]:
     return (case for case in CASES if wanted is None or wanted in case.name)
 
 
-async def compare(url: str, entity: Entity, times: int, wanted: str | None) -> None:
+async def compare(url: str, entity: Entity, times: int, wanted: str | None) -> list[Row]:
     """One line per case: milliseconds, and ratios to the look-up and to SQL by hand."""
     connection = await asyncpg.connect(url, server_settings={"gateway.tenant": str(entity.organization_id)})
     await connection.execute("SET ROLE gateway_app")
@@ -295,22 +320,61 @@ async def compare(url: str, entity: Entity, times: int, wanted: str | None) -> N
         query = parse(params, FIELDS)
         return await STORE.search(connection, entity.connector_id, "tickets", query)
 
+    rows = []
     for case in cases(wanted):
         p50, p99 = await percentiles(lambda case=case: ask(case.ask(chance)), times)  # type: ignore[misc]
         hand50, _ = await percentiles(
             lambda case=case: connection.fetch(case.by_hand, entity.id, *case.arguments(case.ask(chance))),  # type: ignore[misc]
             times,
         )
-        _print(case.name, p50, p99, key50, hand50)
+        rows.append(_printed(Row(case.name, count, p50, p99, key50, hand50)))
     first = await ask(newest({}))
     p50, p99 = await percentiles(lambda: ask({**newest({}), "cursor": first.cursor}), times)
     hand50, _ = await percentiles(lambda: connection.fetch(SELECT + "TRUE" + NEWEST, entity.id), times)
-    _print("next page", p50, p99, key50, hand50)
+    rows.append(_printed(Row("next page", count, p50, p99, key50, hand50)))
     await connection.close()
+    return rows
 
 
-def _print(name: str, p50: float, p99: float, key: float, hand: float) -> None:
-    print(f"{name:32}{p50:9.3f}{p99:9.3f}{p50 / key:9.1f}{p99 / key:9.1f}{hand:10.3f}{p50 / hand:10.2f}")
+def _printed(row: Row) -> Row:
+    ratios = f"{row.p50 / row.key:9.1f}{row.p99 / row.key:9.1f}{row.hand:10.3f}{row.p50 / row.hand:10.2f}"
+    print(f"{row.name:32}{row.p50:9.3f}{row.p99:9.3f}{ratios}", flush=True)
+    return row
+
+
+async def run(quick: bool = False) -> Report:
+    """The figures of PERFORMANCE for search, on a PostgreSQL of its own."""
+    total, times = (100_000, 100) if quick else (1_000_000, 300)
+    report = Report("Search")
+    with tempfile.TemporaryDirectory(prefix="gw-") as folder:
+        server = EmbeddedPostgres(Path(folder) / "postgres")
+        url = server.start()
+        try:
+            await migrate(url)
+            loaded = await load(url, total)
+            report.figures.append(
+                Figure("ingestion beside plain COPY", loaded.stored, loaded.copied, "rows/s", at_least=0.3)
+            )
+            for entity in loaded.entities:
+                for row in await compare(url, entity, times, None):
+                    report.figures += _figures(row)
+        finally:
+            server.stop()
+    report.notes.append(f"{total:,} records; the baseline is a primary-key look-up on the same connection")
+    return report
+
+
+def _figures(row: Row) -> list[Figure]:
+    """p50 and p99 beside a look-up; words are held to other targets than fields."""
+    name = f"{row.name}, {row.records:,} records"
+    if row.name.startswith(("eq", "range", "sort", "next")):
+        return [
+            Figure(f"{name}: p50", row.p50, row.key, "ms", at_most=4),
+            Figure(f"{name}: p99", row.p99, row.key, "ms", at_most=12),
+        ]
+    is_words = row.name.startswith(("keyword", "fuzzy"))
+    most = (60.0 if row.records <= SMALL else 150.0) if is_words else None
+    return [Figure(f"{name}: p50", row.p50, row.key, "ms", at_most=most)]
 
 
 async def main() -> None:
@@ -326,8 +390,8 @@ async def main() -> None:
     try:
         await server.execute(f"CREATE DATABASE {name}")
         await migrate(url)
-        entities = await load(url, options.records)
-        for entity in entities:
+        loaded = await load(url, options.records)
+        for entity in loaded.entities:
             await compare(url, entity, options.times, options.case)
     finally:
         if not options.keep:

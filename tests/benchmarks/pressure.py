@@ -1,4 +1,4 @@
-"""More load than a Python client can make: canned requests over plain sockets, and an application that is canned as well."""
+"""More load than an ordinary client makes: canned requests over plain sockets, and an application canned as well."""
 
 import asyncio
 import json
@@ -95,7 +95,8 @@ class Callers:
         self._address = (parts.hostname or "", parts.port or 80)
         body = json.dumps({"entity": "tickets", "action": "list", "params": {"per_page": SMALL}}).encode()
         lines = [f"{name}: {value}" for name, value in {**headers, "Content-Length": str(len(body))}.items()]
-        head = "\r\n".join([f"POST {parts.path} HTTP/1.1", f"Host: {parts.netloc}", "Content-Type: application/json", *lines])
+        first = [f"POST {parts.path} HTTP/1.1", f"Host: {parts.netloc}", "Content-Type: application/json"]
+        head = "\r\n".join([*first, *lines])
         self._request = f"{head}\r\n\r\n".encode() + body
         self._free: list[_Line] = []
         self._is_closed_loop = False

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from tests.benchmarks.plots import Bars, Plot
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -38,6 +40,7 @@ class Report:
     title: str
     figures: list[Figure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    plots: list[Plot | Bars] = field(default_factory=list)
 
     @property
     def missed(self) -> list[Figure]:
@@ -52,4 +55,5 @@ class Report:
         ]
         head = ["| figure | measured | baseline | ratio | target | |", "|---|---:|---:|---:|---|---|"]
         notes = [f"- {note}" for note in self.notes]
-        return "\n".join([f"## {self.title}", "", *head, *rows, "", *notes, ""])
+        plots = [f"![{plot.title}](plots/{plot.name}.svg)" for plot in self.plots]
+        return "\n".join([f"## {self.title}", "", *head, *rows, "", *notes, "", *plots, ""])

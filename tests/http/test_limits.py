@@ -41,16 +41,6 @@ def test_a_bucket_gives_its_rate_and_a_seconds_worth_at_once(rate: float, moment
     assert [bucket.take(moment) for moment in moments] == taken
 
 
-def test_what_is_taken_elsewhere_is_missing_here_up_to_a_seconds_worth():
-    bucket = Bucket(10.0, 10.0, at=0)
-
-    bucket.taken_elsewhere(500)
-
-    assert bucket.tokens == -10
-    assert not bucket.take(1.0)
-    assert bucket.take(2.5)
-
-
 def test_a_client_over_its_rate_is_told_when_to_come_again():
     rates = Rates(client_rate=2, organization_rate=0)
 

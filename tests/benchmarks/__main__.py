@@ -1,0 +1,104 @@
+"""All benchmarks in one go, each in a process of its own: `make bench`.
+
+    python -m tests.benchmarks [--quick] [--only execute,jobs]
+
+Writes REPORT.md and plots/ beside this file, and ends with 1 when a target is missed or a benchmark fails.
+"""
+
+import argparse
+import importlib
+import os
+import pickle
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+import uvloop
+
+from tests.benchmarks.report import Report
+
+HERE = Path(__file__).parent
+SUITES = ("execute", "downloads", "jobs", "search", "growth", "overload")
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="short rounds and small sizes; the report is not written")
+    parser.add_argument("--only", default=",".join(SUITES), help="suites, separated by commas")
+    parser.add_argument("--into", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    wanted = options.only.split(",")
+    if unknown := set(wanted) - set(SUITES):
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
+    if options.into:
+        return _measure(wanted[0], options.quick, Path(options.into))
+    reports, failed = _measured(wanted, options.quick)
+    text = _document(reports, failed)
+    print(text)
+    if not options.quick:
+        _write(text, reports)
+    missed = [figure for report in reports for figure in report.missed]
+    print(f"{len(missed)} targets missed, {len(failed)} suites failed")
+    return 1 if missed or failed else 0
+
+
+def _measure(suite: str, quick: bool, into: Path) -> int:
+    """One suite in this process; its report goes to a file."""
+    module = importlib.import_module(f"tests.benchmarks.bench_{suite}")
+    into.write_bytes(pickle.dumps(uvloop.run(module.run(quick))))
+    return 0
+
+
+def _measured(suites: list[str], quick: bool) -> tuple[list[Report], list[str]]:
+    """The reports, and the suites that failed: a failure of one must not cost the others' figures."""
+    reports, failed = [], []
+    for suite in suites:
+        print(f"measuring {suite} …", file=sys.stderr, flush=True)
+        with tempfile.NamedTemporaryFile() as file:
+            arguments = ["--only", suite, "--into", file.name, *(["--quick"] if quick else [])]
+            done = subprocess.run(
+                [sys.executable, "-m", "tests.benchmarks", *arguments], stdout=sys.stderr, check=False
+            )
+            if done.returncode:
+                failed.append(suite)
+            else:
+                reports.append(pickle.loads(Path(file.name).read_bytes()))
+    return reports, failed
+
+
+def _document(reports: list[Report], failed: list[str]) -> str:
+    missed = [figure.name for report in reports for figure in report.missed]
+    lines = [
+        "# What was measured",
+        "",
+        f"On {time.strftime('%Y-%m-%d')}, {_machine()}. Made by `make bench`; each figure stands beside a baseline",
+        "that was measured in the same run. Compare ratios: absolute figures differ from machine to machine.",
+        "",
+        f"Targets missed: {', '.join(missed) if missed else 'none'}.",
+        *(["", f"Suites that failed: {', '.join(failed)}."] if failed else []),
+        "",
+    ]
+    return "\n".join([*lines, *(report.markdown() for report in reports)])
+
+
+def _machine() -> str:
+    memory = psutil.virtual_memory().total / (1 << 30)
+    return f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()}, Python {platform.python_version()}"
+
+
+def _write(text: str, reports: list[Report]) -> None:
+    (HERE / "REPORT.md").write_text(text, "utf-8")
+    folder = HERE / "plots"
+    folder.mkdir(exist_ok=True)
+    for report in reports:
+        for plot in report.plots:
+            (folder / f"{plot.name}.svg").write_text(plot.svg(), "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
