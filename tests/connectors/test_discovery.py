@@ -21,7 +21,7 @@ def test_what_is_told_of_paging_is_enough_to_turn_every_page(kind, entity, actio
     told = kind_view(CATALOG.kind(kind))["entities"][entity]["actions"][action]
     listing = msgspec.convert(told, Listing)
     meta = {
-        **{name: "https://app.example/?page=2" for name in told["meta"]},
+        **dict.fromkeys(told["meta"], "https://app.example/?page=2"),
         "has_more": True,
         "next_page": "2",
         "done": False,
