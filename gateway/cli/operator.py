@@ -47,13 +47,15 @@ def _settings(**overrides: Any) -> Settings:
 
 
 @click.command()
-@click.option("--data-dir", type=click.Path(path_type=Path), default=Path(".gateway"), show_default=True)
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Where everything lives; .gateway by default.")
 @_BIND
 @click.option("--ready-file", type=click.Path(path_type=Path), help="Written, with mode 0600, once everything answers.")
 @click.option("--front-ends", default=1, show_default=True, help="Front-end processes on the same port.")
 @click.option("--workers", default=1, show_default=True, help="Worker processes.")
 @click.option("--sandbox", is_flag=True, help="Also start a stand-in for all applications, to try things out.")
-def up(data_dir: Path, bind: str | None, ready_file: Path | None, front_ends: int, workers: int, sandbox: bool) -> None:
+def up(
+    data_dir: Path | None, bind: str | None, ready_file: Path | None, front_ends: int, workers: int, sandbox: bool
+) -> None:
     """Run the whole gateway, with its own PostgreSQL and Redis.
 
     Everything lives in the data directory; a second start goes on where the first one ended. Set
@@ -64,10 +66,10 @@ def up(data_dir: Path, bind: str | None, ready_file: Path | None, front_ends: in
     from gateway.embedded.up import FirstSteps
     from gateway.embedded.up import up as start
 
-    settings = _settings(bind=bind)
+    settings = _settings(bind=bind, data_dir=data_dir)
     given = settings.model_fields_set
     options = UpOptions(
-        data_dir=data_dir,
+        data_dir=settings.data_dir,
         bind=settings.bind,
         database_url=settings.database_url if "database_url" in given else None,
         redis_url=settings.redis_url if "redis_url" in given else None,
