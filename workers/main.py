@@ -11,6 +11,7 @@ from gateway.errors import Unavailable
 from gateway.exposition import exposed
 from gateway.jobs.bell import BellWorker
 from gateway.jobs.upkeep import INTERVAL
+from gateway.pauses import shorten_pauses
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from gateway.tracing import configure_tracing
@@ -60,6 +61,7 @@ class Worker:
                 ("prune files", self._every(_PRUNE_FILES_INTERVAL, self._services.files.prune)),
             )
         ]
+        shorten_pauses()
         log.info("worker is ready", extra={"worker": self._services.runner.worker})
         await stopping.wait()
         log.info("worker stops", extra={"running": self._services.runner.held})

@@ -10,6 +10,7 @@ from gateway.http.app import create_app
 from gateway.http.door import DoorRunner, Limits
 from gateway.http.keys import IS_DRAINING, LIMITS, SERVICES
 from gateway.http.turnstile import Turnstile
+from gateway.pauses import shorten_pauses
 from gateway.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         shutdown_timeout=settings.shutdown_grace,
     )
     await runner.setup()
+    shorten_pauses()
     try:
         host, port = settings.address
         site = web.TCPSite(runner, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None)
