@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 
 from gateway.connectors.catalog import load_catalog
-from tests.journeys.conftest import PATIENCE, Answer, Api, free_port
+from tests.journeys.conftest import PATIENCE, Api, free_port
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
@@ -171,8 +171,3 @@ async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
             return response.status == 200
     except aiohttp.ClientError:
         return False
-
-
-def ended(answer: Answer) -> bool:
-    """Whether a job's document shows it done."""
-    return bool(answer.json()["done"])

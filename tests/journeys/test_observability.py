@@ -1,0 +1,170 @@
+"""What an operator sees of a running gateway: counts, a trace through a job, logs that belong together, no secrets."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.conftest import created_database, url_of
+from tests.journeys.conftest import free_port
+from tests.journeys.layout import Layout, laid_out
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+TOKEN, PASSWORD = "c4n4ry-api-token-0123456789", "c4n4ry-password-0123456789"
+CREDENTIALS = {"email": "agent@example.com", "api_token": TOKEN, "subdomain": "acme"}
+
+
+@pytest.fixture(scope="module")
+async def layout(tmp_path_factory: pytest.TempPathFactory, postgres_url: str, redis_url: str, migrated_database: str):
+    folder: Path = tmp_path_factory.mktemp("observed")
+    async with (
+        created_database(postgres_url, migrated_database) as name,
+        laid_out(
+            folder,
+            url_of(postgres_url, name),
+            redis_url,
+            GATEWAY_LOG_LEVEL="debug",
+            GATEWAY_CLIENT_RATE="50",
+            GATEWAY_ORGANIZATION_JOBS="5",
+        ) as layout,
+    ):
+        yield layout
+
+
+@pytest.fixture
+async def api(layout: Layout):
+    async with layout.api() as api:
+        yield api
+
+
+async def told(api, path: str = "/metrics") -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """The samples of a scrape by name and labels."""
+    async with api.session.get(path) as answer:
+        text = await answer.text()
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def sample(name: str, **labels: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return name, tuple(sorted(labels.items()))
+
+
+async def test_a_call_is_counted_by_route_operation_and_application(api):
+    desk = await api.connector(credentials=CREDENTIALS)
+    before = await told(api)
+
+    await desk.execute("tickets", "list", {"per_page": 1})
+    await desk.send("tickets", "get", {"ticket_id": 999_999_999})
+    await desk.send("no_such_entity", "list")
+    after = await told(api)
+
+    def grown(name: str, **labels: str) -> float:
+        return after.get(sample(name, **labels), 0) - before.get(sample(name, **labels), 0)
+
+    tickets = {"kind": "support-desk", "entity": "tickets"}
+    execute = "/api/v1/integrations/connectors/{connector_id}/execute"
+    assert grown("gateway_executes_total", **tickets, action="list", outcome="succeeded") == 1
+    assert grown("gateway_executes_total", **tickets, action="get", outcome="upstream_not_found") == 1
+    assert grown("gateway_http_requests_total", method="POST", route=execute, status="200") == 1
+    assert grown("gateway_http_requests_total", method="POST", route=execute, status="422") == 1
+    assert grown("gateway_upstream_answers_total", kind="support-desk", outcome="404") == 1
+    assert grown("gateway_http_request_seconds_count", route=execute) == 3
+    assert not any("no_such_entity" in str(key) for key in after)
+
+
+async def test_a_worker_tells_its_own_figures_on_a_port_of_its_own(layout: Layout, api):
+    port = free_port()
+    worker = await layout.worker(GATEWAY_METRICS_BIND=f"127.0.0.1:{port}")
+
+    figures = await told(api, f"http://127.0.0.1:{port}/metrics")
+    code = await layout.stop(worker)
+
+    assert figures[sample("gateway_workers")] >= 2
+    assert sample("gateway_leases_lost_total") in figures
+    assert code == 0
+
+
+async def test_a_trace_goes_through_a_job_to_the_application(layout: Layout, api):
+    desk = await api.connector(credentials=CREDENTIALS)
+    headers = {"traceparent": TRACEPARENT, "tracestate": "vendor=1", "X-Request-Id": "traced-request"}
+
+    accepted = await desk.send("tickets", "get", {"ticket_id": 1}, {**headers, "Prefer": "respond-async"})
+    job_id = accepted.json()["job"]["id"]
+    await api.get(f"/api/v1/jobs/{job_id}/result?wait=30")
+
+    traced = [
+        request["path"]
+        for request in await layout.upstream_requests()
+        if {name.lower(): value for name, value in request["headers"].items()}.get("traceparent") == TRACEPARENT
+    ]
+    assert traced == ["/api/v2/tickets/1.json"]
+    [event] = [each for each in layout.events() if each.get("trace_id") == TRACE and each["event"] == "request"]
+    assert (event["request_id"], event["status"]) == ("traced-request", 202)
+
+
+async def test_an_untraced_call_sends_no_trace_of_an_earlier_one(layout: Layout, api):
+    desk = await api.connector(credentials=CREDENTIALS)
+
+    await desk.send("tickets", "get", {"ticket_id": 2}, {"traceparent": TRACEPARENT})
+    await desk.send("tickets", "get", {"ticket_id": 3})
+
+    traces = {
+        request["path"]: "traceparent" in {name.lower() for name in request["headers"]}
+        for request in await layout.upstream_requests()
+    }
+    assert traces["/api/v2/tickets/2.json"]
+    assert not traces["/api/v2/tickets/3.json"]
+
+
+async def test_a_client_over_its_rate_gets_429_and_the_headers_that_say_so(api):
+    first = await api.get("/api/v1/jobs")
+
+    answers = await asyncio.gather(*(api.get("/api/v1/jobs") for _ in range(120)))
+
+    refused = [answer for answer in answers if answer.status == 429]
+    assert first.headers["RateLimit-Policy"] == '"client";q=50;w=1'
+    assert first.headers["RateLimit"].startswith('"client";r=')
+    assert refused
+    assert refused[0].json()["code"] == "rate_limited"
+    assert int(refused[0].headers["Retry-After"]) >= 1
+    assert refused[0].headers["RateLimit"].startswith('"client";r=0')
+
+
+async def test_an_organization_cannot_queue_more_jobs_than_it_may(layout: Layout, api):
+    desk = await api.connector(credentials=CREDENTIALS)
+    [worker] = layout.running("worker")
+    await layout.stop(worker)
+
+    statuses = [
+        (await desk.send("tickets", "get", {"ticket_id": 1}, {"Prefer": "respond-async"})).status for _ in range(7)
+    ]
+    await layout.worker()
+
+    assert statuses == [202] * 5 + [429] * 2
+
+
+async def test_no_secret_is_in_any_log_however_much_is_logged(layout: Layout, api):
+    desk = await api.connector(credentials=CREDENTIALS)
+    await desk.execute("tickets", "list", {"per_page": 1})
+    await desk.send("tickets", "create", {"ticket": {"subject": PASSWORD, "comment": {"body": PASSWORD}}})
+    await api.get("/api/v1/jobs?access_token=c4n4ry-query")
+    await api.post("/api/v1/account/applications/token", {"client_id": "x", "client_secret": PASSWORD})
+
+    log = layout.log()
+
+    token = api.headers["Authorization"].removeprefix("Bearer ")
+    assert '"event":"request"' in log
+    assert [secret for secret in (TOKEN, PASSWORD, token, "c4n4ry") if secret in log] == []
+
+
+async def test_every_event_of_a_request_names_it(layout: Layout, api):
+    await api.get("/api/v1/jobs", headers={"X-Request-Id": "mine-to-name"})
+
+    named = [event for event in layout.events() if event.get("request_id") == "mine-to-name"]
+
+    assert [(event["event"], event["route"]) for event in named] == [("request", "/api/v1/jobs")]
