@@ -1,0 +1,65 @@
+"""More callers than a front end can serve: some are turned away at once, the others are served, probes always are.
+
+How fast the others are served is measured by tests/benchmarks/bench_overload.py; here any work counts as too much.
+"""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import created_database, url_of
+from tests.journeys.layout import laid_out
+
+CALLERS, CALLS = 150, 8
+
+
+@pytest.fixture(scope="module")
+async def layout(tmp_path_factory: pytest.TempPathFactory, postgres_url: str, redis_url: str, migrated_database: str):
+    folder: Path = tmp_path_factory.mktemp("overloaded")
+    async with (
+        created_database(postgres_url, migrated_database) as name,
+        laid_out(folder, url_of(postgres_url, name), redis_url, GATEWAY_MOST_BUSY="0.001") as layout,
+    ):
+        yield layout
+
+
+@pytest.fixture
+async def api(layout):
+    async with layout.api() as api:
+        yield api
+
+
+async def test_a_crowd_is_served_in_part_and_the_rest_is_told_to_come_again(api):
+    desk = await api.connector()
+
+    async def caller() -> list:
+        return [await desk.send("tickets", "list", {"per_page": 1}) for _ in range(CALLS)]
+
+    probe = asyncio.create_task(api.get("/healthz"))
+    answers = [answer for each in await asyncio.gather(*(caller() for _ in range(CALLERS))) for answer in each]
+    refused = [answer for answer in answers if answer.status == 503]
+
+    assert set(Counter(answer.status for answer in answers)) == {200, 503}
+    assert {answer.json()["code"] for answer in refused} == {"unavailable"}
+    assert {answer.headers["Retry-After"] for answer in refused} == {"1"}
+    assert all(answer.headers["X-Request-Id"] == answer.json()["request_id"] for answer in refused)
+    assert (await probe).status == 200
+
+
+async def test_a_few_callers_are_all_served_however_busy_the_process_is(api):
+    desk = await api.connector()
+
+    answers = [
+        await asyncio.gather(*(desk.send("tickets", "list", {"per_page": 1}) for _ in range(20))) for _ in range(5)
+    ]
+
+    assert {answer.status for each in answers for answer in each} == {200}
+
+
+async def test_what_was_turned_away_is_counted(api):
+    async with api.session.get("/metrics") as answer:
+        text = await answer.text()
+
+    assert 'gateway_refused_total{limit="overload"}' in text
