@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
+from gateway.background import ended
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 
@@ -91,9 +92,7 @@ class Audit:
         try:
             yield self
         finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            await ended(task)
             with contextlib.suppress(Unavailable):
                 await self._write()
 

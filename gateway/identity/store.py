@@ -51,7 +51,6 @@ _INSERT_TOKEN = """
 """
 _TOKEN = "SELECT client_id, expires_at FROM tokens WHERE hash = $1"
 _DELETE_TOKEN = "DELETE FROM tokens WHERE hash = $1"
-_PRUNE_TOKENS = "DELETE FROM tokens WHERE expires_at < now() - interval '1 hour'"
 
 # A workspace comes into being when it is first named; the update is there to return the row that was.
 _WORKSPACE_NAMED = """
@@ -169,10 +168,6 @@ class IdentityStore:
     async def drop_token(self, token_hash: bytes) -> None:
         async with self._database.system() as connection:
             await connection.execute(_DELETE_TOKEN, token_hash)
-
-    async def prune_tokens(self) -> None:
-        async with self._database.system() as connection:
-            await connection.execute(_PRUNE_TOKENS)
 
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
         """The workspace of that name, made when there is none."""
