@@ -8,9 +8,6 @@ from gateway.connectors.naming import did_you_mean
 from gateway.connectors.spec import AuthMethod, ConnectorSpec
 from gateway.errors import Fault, InvalidCredentials, ReauthorizationRequired
 
-#: header names that prove who calls; they never follow a request to another host
-CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
-
 
 class Authorizer(Protocol):
     """Who proves to the application that a connector may call it."""

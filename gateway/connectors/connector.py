@@ -13,7 +13,7 @@ from yarl import URL
 
 from gateway.connectors import download, pagination, requests, responses
 from gateway.connectors import params as checks
-from gateway.connectors.auth import CREDENTIAL_HEADERS, Authorizer
+from gateway.connectors.auth import Authorizer
 from gateway.connectors.catalog import Kind, Operation
 from gateway.connectors.journal import Journal, MemoryJournal
 from gateway.connectors.long_running import LONG_RULES, Run
@@ -164,8 +164,3 @@ def _shown(request: UpstreamRequest) -> dict[str, Any]:
 
 def rule_of(operation: Operation) -> Rule:
     return RULES.get(operation.action.rule or "", _NO_RULE)
-
-
-def without_credentials(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers that may follow a request to another host."""
-    return {name: value for name, value in headers.items() if name.lower() not in CREDENTIAL_HEADERS}

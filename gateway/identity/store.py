@@ -50,7 +50,6 @@ _INSERT_TOKEN = """
     INSERT INTO tokens (hash, client_id, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))
 """
 _TOKEN = "SELECT client_id, expires_at FROM tokens WHERE hash = $1"
-_DELETE_TOKEN = "DELETE FROM tokens WHERE hash = $1"
 
 # A workspace comes into being when it is first named; the update is there to return the row that was.
 _WORKSPACE_NAMED = """
@@ -164,10 +163,6 @@ class IdentityStore:
         async with self._database.system() as connection:
             row = await connection.fetchrow(_TOKEN, token_hash)
         return (row["client_id"], row["expires_at"]) if row else None
-
-    async def drop_token(self, token_hash: bytes) -> None:
-        async with self._database.system() as connection:
-            await connection.execute(_DELETE_TOKEN, token_hash)
 
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
         """The workspace of that name, made when there is none."""
