@@ -208,8 +208,10 @@ class Execution:
         effect = effect_of(operation, given)
         caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
         opened.need_ready()
-        cut = replace(call, shape=replace(call.shape, limit=checks.unpaged_limit(operation, call.params)))
-        return _Prepared(caller, cut, opened, operation, given, effect)
+        limit = checks.unpaged_limit(operation, call.params)
+        if limit is not None:
+            call = replace(call, shape=replace(call.shape, limit=limit))
+        return _Prepared(caller, call, opened, operation, given, effect)
 
     async def _inline(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here; a read that outlasts the budget becomes a job without being started again."""
@@ -217,7 +219,7 @@ class Execution:
         if prepared.effect is not Effect.READ:
             await self._jobs.ensure_there()
             return Done(await self._run(prepared), _milliseconds(started))
-        reading = asyncio.ensure_future(self._run(prepared))
+        reading = asyncio.create_task(self._run(prepared))
         try:
             await asyncio.wait([reading], timeout=self._inline_budget)
         except asyncio.CancelledError:

@@ -19,6 +19,7 @@ _STATE_LIMIT = 512
 _NOTHING: Mapping[str, str] = {}
 #: the headers that carry the current context on, when there are no spans of ours
 _CARRIED: ContextVar[Mapping[str, str]] = ContextVar("trace_context", default=_NOTHING)
+_NO_SPAN = nullcontext()
 _tracer: "Tracer | None" = None
 
 
@@ -93,7 +94,7 @@ def trace_id() -> str | None:
 
 def span(name: str, kind: str, **attributes: str | int) -> AbstractContextManager[None]:
     """A span of ours around the block; nothing without OpenTelemetry. `kind` is server, client or consumer."""
-    return nullcontext() if _tracer is None else _span(_tracer, name, kind, attributes)
+    return _NO_SPAN if _tracer is None else _span(_tracer, name, kind, attributes)
 
 
 @contextmanager

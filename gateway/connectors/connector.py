@@ -6,6 +6,7 @@ The same class serves the HTTP front end, the workers and a caller's own process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -44,7 +45,7 @@ class Connector:
     #: whether nobody waits: where the application limits, callers go first
     is_background: bool = False
 
-    @property
+    @cached_property
     def quota(self) -> Account:
         """What its requests count against."""
         return Account(self.account, self.kind.spec.rate_limit, self.is_background, self.kind.name)
@@ -87,18 +88,21 @@ class Connector:
     async def send(self, operation: Operation, request: UpstreamRequest, journal: Journal) -> UpstreamResponse:
         """Send with credentials; refused ones are renewed once."""
         headers = await self.authorizer.headers()
-        response = await self._sent(operation, request.with_headers(headers), journal)
+        response = await self._sent(operation, request, headers, journal)
         if not self._is_refusal(response):
             return response
         renewed = await self.authorizer.renewed(headers)
         if renewed is None:
             return response
-        return await self._sent(operation, request.with_headers(renewed), journal)
+        return await self._sent(operation, request, renewed, journal)
 
-    async def _sent(self, operation: Operation, request: UpstreamRequest, journal: Journal) -> UpstreamResponse:
+    async def _sent(
+        self, operation: Operation, request: UpstreamRequest, credentials: Mapping[str, str], journal: Journal
+    ) -> UpstreamResponse:
         return await self.transport.send(
             request,
             failure=self.kind.spec.failure,
+            credentials=credentials,
             account=self.quota,
             timeout=operation.action.timeout,
             journal=None if request.effect is Effect.READ else journal,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -30,9 +30,6 @@ class UpstreamRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     effect: Effect = Effect.READ
-
-    def with_headers(self, headers: Mapping[str, str]) -> "UpstreamRequest":
-        return replace(self, headers={**self.headers, **headers})
 
 
 def build(
@@ -153,7 +150,7 @@ def _segment(operation: Operation, name: str, value: Any) -> str:
 
 def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, str]:
     """Params that travel as headers; the range of a file that lies elsewhere is for the request that fetches it."""
-    if operation.action.download is not None and operation.action.download.url is not None:
+    if not placed or (operation.action.download is not None and operation.action.download.url is not None):
         return {}
     lines = {header: _text(value) for header, value in placed.items()}
     for name, header in ((placement.name, placement.wire) for placement in operation.placements):

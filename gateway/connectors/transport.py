@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -79,6 +79,7 @@ class OpenGate:
 
 
 _NOBODY = Account()
+_NO_HEADERS: Mapping[str, str] = {}
 
 
 class NotSent(Exception):
@@ -170,12 +171,14 @@ class Transport:
         request: UpstreamRequest,
         *,
         failure: Failure,
+        credentials: Mapping[str, str] = _NO_HEADERS,
         account: Account = _NOBODY,
         timeout: float = 60,
         journal: Journal | None = None,
     ) -> UpstreamResponse:
         """The whole answer, be it a refusal, after as many tries as its effect class allows within `timeout` seconds.
 
+        `credentials` are headers that prove who calls; they go out with the request's own.
         Each try is noted in the journal once its place at the gate is sure, right before it goes out. Raises
         UpstreamError and its kin; that of a write whose answer was lost says that its outcome is unknown.
         """
@@ -190,7 +193,7 @@ class Transport:
                     if journal is not None:
                         await journal.sending()
                     began = clock()
-                    response = await self._try(request, left)
+                    response = await self._try(request, credentials, left)
                 _count(account, str(response.status), clock() - began)
                 self._gate.learn(account, response.status, response.headers)
                 error = responses.failure(failure, response)
@@ -215,10 +218,9 @@ class Transport:
             await asyncio.sleep(wait)
             number += 1
 
-    async def _try(self, request: UpstreamRequest, timeout: float) -> UpstreamResponse:
-        async with self._answer(request, timeout) as answer:
-            headers = {name.lower(): value for name, value in answer.headers.items()}
-            return UpstreamResponse(answer.status, headers, await _read_capped(answer))
+    async def _try(self, request: UpstreamRequest, credentials: Mapping[str, str], timeout: float) -> UpstreamResponse:
+        async with await self._asked(request, {**request.headers, **credentials}, timeout) as answer:
+            return UpstreamResponse(answer.status, _lower(answer.headers), await _read_capped(answer))
 
     @asynccontextmanager
     async def open(
@@ -228,14 +230,14 @@ class Transport:
 
         `account` counts the request as its own: None for hosts that are not the application's. Raises UpstreamError.
         """
-        plain = request.with_headers({"Accept-Encoding": "identity", "Accept": "*/*"})
-        async with contextlib.AsyncExitStack() as held:
-            try:
-                async with self._place(account):
-                    answer = await held.enter_async_context(self._answer(plain, timeout, decompress=False))
-            except NotSent as unsent:
-                raise unsent.error from unsent
-            headers = {name.lower(): value for name, value in answer.headers.items()}
+        plain = {**request.headers, "Accept-Encoding": "identity", "Accept": "*/*"}
+        try:
+            async with self._place(account):
+                answer = await self._asked(request, plain, timeout, decompress=False)
+        except NotSent as unsent:
+            raise unsent.error from unsent
+        async with answer:
+            headers = _lower(answer.headers)
             if account is not None:
                 self._gate.learn(account, answer.status, headers)
             yield UpstreamStream(answer.status, headers, answer.content)
@@ -243,25 +245,27 @@ class Transport:
     def _place(self, account: Account | None) -> contextlib.AbstractAsyncContextManager[None]:
         return contextlib.nullcontext() if account is None else self._gate.pass_through(account, _PATIENCE)
 
-    @asynccontextmanager
-    async def _answer(
-        self, request: UpstreamRequest, timeout: float | None, decompress: bool = True
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One try, up to the headers of its answer."""
-        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=self._idle)
-        host = request.url.host or ""
-        with _translated(), tracing.span(request.method, "client", **{"server.address": host}):
-            answer = await self._session.request(
-                request.method,
-                request.url,
-                headers={**request.headers, **tracing.outgoing()},
-                data=request.body,
-                timeout=limits,
-                allow_redirects=False,
-                auto_decompress=decompress,
-            )
-        async with answer:
-            yield answer
+    async def _asked(
+        self, request: UpstreamRequest, headers: Mapping[str, str], timeout: float | None, *, decompress: bool = True
+    ) -> aiohttp.ClientResponse:
+        """One try, up to the headers of its answer; whoever asked closes it."""
+        with tracing.span(request.method, "client", **{"server.address": request.url.host or ""}):
+            try:
+                return await self._session.request(
+                    request.method,
+                    request.url,
+                    headers={**headers, **tracing.outgoing()},
+                    data=request.body,
+                    timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=self._idle),
+                    allow_redirects=False,
+                    auto_decompress=decompress,
+                )
+            except (aiohttp.ClientError, OSError) as error:
+                raise _translated(error) from error
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def _count(account: Account, outcome: str, seconds: float) -> None:
@@ -269,23 +273,21 @@ def _count(account: Account, outcome: str, seconds: float) -> None:
     UPSTREAM_SECONDS.observe(seconds, account.kind)
 
 
-@contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    """aiohttp's errors become ours, and what was certainly not sent says so."""
-    try:
-        yield
-    except aiohttp.ClientConnectorError as error:
-        raise NotSent(_unreachable(error)) from error
-    except aiohttp.ConnectionTimeoutError as error:
-        raise NotSent(UpstreamTimeout("the application could not be reached in time")) from error
-    except TimeoutError as error:
-        raise UpstreamTimeout("the application did not answer in time") from error
-    except aiohttp.ClientPayloadError as error:
-        raise UpstreamTruncated("the application's answer was cut short") from error
-    except aiohttp.ClientResponseError as error:
-        raise UpstreamInvalidResponse("the application's answer is not valid HTTP") from error
-    except (aiohttp.ClientError, OSError) as error:
-        raise UpstreamError("the connection to the application broke") from error
+def _translated(error: Exception) -> Exception:
+    """Our error for one of aiohttp's; what was certainly not sent says so."""
+    match error:
+        case aiohttp.ClientConnectorError():
+            return NotSent(_unreachable(error))
+        case aiohttp.ConnectionTimeoutError():
+            return NotSent(UpstreamTimeout("the application could not be reached in time"))
+        case TimeoutError():
+            return UpstreamTimeout("the application did not answer in time")
+        case aiohttp.ClientPayloadError():
+            return UpstreamTruncated("the application's answer was cut short")
+        case aiohttp.ClientResponseError():
+            return UpstreamInvalidResponse("the application's answer is not valid HTTP")
+        case _:
+            return UpstreamError("the connection to the application broke")
 
 
 def _unreachable(error: aiohttp.ClientConnectorError) -> GatewayError:
@@ -297,10 +299,12 @@ def _unreachable(error: aiohttp.ClientConnectorError) -> GatewayError:
 async def _read_capped(answer: aiohttp.ClientResponse) -> bytes:
     """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
     pieces, size = [], 0
-    with _translated():
-        async for piece in answer.content.iter_any():
+    try:
+        while piece := await answer.content.readany():
             size += len(piece)
             if size > ANSWER_CAP:
                 raise UpstreamTooLarge(f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less")
             pieces.append(piece)
-    return b"".join(pieces)
+    except (aiohttp.ClientError, OSError) as error:
+        raise _translated(error) from error
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

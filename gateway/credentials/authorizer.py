@@ -1,10 +1,12 @@
 """Credentials of a stored connector that cannot be renewed: tokens, keys and Basic pairs."""
 
 from collections.abc import Mapping
+from uuid import UUID
 
 from gateway.connectors.auth import headers_for
 from gateway.connectors.catalog import Catalog
 from gateway.credentials.store import ConnectorRecord, ConnectorStore
+from gateway.single_flight import SingleFlight
 
 
 class SealedAuthorizer:
@@ -15,12 +17,16 @@ class SealedAuthorizer:
         self._method = catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
         self._record = record
         self._headers: Mapping[str, str] | None = None
+        self._opening = SingleFlight(self._opened)
 
     async def headers(self) -> Mapping[str, str]:
         if self._headers is None:
-            secret = await self._store.secret(self._record.organization_id, self._record.id)
-            self._headers = headers_for(self._method, secret.values)
+            self._headers = await self._opening(self._record.id)
         return self._headers
+
+    async def _opened(self, connector_id: UUID) -> Mapping[str, str]:
+        secret = await self._store.secret(self._record.organization_id, connector_id)
+        return headers_for(self._method, secret.values)
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         return None

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -103,7 +103,7 @@ class ConnectorRecord:
 class Secret:
     """Opened credentials, when their access token ends, and which version of the row they are."""
 
-    values: dict[str, str]
+    values: dict[str, str] = field(repr=False)
     expires_at: datetime | None
     version: int
 
@@ -117,7 +117,7 @@ class NewConnector:
     name: str
     auth_method: str
     environment: Mapping[str, str]
-    credentials: Mapping[str, str]
+    credentials: Mapping[str, str] = field(repr=False)
     expires_at: datetime | None = None
 
 

@@ -40,6 +40,16 @@ class Route:
 
 
 ROUTES: tuple[Route, ...] = (
+    # The first, because routes are tried in their order and nearly all requests are for this one.
+    Route(
+        "POST",
+        _CONNECTOR + "/execute",
+        execute.execute,
+        "Run one operation",
+        "Execute",
+        body=execute.ExecuteBody,
+        answers={200: "The answer", 202: "The job that will have it", 206: "A range of a file"},
+    ),
     Route(
         "POST",
         "/api/v1/account/applications/token",
@@ -156,15 +166,6 @@ ROUTES: tuple[Route, ...] = (
         "Use the platform's OAuth app again",
         "OAuth",
         answers={204: "The platform's app is used from the next consent on"},
-    ),
-    Route(
-        "POST",
-        _CONNECTOR + "/execute",
-        execute.execute,
-        "Run one operation",
-        "Execute",
-        body=execute.ExecuteBody,
-        answers={200: "The answer", 202: "The job that will have it", 206: "A range of a file"},
     ),
     Route(
         "GET",

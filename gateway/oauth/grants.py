@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from uuid import UUID
 
 from yarl import URL
 
@@ -19,6 +20,7 @@ from gateway.oauth.endpoint import TokenEndpoint
 from gateway.oauth.keeping import Keeping
 from gateway.oauth.model import is_due, missing_variables
 from gateway.oauth.renewals import Renewals
+from gateway.single_flight import SingleFlight
 
 log = logging.getLogger(__name__)
 
@@ -53,17 +55,18 @@ class StoredAuthorizer:
         self._renewals = renewals
         self._keeping = keeping
         self._held: _Held | None = None
+        self._reading = SingleFlight(self._read)
 
     async def headers(self) -> Mapping[str, str]:
         if self._held is not None and not is_due(self._held.secret.expires_at, datetime.now(UTC)):
             return self._held.headers
-        secret = await self._stored()
+        secret = await self._reading(self._record.id)
         if self._is_renewable(secret) and (self._has_none(secret) or is_due(secret.expires_at, datetime.now(UTC))):
             secret = await self._renewed_early(secret)
         return self._hold(secret)
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
-        secret = await self._stored()
+        secret = await self._read(self._record.id)
         if not self._has_none(secret) and headers_for(self._method, secret.values) != refused:
             return self._hold(secret)
         if not self._is_renewable(secret):
@@ -81,8 +84,8 @@ class StoredAuthorizer:
                 raise
             return secret
 
-    async def _stored(self) -> Secret:
-        return await self._connectors.secret(self._record.organization_id, self._record.id)
+    async def _read(self, connector_id: UUID) -> Secret:
+        return await self._connectors.secret(self._record.organization_id, connector_id)
 
     def _is_renewable(self, secret: Secret) -> bool:
         return bool(secret.values.get("refresh_token"))
