@@ -7,7 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
+
+import msgspec
 
 from gateway.background import ended
 from gateway.db.pool import Database
@@ -20,8 +23,9 @@ _INTERVAL, _KEPT = 0.5, 50_000
 
 _INSERT = """
     INSERT INTO audit (organization_id, at, actor, connector_id, what, outcome, intent, request_id)
-    SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[],
-                         $8::text[])
+    SELECT organization_id, at, actor, connector_id, what, outcome, intent, request_id
+    FROM json_to_recordset($1::json) AS entry (organization_id uuid, at timestamptz, actor uuid, connector_id uuid,
+                                               what text, outcome text, intent text, request_id text)
 """
 _FIND = """
     SELECT id, at, actor, connector_id, what, outcome, intent, request_id FROM audit
@@ -34,13 +38,6 @@ _FIND = """
     ORDER BY id DESC
     LIMIT $7
 """
-
-_COLUMNS = ("organization_id", "at", "actor", "connector_id", "what", "outcome", "intent", "request_id")
-
-
-def _storable(value: object) -> object:
-    """PostgreSQL has no word for NUL, and one entry that it refuses would take its whole batch along."""
-    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +66,24 @@ class StoredEntry:
     outcome: str
     intent: str | None
     request_id: str | None
+
+
+def _document(batch: Sequence[Entry]) -> str:
+    """The entries as one JSON text, which takes a tenth of the time that arrays of their members take.
+
+    PostgreSQL has no word for NUL, and one entry that it refuses would take its whole batch along.
+    """
+    document = msgspec.json.encode(batch)
+    if b"\\u0000" in document:
+        entries: list[dict[str, Any]] = msgspec.to_builtins(batch)
+        document = msgspec.json.encode(
+            [{name: _without_nul(value) for name, value in entry.items()} for entry in entries]
+        )
+    return document.decode()
+
+
+def _without_nul(value: Any) -> Any:
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
 
 
 class Audit:
@@ -109,10 +124,9 @@ class Audit:
         if not batch:
             return
         self._pending = []
-        columns = [[_storable(getattr(entry, name)) for entry in batch] for name in _COLUMNS]
         try:
             async with self._database.system() as connection:
-                await connection.execute(_INSERT, *columns)
+                await connection.execute(_INSERT, _document(batch))
         except Unavailable:
             self._pending = batch + self._pending
             raise

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import msgspec
 from yarl import URL
@@ -163,8 +163,10 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
 
 def _encoded(address: str, query: Mapping[str, Any]) -> URL:
     """The URL, encoded by us alone; the host is proven to be the address's own."""
-    members = {name: _text(value) for name, value in query.items() if value is not None}
-    url = URL(f"{address}?{urlencode(members, quote_via=quote)}" if members else address, encoded=True)
+    members = [
+        f"{quote(name, safe='')}={quote(_text(value), safe='')}" for name, value in query.items() if value is not None
+    ]
+    url = URL(f"{address}?{'&'.join(members)}" if members else address, encoded=True)
     if url.raw_authority != address.split("/", 3)[2]:
         raise InternalError
     return url

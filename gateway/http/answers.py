@@ -39,9 +39,14 @@ class Preference:
         return {} if self.wait is None else {"Preference-Applied": f"wait={self.wait}"}
 
 
+_NO_PREFERENCE = Preference()
+
+
 def preference(request: web.Request) -> Preference:
     """The preferences of a request that we know; others are ignored, as RFC 7240 has it."""
-    given = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer", []))))
+    if "Prefer" not in request.headers:
+        return _NO_PREFERENCE
+    given = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer"))))
     wait = given.get("wait")
     if wait is not None and not (wait.isascii() and wait.isdigit() and int(wait) <= MOST_WAIT):
         raise MalformedRequest(f"Prefer: wait is {wait!r}; it is a number of seconds, at most {MOST_WAIT}")

@@ -100,7 +100,7 @@ def _told(error: GatewayError, request_id: str) -> web.Response:
 async def _caller(request: web.Request) -> Caller:
     """Who calls, for which organization; the same refusal for every token that is not good."""
     token = bearer_token(request)
-    if "access_token" in request.query:
+    if request.query_string and "access_token" in request.query:
         raise MalformedRequest("a token does not belong in a query string; send it in the Authorization header")
     try:
         client = await request.app[SERVICES].tokens.verify(token)
