@@ -169,6 +169,8 @@ class _Guarded(RequestHandler):
         """Whatever goes wrong below the application leaves in the shape of every other error."""
         if request.writer.output_size > 0:
             raise ConnectionError("the answer had begun when it failed")
+        if self.transport is None and isinstance(exc, ConnectionError):
+            raise exc  # the caller has gone in the middle of the body, and nobody is there to be told
         if status == 400:
             error: MalformedRequest | InternalError = MalformedRequest(
                 "the request is not valid HTTP/1.1, or one of its lines or its head is too long"

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from gateway.http.door import DoorRunner, Limits
 
@@ -19,10 +20,10 @@ async def echo(request: web.Request) -> web.Response:
 
 
 @asynccontextmanager
-async def a_door(**limits: float) -> AsyncIterator[int]:
+async def a_door(handler: Handler = echo, **limits: float) -> AsyncIterator[int]:
     """The port of an application behind the door."""
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", echo)
+    app.router.add_route("*", "/{path:.*}", handler)
     runner = DoorRunner(app, Limits(**limits), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -151,3 +152,22 @@ async def test_a_place_that_is_given_up_is_free_again():
         answer = await said(port, HEAD + b"Connection: close\r\nContent-Length: 2\r\n\r\nhi")
 
     assert answer.endswith(b"\r\n\r\nhi")
+
+
+async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error_of_ours(caplog: pytest.LogCaptureFixture):
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def reading(request: web.Request) -> web.Response:
+        began.set()
+        try:
+            return await echo(request)
+        finally:
+            ended.set()
+
+    async with a_door(reading) as port, asyncio.timeout(10):
+        async with connected(port) as (_, writer):
+            writer.write(WHOLE[:-1])
+            await began.wait()
+        await ended.wait()
+
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
