@@ -149,10 +149,8 @@ class Tour:
         self._console.print(table)
 
     async def take(self, gateway: Gateway, folder: Path) -> None:
-        desk = await gateway.connectors.create(
-            "support-desk", {"email": "demo@example.com", "api_token": "demo"}, environment={"subdomain": "demo"}
-        )
-        await self.step("create a support-desk connector", lambda: _described(desk))
+        await self.step("create a support-desk connector", lambda: _created(gateway))
+        desk = await gateway.connectors.resolve("support-desk")
         await self.step("list tickets", lambda: _list(gateway, desk))
         await self.step("get a ticket", lambda: _get(gateway, desk))
         await self.step("create a ticket with a bad status", lambda: _refused(gateway, desk))
@@ -209,7 +207,9 @@ def _need(holds: bool, otherwise: str) -> None:
         raise DemoFailed(otherwise)
 
 
-async def _described(connector: Connector) -> str:
+async def _created(gateway: Gateway) -> str:
+    credentials = {"email": "demo@example.com", "api_token": "demo"}
+    connector = await gateway.connectors.create("support-desk", credentials, environment={"subdomain": "demo"})
     return f"{connector.name}, {connector.status}"
 
 

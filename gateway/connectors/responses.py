@@ -6,6 +6,9 @@ where parsing and dumping takes 225 µs.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -189,10 +192,23 @@ def _class_by_status(status: int) -> type[GatewayError]:
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
-    """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3, the delay form; a fraction is rounded up)."""
+    """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3), at least one; a fraction is rounded up."""
+    told = headers.get("retry-after", "")
     try:
-        return max(1, -int(-float(headers.get("retry-after", "")) // 1))
-    except (ValueError, OverflowError):
+        return max(1, ceil(float(told)))
+    except ValueError:
+        return _until(told, headers.get("date", ""))
+    except OverflowError:
+        return None
+
+
+def _until(moment: str, now: str) -> int | None:
+    """Seconds from one HTTP-date to another; by our own clock where the answer does not say when it was made."""
+    try:
+        then = parsedate_to_datetime(moment)
+        began = parsedate_to_datetime(now) if now else datetime.now(UTC)
+        return max(1, ceil((then - began).total_seconds()))
+    except (ValueError, TypeError, OverflowError):
         return None
 
 

@@ -51,7 +51,7 @@ def child_environment(
 ) -> dict[str, str]:
     """The settings of front ends and workers; an upstream that the operator named stays as it is."""
     return {
-        **(upstream_overrides(options.kinds, sandbox) if sandbox else {}),
+        **(sandbox_settings(options.kinds, sandbox) if sandbox else {}),
         **options.environment,
         **({"GATEWAY_ENCRYPTION_KEYS_FILE": str(keys)} if keys else {}),
         "GATEWAY_EMBEDDED": "1",
@@ -63,9 +63,13 @@ def child_environment(
     }
 
 
-def upstream_overrides(kinds: Iterable[str], sandbox: Address) -> dict[str, str]:
-    """The settings that point every kind at the sandbox."""
-    return {f"GATEWAY_UPSTREAM_{kind.upper().replace('-', '_')}": sandbox.base_url for kind in kinds}
+def sandbox_settings(kinds: Iterable[str], sandbox: Address) -> dict[str, str]:
+    """The settings that point every kind at the sandbox, which takes any OAuth app for one of its own."""
+    settings = {}
+    for kind in (kind.upper().replace("-", "_") for kind in kinds):
+        settings[f"GATEWAY_UPSTREAM_{kind}"] = sandbox.base_url
+        settings[f"GATEWAY_OAUTH_{kind}_CLIENT_ID"] = settings[f"GATEWAY_OAUTH_{kind}_CLIENT_SECRET"] = "sandbox"
+    return settings
 
 
 def front_ends(options: UpOptions, environment: Mapping[str, str]) -> list[Program]:

@@ -185,6 +185,25 @@ def test_the_wait_is_in_whole_seconds(text, seconds):
     assert retry_after({"retry-after": text}) == seconds
 
 
+@pytest.mark.parametrize(
+    ("moment", "now", "seconds"),
+    [
+        ("Wed, 21 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 07:27:18 GMT", 42),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 07:29:00 GMT", 1),
+        ("Wednesday, 21-Oct-26 07:28:00 GMT", "Wed, 21 Oct 2026 07:27:00 GMT", 60),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", "yesterday", None),
+        ("Wed, 99 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 07:27:00 GMT", None),
+        ("Wed, 21 Oct 2026 07:28:00 -0000", "Wed, 21 Oct 2026 07:27:00 GMT", None),
+    ],
+)
+def test_the_wait_may_be_told_as_a_moment_by_the_applications_own_clock(moment, now, seconds):
+    assert retry_after({"retry-after": moment, "date": now}) == seconds
+
+
+def test_a_moment_without_a_clock_beside_it_is_compared_with_ours():
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 1
+
+
 @pytest.mark.parametrize(("headers", "seconds"), [({}, DEFAULT_RETRY_AFTER), ({"retry-after": "7"}, 7)])
 def test_a_limit_always_says_when_to_come_back(headers, seconds):
     assert failure(Failure(), UpstreamResponse(429, headers, b"")).retry_after == seconds

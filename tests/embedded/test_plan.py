@@ -41,12 +41,15 @@ def test_the_public_url_is_the_operators_where_there_is_one():
 
 
 def test_the_sandbox_stands_in_for_every_kind_but_those_the_operator_pointed_elsewhere():
-    wanted = options(kinds=("support-desk", "chat"), environment={"GATEWAY_UPSTREAM_CHAT": "http://127.0.0.1:7"})
+    theirs = {"GATEWAY_UPSTREAM_CHAT": "http://127.0.0.1:7", "GATEWAY_OAUTH_CHAT_CLIENT_ID": "theirs"}
+    wanted = options(kinds=("support-desk", "chat"), environment=theirs)
 
     environment = plan.child_environment(wanted, HERE, **STORES, keys=None, sandbox=SANDBOX)
 
     assert environment["GATEWAY_UPSTREAM_SUPPORT_DESK"] == "http://127.0.0.1:9001"
     assert environment["GATEWAY_UPSTREAM_CHAT"] == "http://127.0.0.1:7"
+    assert environment["GATEWAY_OAUTH_SUPPORT_DESK_CLIENT_ID"] == "sandbox"
+    assert environment["GATEWAY_OAUTH_CHAT_CLIENT_ID"] == "theirs"
 
 
 @pytest.mark.parametrize(
