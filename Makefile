@@ -7,6 +7,9 @@ RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
+# Each has a PostgreSQL and a Redis of its own, unless the environment names servers.
+TEST_PROCESSES ?= 2
+
 .DEFAULT_GOAL := help
 
 help: ## Show what there is to make
@@ -32,7 +35,7 @@ run: $(RUNNABLE) ## Leave the same set-up serving, sandbox included
 	@$(BIN)/gateway up --sandbox
 
 test: $(INSTALLED) ## Run the tests
-	@$(BIN)/python -m pytest --quiet
+	@$(BIN)/python -m pytest --quiet --numprocesses $(TEST_PROCESSES) --dist loadfile
 
 faults: $(INSTALLED) ## Kill and freeze real processes under load and print the report
 	@$(BIN)/python -m tests.faults

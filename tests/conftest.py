@@ -4,17 +4,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from uuid import uuid4
 
-import asyncpg
 import pytest
 
 from gateway.db.migrate import migrate
 from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
+from tests.databases import created_database, url_of
+from tests.running import running  # noqa: F401 - one for all who name it
 
 
 @pytest.fixture(scope="session")
@@ -69,22 +68,3 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     """The pool as the gateway opens it: as its own role, bound to a tenant."""
     async with Database.open(database_url, command_timeout=10) as opened:
         yield opened
-
-
-@asynccontextmanager
-async def created_database(server: str, template: str) -> AsyncIterator[str]:
-    """A database that exists for as long as the block lasts."""
-    name = f"test_{uuid4().hex[:12]}"
-    connection = await asyncpg.connect(server)
-    try:
-        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        yield name
-        await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    finally:
-        await connection.close()
-
-
-def url_of(server: str, name: str) -> str:
-    """The server's URL with another database."""
-    address, question, options = server.partition("?")
-    return f"{address.rpartition('/')[0]}/{name}{question}{options}"

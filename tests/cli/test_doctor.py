@@ -11,7 +11,7 @@ import pytest
 from gateway.cli.checks import Verdict, of_environment, of_front_end, of_machine, of_postgres, of_redis, of_settings
 from gateway.credentials.vault import new_key
 from gateway.settings import Settings
-from tests.conftest import created_database, url_of
+from tests.databases import created_database, url_of
 
 
 async def command(*arguments: str, **environment: str) -> tuple[int | None, str]:

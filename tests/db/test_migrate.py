@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from gateway.db.migrate import known_migrations, migrate, pending
-from tests.conftest import created_database, url_of
+from tests.databases import created_database, url_of
 
 #: what an older version that still runs would stumble over; such a change waits for the release after next
 CONTRACTING = re.compile(r"\b(DROP\s+(TABLE|COLUMN)|RENAME\s+(TO|COLUMN)|ALTER\s+COLUMN\s+\w+\s+TYPE)\b", re.IGNORECASE)

@@ -8,8 +8,8 @@ import aiohttp
 import asyncpg
 import pytest
 
-from tests.journeys.conftest import PATIENCE
 from tests.journeys.layout import laid_out
+from tests.running import PATIENCE
 
 ATTACHMENTS = "/api/1.0/attachments"
 IDS = """

@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 
 from gateway.connectors.catalog import load_catalog
-from tests.journeys.conftest import PATIENCE, Api, free_port
+from tests.running import PATIENCE, Api, free_port
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 

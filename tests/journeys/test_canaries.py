@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Api, free_port
+from tests.running import Api, free_port
 
 CANARY = "canary-7b1e4f9a52"
 #: as it would stand in a file, in a Basic header, in a URL

@@ -9,8 +9,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.journeys.conftest import PATIENCE, Api, ConnectorApi
+from tests.databases import created_database, url_of
 from tests.journeys.layout import Layout, laid_out
+from tests.running import PATIENCE, Api, ConnectorApi
 
 OAUTH = {"refresh_token": "refresh", "access_token": "token", "client_id": "app", "client_secret": "secret"}
 SALES = "https://acme.my.salesforce.com"
@@ -29,12 +30,13 @@ async def api(layout: Layout) -> AsyncIterator[Api]:
         yield opened
 
 
-@pytest.fixture
-async def desk(api: Api) -> ConnectorApi:
-    """A support desk whose copies are whole."""
-    connector = await api.connector()
-    await loaded(connector)
-    return connector
+@pytest.fixture(scope="module")
+async def desk(layout: Layout) -> AsyncIterator[ConnectorApi]:
+    """A support desk whose copies are whole; the stories that it serves leave each other's records alone."""
+    async with layout.api() as api:
+        connector = await api.connector()
+        await loaded(connector)
+        yield connector
 
 
 @pytest.fixture
@@ -351,7 +353,9 @@ async def test_fields_may_be_left_out_of_what_is_found(desk):
     assert "status" in excluded["result"]["data"][0]
 
 
-async def test_deleting_a_connector_removes_its_copies(desk, database):
+async def test_deleting_a_connector_removes_its_copies(api, database):
+    desk = await api.connector("Incident-Management", {"api_key": "token"})
+    await loaded(desk)
     connector_id = desk.record["id"]
 
     deleted = await desk.api.call("DELETE", desk.path)
@@ -528,10 +532,14 @@ async def test_the_life_of_a_record_shows_in_the_copies(api, upstream, story):
     assert await ids(connector, story.entity, story.found_by, story.key) == []
 
 
-async def test_changes_show_by_themselves_and_two_workers_read_them_once(tmp_path, database_url, redis_url):
+async def test_changes_show_by_themselves_and_two_workers_read_them_once(
+    tmp_path, postgres_url, migrated_database, redis_url
+):
     every = {"GATEWAY_SYNC_EVERY": '{"incident-management.incidents": 1}'}
     async with (
-        laid_out(tmp_path, database_url, redis_url, workers=2, **every) as layout,
+        # A database of its own: the module's worker would read these copies too, from the module's sandbox.
+        created_database(postgres_url, migrated_database) as name,
+        laid_out(tmp_path, url_of(postgres_url, name), redis_url, workers=2, **every) as layout,
         layout.api() as api,
         aiohttp.ClientSession(layout.sandbox_url) as upstream,
     ):

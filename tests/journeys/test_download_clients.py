@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from gateway.sandbox import files
-from tests.journeys.conftest import Api, ConnectorApi, Running
+from tests.running import Api, ConnectorApi, Running
 
 #: MiB of the file, and bytes after which the application cuts it the first time
 NUMBER, CUT = 24, 9_000_000

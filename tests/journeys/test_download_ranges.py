@@ -9,7 +9,7 @@ import pytest
 
 from gateway.sandbox import files
 from gateway.sandbox.files import Span
-from tests.journeys.conftest import Answer, Api, ConnectorApi, Running
+from tests.running import Answer, Api, ConnectorApi, Running
 
 SIZE = 1000
 NUMBER = files.number_for(SIZE)

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from gateway.sandbox import files
-from tests.journeys.conftest import Answer, Api, ConnectorApi, Running
+from tests.running import Answer, Api, ConnectorApi, Running
 
 CRM = {"access_token": "access", "refresh_token": "refresh", "client_id": "app", "client_secret": "secret"}
 WORK = {"token": "token"}

@@ -6,7 +6,7 @@ import json
 import aiohttp
 import pytest
 
-from tests.journeys.conftest import CREDENTIALS
+from tests.running import CREDENTIALS
 
 
 async def test_a_list_answers_records_and_meta(support_desk):

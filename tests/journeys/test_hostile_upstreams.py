@@ -14,8 +14,8 @@ import aiohttp
 import psutil
 import pytest
 
-from tests.conftest import created_database, url_of
-from tests.journeys.conftest import Answer, Api, ConnectorApi, _ready, free_port
+from tests.databases import created_database, url_of
+from tests.running import Answer, Api, ConnectorApi, announced, free_port
 
 MIB = 1 << 20
 #: MiB that a front end may grow by, several answers of the 32 MiB that it takes being on their way at once
@@ -203,7 +203,7 @@ async def front(
             stdout=asyncio.subprocess.DEVNULL,
         )
         try:
-            ready = await _ready(process, folder / "ready.json")
+            ready = await announced(process, folder / "ready.json")
             pid = ready["pids"]["gateway"][0]
             yield Front(ready["base_url"], ready["client_id"], ready["client_secret"], pid)
         finally:

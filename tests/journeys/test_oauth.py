@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from yarl import URL
 
-from tests.journeys.conftest import ConnectorApi
+from tests.running import ConnectorApi
 
 OAUTH = "/api/v1/integrations/connectors/oauth"
 APPS = "/api/v1/oauth/credentials"

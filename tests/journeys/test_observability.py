@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.conftest import created_database, url_of
-from tests.journeys.conftest import free_port
+from tests.databases import created_database, url_of
 from tests.journeys.layout import Layout, laid_out
+from tests.running import free_port
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import created_database, url_of
+from tests.databases import created_database, url_of
 from tests.journeys.layout import laid_out
 
 CALLERS, CALLS = 150, 8

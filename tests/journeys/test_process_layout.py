@@ -10,9 +10,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.conftest import created_database, url_of
-from tests.journeys.conftest import ConnectorApi
+from tests.databases import created_database, url_of
 from tests.journeys.layout import Layout, laid_out
+from tests.running import ConnectorApi
 
 CALLERS = 4
 

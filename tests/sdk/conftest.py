@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.client import Connector, Gateway
-from tests.journeys.conftest import Running, running  # noqa: F401 - the fixture is used by name
+from tests.running import Running
 
 #: why the suite is skipped
 NOT_INSTALLED = "airbyte-agent-sdk is not installed; it is a development dependency"
@@ -40,7 +40,7 @@ SLUGS = {kind.name: kind.slug for kind in KINDS}
 
 
 @pytest.fixture(scope="session")
-async def gateway(running: Running) -> AsyncIterator[Gateway]:  # noqa: F811
+async def gateway(running: Running) -> AsyncIterator[Gateway]:
     """Our own client, for what the SDK has no call for."""
     async with Gateway(running.base_url, running.client_id, running.client_secret, WORKSPACE) as opened:
         yield opened
@@ -56,7 +56,7 @@ async def connectors(gateway: Gateway) -> dict[str, Connector]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def sdk_environment(running: Running) -> Iterator[None]:  # noqa: F811
+def sdk_environment(running: Running) -> Iterator[None]:
     """What points the SDK at us."""
     variables = {
         "SDK_DEV_ADP_API_HOST": running.base_url,
