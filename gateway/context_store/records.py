@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -17,6 +18,8 @@ from gateway.errors import NotFound
 
 BATCH_ROWS = 1_000
 CHUNK_ROWS = 250
+#: rows whose words are cut at a stretch
+PAUSE_ROWS = 10
 BATCH_BYTES = 4 * 1024 * 1024
 #: seconds a batch may take; far above what one needs, for a server under load
 WRITE_LIMIT = 30.0
@@ -200,16 +203,23 @@ async def _insert(
         for start in range(0, len(ids), CHUNK_ROWS):
             chunk = slice(start, start + CHUNK_ROWS)
             text = b"[" + b",".join(documents[chunk]) + b"]"
-            words = [speller.terms(record) for record in msgspec.json.decode(text)]
+            words = await _spelled(speller, msgspec.json.decode(text))
             arguments = (*head, ids[chunk], text.decode(), digests[chunk], words, *keys)
             if writing:
                 await writing
             writing = asyncio.create_task(connection.execute(WRITE, *arguments, timeout=WRITE_LIMIT))
-            # lets the statement go out before the next words are cut
-            await asyncio.sleep(0)
     finally:
         if writing:
             await writing
+
+
+async def _spelled(speller: Speller, records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The words of the records, cut with pauses in which what is being written goes on its way to Postgres."""
+    spelled = []
+    for start in range(0, len(records), PAUSE_ROWS):
+        await asyncio.sleep(0)
+        spelled += [speller.terms(record) for record in records[start : start + PAUSE_ROWS]]
+    return spelled
 
 
 async def _bury(connection: Connection, entity: Entity, ids: Sequence[str], observed_at: datetime) -> int:

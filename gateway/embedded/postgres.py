@@ -24,7 +24,7 @@ SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "200",
-    "shared_buffers": "64MB",
+    "shared_buffers": "256MB",
     "timezone": "UTC",
     "log_timezone": "UTC",
     # No ERROR lines, no details: they quote statements and values, and those belong to tenants.
