@@ -144,6 +144,8 @@ class Limits:
         self.overload = Overload(settings.most_busy)
         self._most = settings.most_requests
         self.in_progress = 0
+        #: of those, the ones that wait for a job, or for their caller to take a file: they take room, but no time
+        self._parked = 0
         self._most_downloads = settings.most_downloads
         self._downloads = 0
 
@@ -151,16 +153,30 @@ class Limits:
     def watching(self, lag: LoopLag) -> Iterator[None]:
         """Look at how busy the process is as often as at its loop, for as long as the block lasts."""
         busyness = Busyness()
-        lag.subscribe(lambda _lag: self.overload.looked(busyness.look(), self.in_progress))
+        lag.subscribe(lambda _lag: self.overload.looked(busyness.look(), self.at_work))
         try:
             yield
         finally:
             lag.unsubscribe_all()
             busyness.close()
 
+    @property
+    def at_work(self) -> int:
+        """Requests that make each other wait."""
+        return self.in_progress - self._parked
+
+    @contextmanager
+    def parked(self) -> Iterator[None]:
+        """Around what a request waits for without work, be it for minutes."""
+        self._parked += 1
+        try:
+            yield
+        finally:
+            self._parked -= 1
+
     def enter(self) -> None:
         """Before anything is done for a request, which counts as in progress already; raises Unavailable."""
-        if not self.overload.admits(self.in_progress - 1):
+        if not self.overload.admits(self.at_work - 1):
             REFUSED.add("overload")
             raise Unavailable("the gateway has more to do than it can; try again in a moment", retry_after=1)
         if self.in_progress > self._most:
@@ -175,6 +191,7 @@ class Limits:
             raise Unavailable(f"{self._most_downloads} files are being sent; try again in a moment", retry_after=5)
         self._downloads += 1
         try:
-            yield
+            with self.parked():
+                yield
         finally:
             self._downloads -= 1

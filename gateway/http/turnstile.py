@@ -42,7 +42,7 @@ class Turnstile:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self.held = 0
-        # let in by this turn of the event loop, and not counted as in progress yet
+        # let in by this turn of the event loop, and not counted as at work yet
         self._entering = 0
 
     @property
@@ -55,7 +55,7 @@ class Turnstile:
         limits = self._limits
         if limits.overload.most == inf:
             return False
-        has_room = limits.overload.admits(limits.in_progress + self._entering)
+        has_room = limits.overload.admits(limits.at_work + self._entering)
         if has_room or data.startswith(_PROBES) or not is_whole(data):
             self._enter()
             return False

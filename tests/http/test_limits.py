@@ -1,5 +1,6 @@
 """What the edge refuses: too many requests of one caller, and more than the process can carry."""
 
+from contextlib import ExitStack
 from uuid import UUID
 
 import pytest
@@ -159,6 +160,23 @@ def test_more_requests_than_may_be_in_progress_are_refused():
     with pytest.raises(Unavailable, match="2 requests are in progress") as refused:
         limits.enter()
     assert refused.value.retry_after == 1
+
+
+def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():
+    limits = Limits(Settings())
+    limits.overload = overloaded()
+    limits.in_progress = MANY
+    with pytest.raises(Unavailable):
+        limits.enter()
+
+    with limits.parked():
+        assert limits.at_work == MANY - 1
+    with ExitStack() as waiting:
+        for _ in range(MANY - 1):
+            waiting.enter_context(limits.one_download())
+        limits.enter()
+
+    assert limits.at_work == MANY
 
 
 def test_more_files_than_may_be_sent_are_refused_until_one_is_done():

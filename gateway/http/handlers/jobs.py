@@ -14,7 +14,7 @@ from gateway.http.answers import MOST_WAIT, cursor_of, json_response, preference
 from gateway.http.bodies import Body, Query, path_id, read_body, read_query
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.handlers.outcomes import is_sdk
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import CALLER, LIMITS, REQUEST_ID, SERVICES
 from gateway.identity.model import Caller, Scope
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
@@ -137,7 +137,8 @@ async def get_job(request: web.Request) -> web.Response:
     wait = query.wait if query.wait is not None else wanted.wait
     known = _version(request.headers.get("If-None-Match"), job.version)
     if wait and not job.is_done:
-        job = await services.watch.changed(job.organization_id, job.id, known, wait)
+        with request.app[LIMITS].parked():
+            job = await services.watch.changed(job.organization_id, job.id, known, wait)
     headers = {"ETag": f'"{job.version}"', **wanted.applied}
     if not job.is_done:
         headers["Retry-After"] = str(_RETRY_AFTER)
@@ -180,7 +181,8 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     wanted = preference(request)
     job_id = path_id(request, "job_id")
     wait = query.wait if query.wait is not None else (wanted.wait or 0)
-    job = await services.watch.done(caller.organization_id, job_id, wait)
+    with request.app[LIMITS].parked():
+        job = await services.watch.done(caller.organization_id, job_id, wait)
     if not job.is_done:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
@@ -258,7 +260,8 @@ async def job_events(request: web.Request) -> web.StreamResponse:
         if job.is_done or services.watch.is_over:
             break
         known = job.version
-        job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
+        with request.app[LIMITS].parked():
+            job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
         if job.version == known:
             await response.write(b": alive\n\n")
     await response.write_eof()
