@@ -16,7 +16,7 @@ import uvloop
 
 from tests.benchmarks.bench_execute import CONNECTIONS, _gateway
 from tests.benchmarks.pressure import Callers, Outcome
-from tests.benchmarks.processes import free_port, server
+from tests.benchmarks.processes import beside_the_server, free_port, server
 from tests.benchmarks.report import Figure, Report
 
 TIMES = 4
@@ -35,6 +35,7 @@ async def run(quick: bool = False) -> Report:
         target = await _gateway(stack, folder, free_port(), application.url)
         callers = Callers(target.server.url + target.path, target.headers)
         stack.callback(callers.close)
+        stack.enter_context(beside_the_server())
         await callers.connect(CONNECTIONS)
         normal = await callers.steady(1.0, seconds)
         await callers.connect(CROWD)

@@ -5,8 +5,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import aiohttp
@@ -35,6 +35,20 @@ class Server:
 
     def memory_mib(self) -> float:
         return psutil.Process(self.pid).memory_info().rss / (1 << 20)
+
+
+@contextmanager
+def beside_the_server() -> Iterator[None]:
+    """This process, which makes the load, on the other core than the server that is measured."""
+    if not hasattr(os, "sched_setaffinity") or (os.cpu_count() or 1) < 2:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, before - {0} or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @asynccontextmanager
