@@ -1,10 +1,11 @@
-"""Connectors opened for use: record, credentials and engine together, remembered for a few seconds.
+"""Connectors opened for use: record, credentials and engine together, remembered for half a minute.
 
-A warm call makes no database round trip. Every change is told to all processes at once; the few seconds are for news
-that was lost.
+A warm call makes no database round trip. Every change is told to all processes at once, and whoever may have missed
+news forgets everything; that records are looked at again all the same is a second net.
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -20,8 +21,8 @@ from gateway.credentials.store import ConnectorRecord, ConnectorStatus, Connecto
 from gateway.errors import ConnectorNotReady, ReauthorizationRequired
 from gateway.single_flight import SingleFlight
 
-_TRUST = 5.0
-_REMEMBERED = 10_000
+_TRUST = 30.0
+_REMEMBERED = 20_000
 
 
 class Proof(Protocol):
@@ -77,23 +78,30 @@ class OpenConnectors:
         self._transport = transport
         self._proof = proof
         self._overrides = overrides
-        self._opened: dict[tuple[UUID, UUID], tuple[float, OpenedConnector]] = {}
+        #: by connector id, the one that was not asked for the longest first; until when each is trusted
+        self._opened: OrderedDict[UUID, tuple[float, OpenedConnector]] = OrderedDict()
+        #: how much news there was
+        self._news = 0
         self._looking_up = SingleFlight(self._look_up)
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> OpenedConnector:
         """The connector; raises NotFound for another organization's as for one that is not there."""
-        known = self._opened.get((organization_id, connector_id))
-        if known is not None and known[0] > time.monotonic():
-            return known[1]
+        until, known = self._opened.get(connector_id, (0.0, None))
+        if known is not None and known.record.organization_id == organization_id and until > time.monotonic():
+            self._opened.move_to_end(connector_id)
+            return known
         return await self._looking_up((organization_id, connector_id))
 
     async def _look_up(self, key: tuple[UUID, UUID]) -> OpenedConnector:
-        now = time.monotonic()
+        now, news = time.monotonic(), self._news
         record = await self._store.get(*key)
         opened = self.open(await self._proof.completed(record))
-        if len(self._opened) >= _REMEMBERED:
-            self._opened.clear()
-        self._opened[key] = (now + _TRUST, opened)
+        if news != self._news:
+            return opened  # what was read may be older than the news
+        self._opened[record.id] = (now + _TRUST, opened)
+        self._opened.move_to_end(record.id)
+        if len(self._opened) > _REMEMBERED:
+            self._opened.popitem(last=False)
         return opened
 
     def open(self, record: ConnectorRecord) -> OpenedConnector:
@@ -116,11 +124,12 @@ class OpenConnectors:
     def heard(self, topic: str, subject: str) -> None:
         """News of another process: what changed is opened anew."""
         if topic == "connector":
+            self._news += 1
             self._looking_up.forget()
-            stale = [key for key in self._opened if str(key[1]) == subject]
-            for key in stale:
-                del self._opened[key]
+            self._opened.pop(UUID(subject), None)
 
     def forget_all(self) -> None:
+        """News may have been missed."""
+        self._news += 1
         self._looking_up.forget()
         self._opened.clear()

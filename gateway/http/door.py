@@ -6,8 +6,8 @@ aiohttp's parser refuses the forms that smuggle requests past proxies; here they
 import asyncio
 import logging
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any, cast
-from uuid import uuid4
 
 from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler
@@ -179,7 +179,7 @@ class _Guarded(RequestHandler):
         else:
             error = InternalError()
             log.error("a request failed below the application", exc_info=exc)
-        response = problem_response(error, uuid4().hex)
+        response = problem_response(error, token_hex(16))
         response.force_close()
         return response
 

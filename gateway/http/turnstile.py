@@ -7,7 +7,7 @@ be refused behind the door.
 import asyncio
 import re
 from math import inf
-from uuid import uuid4
+from secrets import token_hex
 
 from gateway.errors import Unavailable
 from gateway.http.errors import problem_response
@@ -74,7 +74,7 @@ class Turnstile:
 
 def refusal() -> bytes:
     """The answer to a request that was turned away; its connection stays."""
-    return _REFUSAL.replace(_NOBODY, uuid4().hex.encode())
+    return _REFUSAL.replace(_NOBODY, token_hex(16).encode())
 
 
 def _refusal(request_id: str) -> bytes:
