@@ -2,7 +2,8 @@
 
     python -m tests.benchmarks [--quick] [--only execute,jobs]
 
-Writes REPORT.md and plots/ beside this file, and ends with 1 when a target is missed or a benchmark fails.
+Writes REPORT.md and plots/ beside this file, with --only those sections of it, and ends with 1 when a target is missed
+or a benchmark fails.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -22,6 +24,7 @@ import uvloop
 from tests.benchmarks.report import Report
 
 HERE = Path(__file__).parent
+REPORT = HERE / "REPORT.md"
 SUITES = ("execute", "downloads", "jobs", "search", "growth", "overload")
 
 
@@ -38,7 +41,10 @@ def main() -> int:
     if options.into:
         return _measure(wanted[0], options.quick, Path(options.into))
     reports, failed = _measured(wanted, options.quick)
-    text = _document(reports, failed)
+    sections = {report.title: report.markdown() for report in reports}
+    if not options.quick:
+        sections = _kept() | sections
+    text = _document(sections, failed)
     print(text)
     if not options.quick:
         _write(text, reports)
@@ -71,19 +77,28 @@ def _measured(suites: list[str], quick: bool) -> tuple[list[Report], list[str]]:
     return reports, failed
 
 
-def _document(reports: list[Report], failed: list[str]) -> str:
-    missed = [figure.name for report in reports for figure in report.missed]
+def _kept() -> dict[str, str]:
+    """The sections of the report as it is, by title: those that are not measured now stay."""
+    text = REPORT.read_text("utf-8") if REPORT.is_file() else ""
+    return {part.partition("\n")[0]: f"## {part}" for part in text.split("\n## ")[1:]}
+
+
+def _document(sections: Mapping[str, str], failed: list[str]) -> str:
+    missed = [line.split(" | ")[0].removeprefix("| ") for text in sections.values() for line in text.splitlines()
+              if line.endswith("| missed |")]  # fmt: skip
     lines = [
         "# What was measured",
         "",
         f"On {time.strftime('%Y-%m-%d')}, {_machine()}. Made by `make bench`; each figure stands beside a baseline",
         "that was measured in the same run. Compare ratios: absolute figures differ from machine to machine.",
         "",
-        f"Targets missed: {', '.join(missed) if missed else 'none'}.",
+        "Targets missed:" if missed else "No target is missed.",
+        "",
+        *(f"- {name}" for name in missed),
         *(["", f"Suites that failed: {', '.join(failed)}."] if failed else []),
         "",
     ]
-    return "\n".join([*lines, *(report.markdown() for report in reports)])
+    return "\n".join([*lines, *(text.rstrip("\n") + "\n" for text in sections.values())])
 
 
 def _machine() -> str:
@@ -92,7 +107,7 @@ def _machine() -> str:
 
 
 def _write(text: str, reports: list[Report]) -> None:
-    (HERE / "REPORT.md").write_text(text, "utf-8")
+    REPORT.write_text(text, "utf-8")
     folder = HERE / "plots"
     folder.mkdir(exist_ok=True)
     for report in reports:

@@ -1,6 +1,8 @@
 """What a benchmark reports: figures beside their baselines of the same run, and the targets they are held to."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tests.benchmarks.plots import Bars, Plot
 
@@ -31,6 +33,15 @@ class Figure:
         if self.at_least is not None:
             return f"≥ {self.at_least:g}"
         return "" if self.at_most is None else f"≤ {self.at_most:g}"
+
+
+Run = TypeVar("Run")
+
+
+def paired(ours: Sequence[Run], theirs: Sequence[Run], cost: Callable[[Run], float]) -> tuple[Run, Run]:
+    """The round whose ratio of costs is the median: rounds of both sides were taken in turns, and share the machine."""
+    rounds = sorted(zip(ours, theirs, strict=True), key=lambda pair: cost(pair[0]) / cost(pair[1]))
+    return rounds[len(rounds) // 2]
 
 
 @dataclass
