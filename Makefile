@@ -7,6 +7,7 @@ RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
+TEST = $(BIN)/python -m pytest --quiet
 # Each has a PostgreSQL and a Redis of its own, unless the environment names servers.
 TEST_PROCESSES ?= 2
 
@@ -35,7 +36,8 @@ run: $(RUNNABLE) ## Leave the same set-up serving, sandbox included
 	@$(BIN)/gateway up --sandbox
 
 test: $(INSTALLED) ## Run the tests
-	@$(BIN)/python -m pytest --quiet --numprocesses $(TEST_PROCESSES) --dist loadfile
+	@together=0; $(TEST) --numprocesses $(TEST_PROCESSES) --dist loadfile -m 'not alone' || together=1; \
+	$(TEST) -m alone tests/journeys && exit $$together
 
 faults: $(INSTALLED) ## Kill and freeze real processes under load and print the report
 	@$(BIN)/python -m tests.faults

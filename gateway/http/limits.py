@@ -18,7 +18,7 @@ from gateway.settings import Settings
 #: callers whose buckets are remembered; who was not seen for long has a full one anyway
 _REMEMBERED = 10_000
 #: requests in progress that are never too many: they keep a process busy without making each other wait for long
-_FEW = 40
+_FEW = 32
 #: looks, all of them at a busy process, that make an overload of a hiccup
 _LOOKS = 3
 #: how the number moves with each look, and the part of it in progress that shows that the rush is over

@@ -4,6 +4,7 @@ Workers run jobs from the queue with it, front ends those that they accepted for
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -49,6 +50,8 @@ class _Held:
     task: "asyncio.Task[Outcome | None]"
     journal: JobJournal
     is_canceled: bool = False
+    #: whether its work is over and the outcome is being written: from here on only the fence decides whose it is
+    is_ending: bool = False
     #: set when PostgreSQL is away and the outcome cannot be written yet
     is_stuck: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -123,6 +126,7 @@ class Runner:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(job, journal, work)
             held = self._held[job.id]
+            held.is_ending = True
             await surely(lambda: self._write(job, journal, outcome), held.is_stuck.set)
         except LostLease:
             LEASES_LOST.add()
@@ -191,20 +195,23 @@ class Runner:
     async def _keep_leases(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT)
-            held = {job_id: each.job.fence for job_id, each in self._held.items()}
-            if not held:
-                continue
-            try:
-                ours = await self._leases.heartbeat(held)
-            except Unavailable:
-                continue
-            for job_id in held:
-                self._heed(job_id, ours.get(job_id))
+            with contextlib.suppress(Unavailable):
+                await self.beat()
+
+    async def beat(self) -> None:
+        """Lengthen all leases, and heed what became of the jobs meanwhile; raises Unavailable."""
+        held = {job_id: each.job.fence for job_id, each in self._held.items()}
+        ours = await self._leases.heartbeat(held) if held else {}
+        for job_id in held:
+            self._heed(job_id, ours.get(job_id))
 
     def _heed(self, job_id: UUID, cancel_requested: bool | None) -> None:
-        """Stop what is no longer ours, and reads that nobody wants any more."""
+        """Stop what is no longer ours, and reads that nobody wants any more.
+
+        A job whose end is being written may be gone from the heartbeat's answer because that end was written.
+        """
         held = self._held.get(job_id)
-        if held is None or held.task.done():
+        if held is None or held.is_ending or held.task.done():
             return
         if cancel_requested is None:
             held.task.cancel()
@@ -218,7 +225,7 @@ class Runner:
 
     def _cancel(self, held: _Held) -> None:
         """Stop a read in progress; a write already sent runs to its true end, and nothing more is sent after it."""
-        if held.job.effect is Effect.READ and not held.is_canceled:
+        if held.job.effect is Effect.READ and not (held.is_canceled or held.is_ending):
             held.is_canceled = True
             held.task.cancel()
 

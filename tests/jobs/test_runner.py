@@ -11,6 +11,7 @@ from gateway import errors
 from gateway.connectors.responses import Answer
 from gateway.connectors.spec import Effect
 from gateway.jobs import results
+from gateway.jobs.leases import Ending, Leases
 from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey
@@ -251,3 +252,28 @@ async def test_a_read_that_is_taken_over_ends_as_a_job(jobs, runner, new_job):
 
     assert ended.status is JobStatus.SUCCEEDED
     assert json.loads(await whole(jobs, ended)) == [1, 2]
+
+
+async def test_a_job_whose_end_was_just_written_is_not_taken_for_a_lost_one(database, tasks, claimed, work):
+    written, may_be_heard = asyncio.Event(), asyncio.Event()
+
+    class Slow(Leases):
+        """Hears of its own write late, as a busy process does."""
+
+        async def finish(self, job: Job, ending: Ending) -> None:
+            await super().finish(job, ending)
+            written.set()
+            await may_be_heard.wait()
+
+    async def run(job, journal):
+        return answer({"id": 1})
+
+    work(run)
+    runner = Runner(Slow(database, 3600), tasks, WORKER)
+    waiting = asyncio.create_task(runner.run(await claimed()))
+    await written.wait()
+
+    await runner.beat()
+    may_be_heard.set()
+
+    assert (await waiting).decoded() == {"id": 1}

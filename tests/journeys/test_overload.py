@@ -12,6 +12,8 @@ import pytest
 from tests.databases import created_database, url_of
 from tests.journeys.layout import laid_out
 
+pytestmark = pytest.mark.alone
+
 CALLERS, CALLS = 150, 8
 
 

@@ -14,6 +14,8 @@ from tests.databases import created_database, url_of
 from tests.journeys.layout import Layout, laid_out
 from tests.running import ConnectorApi
 
+pytestmark = pytest.mark.alone
+
 CALLERS = 4
 
 
