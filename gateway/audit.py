@@ -69,7 +69,7 @@ class StoredEntry:
 
 
 def _document(batch: Sequence[Entry]) -> str:
-    """The entries as one JSON text, which takes a tenth of the time that arrays of their members take.
+    """The entries as one JSON text, which costs less than arrays of their members, each value looked at by the driver.
 
     PostgreSQL has no word for NUL, and one entry that it refuses would take its whole batch along.
     """
