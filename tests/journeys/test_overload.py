@@ -33,7 +33,7 @@ async def api(layout):
         yield api
 
 
-async def test_a_crowd_is_served_in_part_and_the_rest_is_told_to_come_again(api):
+async def test_a_crowd_is_served_in_part_and_the_rest_is_told_to_come_again_and_counted(api):
     desk = await api.connector()
 
     async def caller() -> list:
@@ -42,12 +42,15 @@ async def test_a_crowd_is_served_in_part_and_the_rest_is_told_to_come_again(api)
     probe = asyncio.create_task(api.get("/healthz"))
     answers = [answer for each in await asyncio.gather(*(caller() for _ in range(CALLERS))) for answer in each]
     refused = [answer for answer in answers if answer.status == 503]
+    async with api.session.get("/metrics") as answer:
+        counts = await answer.text()
 
     assert set(Counter(answer.status for answer in answers)) == {200, 503}
     assert {answer.json()["code"] for answer in refused} == {"unavailable"}
     assert {answer.headers["Retry-After"] for answer in refused} == {"1"}
     assert all(answer.headers["X-Request-Id"] == answer.json()["request_id"] for answer in refused)
     assert (await probe).status == 200
+    assert 'gateway_refused_total{limit="overload"}' in counts
 
 
 async def test_a_few_callers_are_all_served_however_busy_the_process_is(api):
@@ -58,10 +61,3 @@ async def test_a_few_callers_are_all_served_however_busy_the_process_is(api):
     ]
 
     assert {answer.status for each in answers for answer in each} == {200}
-
-
-async def test_what_was_turned_away_is_counted(api):
-    async with api.session.get("/metrics") as answer:
-        text = await answer.text()
-
-    assert 'gateway_refused_total{limit="overload"}' in text
