@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,6 @@ async def running(
     postgres_url: str, redis_url: str, migrated_database: str, short_directory: Path
 ) -> AsyncIterator[Running]:
     """`gateway up --sandbox` on the session's stores, for all journeys."""
-    ready_file = short_directory / "ready.json"
     async with created_database(postgres_url, migrated_database) as name:
         database_url = url_of(postgres_url, name)
         environment = {
@@ -67,15 +67,7 @@ async def running(
             "GATEWAY_SYNCHRONIZE": "false",
             "GATEWAY_LOG_LEVEL": "warning",
         }
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "gateway", "up", "--sandbox", "--bind", f"127.0.0.1:{free_port()}"),
-            *("--data-dir", str(short_directory / "up"), "--ready-file", str(ready_file)),
-            env=environment,
-            stdout=asyncio.subprocess.DEVNULL,
-        )
-        try:
-            ready = await announced(process, ready_file)
+        async with brought_up(short_directory, environment, "--sandbox") as ready:
             yield Running(
                 ready["base_url"],
                 ready["client_id"],
@@ -85,13 +77,28 @@ async def running(
                 await _sandbox_url(ready),
                 environment,
             )
-        finally:
-            if process.returncode is None:
-                process.send_signal(signal.SIGTERM)
-            await process.wait()
 
 
-async def announced(process: asyncio.subprocess.Process, ready_file: Path) -> dict[str, Any]:
+@asynccontextmanager
+async def brought_up(folder: Path, environment: dict[str, str], *options: str) -> AsyncIterator[dict[str, Any]]:
+    """`gateway up` with its data in the folder, until the block ends; what its ready file says."""
+    ready_file = folder / "ready.json"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "gateway", "up", "--bind", f"127.0.0.1:{free_port()}"),
+        *("--data-dir", str(folder / "up"), "--ready-file", str(ready_file), *options),
+        env=environment,
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        yield await _announced(process, ready_file)
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        await process.wait()
+
+
+async def _announced(process: asyncio.subprocess.Process, ready_file: Path) -> dict[str, Any]:
     async with asyncio.timeout(PATIENCE):
         while not ready_file.exists():
             assert process.returncode is None, "the gateway did not start"

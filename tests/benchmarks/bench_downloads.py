@@ -5,13 +5,11 @@
 Application and readers share one core, the server that is measured has the other. Cost is the server's CPU time a GiB.
 """
 
-import argparse
 import asyncio
 import contextlib
 import os
 import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -20,13 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import uvloop
-
 from tests.benchmarks.bench_execute import Target, _gateway
 from tests.benchmarks.file_relays import nginx_settings
 from tests.benchmarks.processes import Server, _answering, beside_the_server, free_port, server
 from tests.benchmarks.relays import SMALL
-from tests.benchmarks.report import Figure, Report, paired
+from tests.benchmarks.report import Figure, Report, measured_alone, paired
 
 #: MiB of the file; of the file in a quick run
 FILE, QUICK_FILE = 1024, 512
@@ -183,13 +179,5 @@ async def _stalled(source: Source, execute: Target, seconds: float) -> list[Figu
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a small file, one round")
-    report = uvloop.run(run(parser.parse_args().quick))
-    print(report.markdown())
-    sys.exit(1 if report.missed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    measured_alone(run, __doc__)

@@ -6,12 +6,10 @@ Application, relays and gateway are processes on one core; the load comes from a
 a request, which does not depend on how fast the load can be made on a small machine; requests per second are beside it.
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -20,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import uvloop
 
 from gateway import connect
 from gateway.cli.operator import _first_client
@@ -31,7 +28,7 @@ from gateway.embedded.redis import EmbeddedRedis
 from tests.benchmarks.plots import Bars
 from tests.benchmarks.processes import Server, beside_the_server, free_port, server
 from tests.benchmarks.relays import SMALL
-from tests.benchmarks.report import Figure, Report, paired
+from tests.benchmarks.report import Figure, Report, measured_alone, paired
 
 CONNECTIONS = 32
 SIZES = {"2 KB": SMALL, "100 KB": 100}
@@ -234,13 +231,5 @@ async def _calls_per_cpu_second(call: Callable[[], Awaitable[None]], seconds: fl
     return calls / (time.process_time() - began)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one short round")
-    report = uvloop.run(run(parser.parse_args().quick))
-    print(report.markdown())
-    sys.exit(1 if report.missed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    measured_alone(run, __doc__)

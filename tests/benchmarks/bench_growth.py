@@ -5,13 +5,11 @@
 The baseline of each figure is the smallest size of the same run.
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
 import random
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -19,7 +17,6 @@ from pathlib import Path
 
 import aiohttp
 import asyncpg
-import uvloop
 
 from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
@@ -29,7 +26,7 @@ from tests.benchmarks.bench_jobs import _LEFT, _drained, _rate, bench, worker
 from tests.benchmarks.plots import Plot
 from tests.benchmarks.processes import free_port, server
 from tests.benchmarks.relays import SMALL
-from tests.benchmarks.report import Figure, Report
+from tests.benchmarks.report import Figure, Report, measured_alone
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 
@@ -157,13 +154,5 @@ async def _searched(url: str, size: int, times: int) -> AsyncIterator[tuple[str,
     await server_connection.close()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one short round")
-    report = uvloop.run(run(parser.parse_args().quick))
-    print(report.markdown())
-    sys.exit(1 if report.missed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    measured_alone(run, __doc__)

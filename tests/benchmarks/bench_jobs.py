@@ -5,7 +5,6 @@
 One worker process each, one after the other, on the same server, which flushes its log to disk.
 """
 
-import argparse
 import asyncio
 import os
 import shutil
@@ -23,7 +22,6 @@ from uuid import UUID, uuid4
 
 import asyncpg
 import procrastinate
-import uvloop
 
 from gateway.credentials.vault import new_key
 from gateway.db.migrate import migrate
@@ -35,7 +33,7 @@ from gateway.jobs.model import NewJob
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from tests.benchmarks.job_queues import baseline
-from tests.benchmarks.report import Figure, Report
+from tests.benchmarks.report import Figure, Report, measured_alone
 
 #: callers at a time
 CALLERS = 32
@@ -215,13 +213,5 @@ async def _opened(environment: dict[str, str]) -> AsyncIterator[Bench]:
     await ours.close()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one short round")
-    report = uvloop.run(run(parser.parse_args().quick))
-    print(report.markdown())
-    sys.exit(1 if report.missed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    measured_alone(run, __doc__)

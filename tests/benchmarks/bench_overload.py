@@ -5,19 +5,15 @@
 Normal is what 32 connections get that ask as fast as they are answered; overload is four times that rate.
 """
 
-import argparse
 import contextlib
 import resource
-import sys
 import tempfile
 from pathlib import Path
-
-import uvloop
 
 from tests.benchmarks.bench_execute import CONNECTIONS, _gateway
 from tests.benchmarks.pressure import Callers, Outcome
 from tests.benchmarks.processes import beside_the_server, free_port, server
-from tests.benchmarks.report import Figure, Report
+from tests.benchmarks.report import Figure, Report, measured_alone
 
 TIMES = 4
 #: connections that carry the pressure: those that were refused wait for a moment
@@ -56,13 +52,5 @@ def _report(normal: Outcome, overload: Outcome) -> Report:
     return report
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one short round")
-    report = uvloop.run(run(parser.parse_args().quick))
-    print(report.markdown())
-    sys.exit(1 if report.missed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    measured_alone(run, __doc__)

@@ -1,8 +1,12 @@
 """What a benchmark reports: figures beside their baselines of the same run, and the targets they are held to."""
 
-from collections.abc import Callable, Sequence
+import argparse
+import sys
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import uvloop
 
 from tests.benchmarks.plots import Bars, Plot
 
@@ -68,3 +72,12 @@ class Report:
         notes = [f"- {note}" for note in self.notes]
         plots = [f"![{plot.title}](plots/{plot.name}.svg)" for plot in self.plots]
         return "\n".join([f"## {self.title}", "", *head, *rows, "", *notes, "", *plots, ""])
+
+
+def measured_alone(run: Callable[[bool], Coroutine[Any, Any, Report]], about: str | None) -> None:
+    """One benchmark from the command line: prints its report, and ends with 1 when a target is missed."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="short rounds and small sizes")
+    report = uvloop.run(run(parser.parse_args().quick))
+    print(report.markdown())
+    sys.exit(1 if report.missed else 0)

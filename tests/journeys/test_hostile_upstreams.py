@@ -4,8 +4,6 @@ import asyncio
 import gzip
 import json
 import os
-import signal
-import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +13,7 @@ import psutil
 import pytest
 
 from tests.databases import created_database, url_of
-from tests.running import Answer, Api, ConnectorApi, announced, free_port
+from tests.running import Answer, Api, ConnectorApi, brought_up
 
 MIB = 1 << 20
 #: MiB that a front end may grow by, several answers of the 32 MiB that it takes being on their way at once
@@ -195,21 +193,9 @@ async def front(
             "GATEWAY_UPSTREAM_HOSTILE": f"http://127.0.0.1:{hostile.port}",
             "GATEWAY_LOG_LEVEL": "error",
         }
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "gateway", "up", "--bind", f"127.0.0.1:{free_port()}"),
-            *("--data-dir", str(folder / "up"), "--ready-file", str(folder / "ready.json")),
-            env=environment,
-            stdout=asyncio.subprocess.DEVNULL,
-        )
-        try:
-            ready = await announced(process, folder / "ready.json")
+        async with brought_up(folder, environment) as ready:
             pid = ready["pids"]["gateway"][0]
             yield Front(ready["base_url"], ready["client_id"], ready["client_secret"], pid)
-        finally:
-            if process.returncode is None:
-                process.send_signal(signal.SIGTERM)
-            await process.wait()
 
 
 @pytest.fixture
