@@ -31,9 +31,7 @@ from gateway.errors import (
 from gateway.jobs.journal import JobJournal
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import Job
-from gateway.jobs.runner import Task
 from gateway.services import Services
-from gateway.synchronization import TASK
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +45,9 @@ _PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
 _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
 
-def tasks(services: Services) -> dict[str, Task]:
-    """The task by the name that jobs carry."""
-
-    async def synchronize(job: Job, journal: JobJournal) -> Answer:
-        return await _Synchronizing(services, job, journal).all()
-
-    return {TASK: synchronize}
+async def synchronize(services: Services, job: Job, checkpoint: JobJournal) -> Answer:
+    """The copies of a connector, from where the last attempt stopped."""
+    return await _Synchronizing(services, job, checkpoint).all()
 
 
 class _Synchronizing:
