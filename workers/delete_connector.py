@@ -8,8 +8,8 @@ import msgspec
 from gateway.connectors.responses import Answer
 from gateway.context_store import records
 from gateway.errors import NotFound
-from gateway.jobs.journal import JobJournal
 from gateway.jobs.model import Job
+from gateway.jobs.run_context import JobJournal
 from gateway.services import Services
 
 _DELETED = Answer(msgspec.Raw(b'{"deleted":true}'))

@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 
-from gateway.jobs.bell import BATCH
 from gateway.jobs.lease import Task
 from gateway.jobs.leases import Leases
 from gateway.jobs.model import Job
 from gateway.jobs.runner import Runner
+from gateway.jobs.wakeup import BATCH
 
 #: of a worker's slots, those that one organization may take; the rest is free for others at once
 _SHARE = 0.75

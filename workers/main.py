@@ -8,18 +8,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
+from gateway.aio.gc_tuning import shorten_pauses
 from gateway.aio.loops import every, running
 from gateway.connectors.responses import Answer
 from gateway.errors import Unavailable
-from gateway.exposition import exposed
-from gateway.jobs.bell import BellWorker
-from gateway.jobs.journal import JobJournal
+from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.model import Job
-from gateway.jobs.upkeep import INTERVAL
-from gateway.pauses import shorten_pauses
+from gateway.jobs.run_context import JobJournal
+from gateway.jobs.wakeup import BellWorker
 from gateway.services import Services, open_services
 from gateway.settings import Settings
-from gateway.tracing import configure_tracing
+from gateway.telemetry.prometheus import exposed
+from gateway.telemetry.tracing import configure_tracing
 from workers.delete_connector import delete_connector, delete_workspace
 from workers.fetcher import Fetcher
 from workers.operation import operation

@@ -1,8 +1,8 @@
 """Running an operation that a caller put onto the queue."""
 
 from gateway.connectors.responses import Answer
-from gateway.jobs.journal import JobJournal
 from gateway.jobs.model import Job
+from gateway.jobs.run_context import JobJournal
 from gateway.services import Services
 
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn
 
-from gateway.background import ended
+from gateway.aio.background import ended
 from gateway.errors import Unavailable
-from gateway.metrics import BACKGROUND_FAILURES
+from gateway.telemetry.metrics import BACKGROUND_FAILURES
 
 log = logging.getLogger(__name__)
 

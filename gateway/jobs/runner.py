@@ -12,10 +12,10 @@ from uuid import UUID
 from gateway.aio.loops import every, running
 from gateway.connectors.responses import Answer
 from gateway.errors import Unavailable
-from gateway.jobs.journal import JobJournal
 from gateway.jobs.lease import Lease, Task
 from gateway.jobs.leases import Leases
 from gateway.jobs.model import Job
+from gateway.jobs.run_context import JobJournal
 
 #: seconds between heartbeats; a third of the lease
 HEARTBEAT = 3.0

@@ -9,7 +9,7 @@ from redis.exceptions import ResponseError
 
 from gateway.aio.loops import every, running
 from gateway.errors import InternalError, Unavailable
-from gateway.metrics import BACKGROUND_FAILURES
+from gateway.telemetry.metrics import BACKGROUND_FAILURES
 
 ERRORS = [
     Unavailable("PostgreSQL is away"),

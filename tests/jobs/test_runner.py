@@ -10,13 +10,13 @@ import pytest
 
 from gateway import errors
 from gateway.connectors.responses import Answer
-from gateway.connectors.spec import Effect
 from gateway.jobs import results
 from gateway.jobs.leases import Ending, Leases
 from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey
-from gateway.metrics import BACKGROUND_FAILURES
+from gateway.kinds.spec import Effect
+from gateway.telemetry.metrics import BACKGROUND_FAILURES
 from tests.databases import refusing
 from tests.jobs.conftest import WORKER
 

@@ -1,0 +1,76 @@
+"""The audit log on a real PostgreSQL: every entry arrives as it was noted, whatever callers wrote."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from gateway.db.pool import Database
+from gateway.identity.audit import Audit, Entry
+from gateway.telemetry.metrics import BACKGROUND_FAILURES
+from tests.databases import refusing
+
+
+@pytest.mark.parametrize(
+    ("intent", "kept"),
+    [
+        (None, None),
+        ("to tidy up", "to tidy up"),
+        ('a "quoted" line\nand a \\ backslash', 'a "quoted" line\nand a \\ backslash'),
+        ("NUL\x00inside", "NUL\N{REPLACEMENT CHARACTER}inside"),
+        (r"the text \u0000 and NUL" + "\x00", r"the text \u0000 and NUL" + "\N{REPLACEMENT CHARACTER}"),
+        ("\N{SNOWMAN} \U0001f600", "\N{SNOWMAN} \U0001f600"),
+    ],
+)
+async def test_an_entry_is_kept_as_it_was_noted(database: Database, intent: str | None, kept: str | None):
+    noted = Entry(uuid4(), uuid4(), "tickets.list", "succeeded", uuid4(), intent, "request-1")
+    audit = Audit(database)
+
+    async with audit.writing():
+        audit.note(noted)
+
+    (found,) = await audit.find(noted.organization_id)
+    assert (found.actor, found.connector_id, found.at) == (noted.actor, noted.connector_id, noted.at)
+    assert (found.what, found.outcome, found.request_id) == ("tickets.list", "succeeded", "request-1")
+    assert found.intent == kept
+
+
+async def test_an_odd_entry_takes_none_of_its_batch_along(database: Database):
+    organization_id, audit = uuid4(), Audit(database)
+
+    async with audit.writing():
+        for intent in ("first", "\x00", "last"):
+            audit.note(Entry(organization_id, None, "tickets.get", "not_found", intent=intent))
+
+    found = await audit.find(organization_id)
+    assert [entry.intent for entry in found] == ["last", "\N{REPLACEMENT CHARACTER}", "first"]
+
+
+@pytest.mark.parametrize("sqlstate", ["53100", "25006", "40P01"], ids=["disk full", "read only", "deadlock"])
+async def test_entries_wait_for_a_postgresql_that_refuses_them(database: Database, database_url: str, sqlstate: str):
+    organization_id, audit = uuid4(), Audit(database)
+    failed = BACKGROUND_FAILURES.values[("audit writer",)]
+
+    async with audit.writing():
+        async with refusing(database_url, "INSERT ON audit", sqlstate), asyncio.timeout(10):
+            audit.note(Entry(organization_id, None, "tickets.get", "succeeded"))
+            while BACKGROUND_FAILURES.values[("audit writer",)] == failed:  # noqa: ASYNC110  the loop tells nobody
+                await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            while not await audit.find(organization_id):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    assert len(await audit.find(organization_id)) == 1
+
+
+async def test_an_entry_that_postgresql_never_takes_keeps_no_other_out(database: Database, database_url: str):
+    organization_id, audit = uuid4(), Audit(database)
+
+    async with refusing(database_url, "INSERT ON audit", "23514", when="NEW.what = 'refused'"), audit.writing():
+        for what in ("first", "refused", "last"):
+            audit.note(Entry(organization_id, None, what, "succeeded"))
+        async with asyncio.timeout(10):
+            while len(await audit.find(organization_id)) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    assert [entry.what for entry in await audit.find(organization_id)] == ["last", "first"]
