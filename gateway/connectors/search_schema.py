@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.connectors.spec import Search
+from gateway.kinds.spec import Search
 
 _OPERATORS = {
     "eq": "the field equals the value; null asks for missing ones",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.connectors.catalog import SEARCH_ACTION
+from gateway.kinds.catalog import SEARCH_ACTION
 from gateway.operations.entries import OperationEntry
 from gateway.operations.schemas import constraint_sentences, tool_schema
 from gateway.operations.signatures import signature_of

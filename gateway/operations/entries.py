@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gateway.connectors.catalog import SEARCH_ACTION, Catalog, Kind
-from gateway.connectors.naming import did_you_mean, singular
 from gateway.connectors.search_schema import search_params_schema
-from gateway.connectors.spec import Action, Effect, Entity
 from gateway.errors import InvalidParams, UnknownAction
+from gateway.kinds.catalog import SEARCH_ACTION, Catalog, Kind
+from gateway.kinds.spec import Action, Effect, Entity
+from gateway.kinds.suggestions import did_you_mean, singular
 
 _OF_MANY = {"list": "List", "api_search": "Search", SEARCH_ACTION: "Search the copy of"}
 

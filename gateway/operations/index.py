@@ -16,8 +16,8 @@ from typing import Any
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from gateway.connectors.catalog import Catalog, Kind
-from gateway.connectors.spec import Effect
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.spec import Effect
 from gateway.operations.entries import OperationEntry, entries_of
 from gateway.operations.questions import Question, fit, question_of
 from gateway.operations.words import ACTIONS_OF_VERB, EMPTY, stem, stems, words

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gateway.connectors.naming import singular
+from gateway.kinds.suggestions import singular
 from gateway.operations.entries import OperationEntry
 from gateway.operations.schemas import tool_schema
 

@@ -3,7 +3,7 @@
 import jsonschema_rs
 import pytest
 
-from gateway.connectors.catalog import load_catalog
+from gateway.kinds.catalog import load_catalog
 from gateway.operations.entries import entries_of, entry_of
 from gateway.operations.schemas import constraint_sentences, tool_schema
 
