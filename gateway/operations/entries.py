@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gateway.connectors.search_schema import search_params_schema
 from gateway.errors import InvalidParams, UnknownAction
 from gateway.kinds.catalog import SEARCH_ACTION, Catalog, Kind
+from gateway.kinds.search_schema import search_params_schema
 from gateway.kinds.spec import Action, Effect, Entity
 from gateway.kinds.suggestions import did_you_mean, singular
 

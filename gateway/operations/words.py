@@ -65,8 +65,8 @@ _WORDS_OF = {
     """,
     "update": """
         update change edit modify set rename assign reassign mark move close solve resolve reopen complete finish
-        correct fix adjust replace tick check uncheck toggle extend postpone reschedule escalate merge convert turn raise lower
-        increase bump hand give make drag shift transfer restore trash archive cancel switch put tag fill
+        correct fix adjust replace tick check uncheck toggle extend postpone reschedule escalate merge convert turn
+        raise lower increase bump hand give make drag shift transfer restore trash archive cancel switch put tag fill
     """,
     "delete": """
         delete remove drop erase discard purge clear unpin untag detach retract take undo withdraw trash destroy cancel
