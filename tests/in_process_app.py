@@ -11,11 +11,11 @@ from uuid import UUID, uuid4
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from gateway.connectors.catalog import load_catalog
 from gateway.http.app import create_app
-from gateway.http.door import DoorRunner, Limits
+from gateway.http.connection_guard import DoorRunner, Limits
 from gateway.http.keys import SERVICES
 from gateway.identity.tokens import hashed, new_secret
+from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.app import create_sandbox
 from gateway.services import Services
 from gateway.settings import Settings

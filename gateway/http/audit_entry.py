@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from gateway.audit import Entry
+from gateway.identity.audit import Entry
 from gateway.identity.model import Caller
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from gateway.exposition import Exposition
+from gateway.http.admission import Limits
 from gateway.http.audit_entry import PendingEntry
-from gateway.http.limits import Limits
 from gateway.http.route import Route
 from gateway.identity.model import Caller
 from gateway.services import Services
+from gateway.telemetry.prometheus import Exposition
 
 SERVICES = web.AppKey("services", Services)
 #: set while the process drains: it takes no new traffic

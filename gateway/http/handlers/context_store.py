@@ -5,10 +5,10 @@ from typing import Annotated
 from aiohttp import web
 from pydantic import Field, StringConstraints
 
-from gateway.http.answers import json_response
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.handlers.jobs import accepted_response
 from gateway.http.keys import CALLER, SERVICES
+from gateway.http.responses import json_response
 
 EntityName = Annotated[str, StringConstraints(max_length=100)]
 
