@@ -23,6 +23,7 @@ from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, derived_key, read_keys
 from gateway.db.changes import Changes
 from gateway.db.pool import Database
+from gateway.deletion import Deletion
 from gateway.downloads.blobs import Blobs, FolderBlobs
 from gateway.downloads.spool import StoredFiles
 from gateway.execution import Execution
@@ -32,6 +33,7 @@ from gateway.jobs.bell import Bell
 from gateway.jobs.leases import Leases
 from gateway.jobs.model import OPERATION
 from gateway.jobs.quota import JobQuota
+from gateway.jobs.removal import JobRemoval
 from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import JobStore
 from gateway.jobs.upkeep import Upkeep
@@ -73,6 +75,7 @@ class Services:
     execution: Execution
     files: StoredFiles
     context_store: ContextStore
+    deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
 
@@ -165,6 +168,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             execution=execution,
             files=files,
             context_store=ContextStore(derived_key(key_list, "context store cursors")),
+            deletion=Deletion(
+                database,
+                connector_store,
+                identity,
+                jobs,
+                JobRemoval(database, settings.job_retention),
+                files,
+                oauth.grants,
+                bell,
+            ),
             synchronization=Synchronization(
                 database,
                 catalog,
