@@ -18,16 +18,16 @@ from gateway.connectors.responses import Answer
 from gateway.context_store import records
 from gateway.credentials.store import ConnectorStore
 from gateway.db.pool import Database
-from gateway.downloads.spool import StoredFiles
 from gateway.errors import NotFound
 from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
-from gateway.jobs.bell import Bell
-from gateway.jobs.journal import JobJournal
 from gateway.jobs.model import Job, NewJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE, JobRemoval
+from gateway.jobs.run_context import JobJournal
 from gateway.jobs.store import JobStore
-from gateway.oauth.grants import Grants
+from gateway.jobs.wakeup import Bell
+from gateway.oauth.authorizers import Grants
+from gateway.stored_files.store import StoredFiles
 
 #: seconds for which running jobs may come to their own end, and between looks
 _TIMEOUT, _POLL_INTERVAL = 20.0, 0.2

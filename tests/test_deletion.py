@@ -14,16 +14,16 @@ from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
 from gateway.credentials.store import ConnectorRecord, NewConnector
 from gateway.deletion import Deletion
-from gateway.downloads.blobs import FolderBlobs
-from gateway.downloads.spool import StoredFiles
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results
-from gateway.jobs.bell import Bell
-from gateway.jobs.journal import JobJournal
 from gateway.jobs.leases import Ending, Leases, LostLease
 from gateway.jobs.model import Job, JobStatus, NewJob
 from gateway.jobs.removal import JobRemoval
+from gateway.jobs.run_context import JobJournal
 from gateway.jobs.store import IdempotencyKey, JobStore
+from gateway.jobs.wakeup import Bell
+from gateway.stored_files.blobs import FolderBlobs
+from gateway.stored_files.store import StoredFiles
 from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 RETENTION = 3600

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.credentials.changing import ConnectorChanges
+from gateway.credentials.service import ConnectorChanges
 from gateway.credentials.store import ConnectorStatus
 from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
