@@ -34,7 +34,7 @@ async def test_new_credentials_switch_on_only_what_its_owner_left_on(
 ) -> None:
     record = await world.connector("work-management", world.server.pair())
     await world.connectors.update(record.organization_id, record.id, status=before)
-    credentials = {"access_token": world.server.pair()["access_token"]}
+    credentials = {**world.server.pair(), "client_id": "app-1", "client_secret": "app-secret-1"}
 
     changed = await changes.change(await world.again(record.id), name=None, credentials=credentials, status=asked)
 

@@ -1,7 +1,6 @@
 """Connectors and workspaces: create, list, look at, change, check, delete."""
 
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from aiohttp import web
 from pydantic import Field, StringConstraints
@@ -9,10 +8,8 @@ from pydantic import Field, StringConstraints
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, Query, path_id, read_body, read_query
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
-from gateway.identity.audit import Entry
-from gateway.identity.model import Scope
 from gateway.jobs.model import Job, moment
 from gateway.kinds.catalog import Catalog
 
@@ -80,7 +77,6 @@ def connector_view(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
 async def create_connector(request: web.Request) -> web.Response:
     """POST …/connectors: a connector from credentials that the application has accepted."""
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
     proven = await services.connector_changes.prove(
         caller.organization_id, body.connector_type, body.credentials, body.environment, validate=body.validate_
     )
@@ -88,7 +84,7 @@ async def create_connector(request: web.Request) -> web.Response:
         caller.organization_id, body.workspace_name, body.name or proven.kind.spec.title, proven
     )
     await services.synchronization.begin(record, caller.client_id)
-    _note(request, "connector.create", record.id)
+    request[AUDIT].connector_id = record.id
     location = {"Location": f"/api/v1/integrations/connectors/{record.id}"}
     return json_response(connector_view(record, services.catalog), 201, location)
 
@@ -125,23 +121,18 @@ async def get_connector(request: web.Request) -> web.Response:
 async def change_connector(request: web.Request) -> web.Response:
     """PATCH …/connectors/{id}: name, status, or new credentials under the same id."""
     body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
     status = None if body.status is None else ConnectorStatus(body.status)
     changed = await services.connector_changes.change(
         record, name=body.name, credentials=body.credentials, status=status
     )
-    _note(request, "connector.update", changed.id)
     return json_response(connector_view(changed, services.catalog))
 
 
 async def delete_connector(request: web.Request) -> web.Response:
     """DELETE …/connectors/{id}: gone at once for callers; a job drops everything that belonged to it."""
     caller, services = request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
-    connector_id = path_id(request, "connector_id")
-    job = await services.deletion.delete_connector(caller, connector_id, request[REQUEST_ID])
-    _note(request, "connector.delete", connector_id)
+    job = await services.deletion.delete_connector(caller, path_id(request, "connector_id"), request[REQUEST_ID])
     return _deletion(job)
 
 
@@ -202,25 +193,9 @@ async def list_workspaces(request: web.Request) -> web.Response:
 async def delete_workspace(request: web.Request) -> web.Response:
     """DELETE /api/v1/workspaces/{id}: it and everything in it, as a job."""
     caller, services = request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
     job = await services.deletion.delete_workspace(caller, path_id(request, "workspace_id"), request[REQUEST_ID])
-    _note(request, "workspace.delete")
     return _deletion(job)
 
 
 def _deletion(job: Job) -> web.Response:
     return json_response({"job_id": str(job.id)}, 202, {"Location": f"/api/v1/jobs/{job.id}"})
-
-
-def _note(request: web.Request, what: str, connector_id: UUID | None = None) -> None:
-    caller = request[CALLER]
-    request.app[SERVICES].audit.note(
-        Entry(
-            caller.organization_id,
-            caller.client_id,
-            what,
-            "succeeded",
-            connector_id=connector_id,
-            request_id=request[REQUEST_ID],
-        )
-    )
