@@ -68,6 +68,7 @@ class Worker:
             every(INTERVAL, self._sweep, name="maintenance"),
             every(1, synchronization.call_turns, name="due synchronizations"),
             every(60, synchronization.take_up, name="synchronization backfill"),
+            every(60, services.deletion.resume, name="unfinished deletions"),
             every(60, upkeep.prune, name="pruning"),
             every(300, services.files.prune, name="file pruning"),
         ):
