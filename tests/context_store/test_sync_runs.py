@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -169,6 +170,41 @@ async def test_an_unchanged_record_is_not_written_again(application, run):
     report = await run("support-desk", "groups")
 
     assert (report.read, report.added, report.changed, report.deleted) == (3, 0, 0, 0)
+
+
+AUDITS = "/api/v2/ticket_audits.json"
+
+
+def audits(old: int, new: int = 0) -> Callable[[Any], Any]:
+    """Audits of last week and of right now, the newest first; the cursor before a page leads to older ones."""
+    begin = datetime.now(UTC) - timedelta(days=7)
+
+    def audit(id_: int) -> dict[str, Any]:
+        passed = timedelta(seconds=id_) if id_ <= old else timedelta(days=8)
+        return {"id": id_, "created_at": f"{begin + passed:%Y-%m-%dT%H:%M:%SZ}"}
+
+    def answer(query: Any) -> Any:
+        last = int(query.get("cursor", old + new))
+        ids = range(last, max(0, last - int(query["limit"])), -1)
+        before = str(ids[-1] - 1) if ids[-1] > 1 else None
+        return {"audits": [audit(id_) for id_ in ids], "after_cursor": "newer", "before_cursor": before}
+
+    return answer
+
+
+async def test_all_audits_are_copied_and_none_is_lost_when_pages_of_them_came_between_two_runs(
+    application, run, stored
+):
+    application.answers[AUDITS] = audits(2500)
+    first = await run("support-desk", "ticket_audits")
+    application.answers[AUDITS] = audits(2500, 2700)
+    application.asked.clear()
+
+    second = await run("support-desk", "ticket_audits")
+
+    assert (first.added, second.is_full, second.added) == (2500, False, 2700)
+    assert len(await stored("ticket_audits")) == 5200
+    assert [query.get("cursor") for query in application.queries(AUDITS)] == [None, "4200", "3200"]
 
 
 EXPORT = "/api/v2/incremental/tickets/cursor.json"

@@ -76,6 +76,26 @@ async def test_an_export_from_less_than_a_minute_ago_is_refused(http):
     assert (answer.status, said["error"]) == (400, "StartTimeTooRecent")
 
 
+async def test_the_audits_of_an_account_lead_to_older_ones_and_back_to_those_that_came_since(http):
+    path = "/api/v2/ticket_audits.json"
+    pages = [await read(http, path, limit=700)]
+    while pages[-1]["before_cursor"]:
+        pages.append(await read(http, path, cursor=pages[-1]["before_cursor"], limit=700))
+    nothing = await read(http, path, cursor=pages[0]["after_cursor"])
+    body = {"ticket": {"comment": {"body": "Called back"}}}
+    await (await http.put("/api/v2/tickets/3.json", json=body, headers=AUTH)).release()
+    since = await read(http, path, cursor=pages[0]["after_cursor"])
+
+    audits = [audit for page in pages for audit in page["audits"]]
+
+    assert [len(page["audits"]) for page in pages] == [700, 700, 100]
+    assert len({audit["id"] for audit in audits}) == 1500
+    times = [audit["created_at"] for audit in audits]
+    assert times == sorted(times, reverse=True)
+    assert nothing["audits"] == []
+    assert [audit["ticket_id"] for audit in since["audits"]] == [3]
+
+
 async def test_a_list_of_the_desk_takes_cursors_too(http):
     first = await read(http, "/api/v2/groups.json", **{"page[size]": 7})
     second = await read(http, "/api/v2/groups.json", **{"page[size]": 7, "page[after]": first["meta"]["after_cursor"]})
