@@ -427,3 +427,45 @@ async def test_what_a_list_cannot_show_outlives_its_sweeps(application, run, sto
 
     assert report.deleted == 1
     assert list(await stored("tasks")) == ["own", "t1"]
+
+
+SEARCHED, PAGE = "/v1/search", "/v1/pages/{}"
+INCOMPLETE = {"type": "incomplete", "incomplete_reason": "query_result_limit_reached"}
+
+
+def notes(*ids: str, **members: Any) -> Callable[[Any], Any]:
+    """A search that lists these pages."""
+    end = {"has_more": False, "next_cursor": None, **members}
+    return lambda _: {"results": [{"id": id_, "last_edited_time": "2026-01-01T00:00:00Z"} for id_ in ids], **end}
+
+
+async def test_what_a_search_missed_is_gone_only_where_it_is_not_found_by_its_id(application, run, stored):
+    application.answers[SEARCHED] = notes("p1", "p2", "p3", "p4", "p5")
+    await run("workspace-notes", "pages")
+    application.answers = {
+        SEARCHED: notes("p1"),
+        PAGE.format("p2"): lambda _: {"id": "p2", "last_edited_time": "2026-01-02T00:00:00Z"},
+        PAGE.format("p3"): lambda _: (404, {"code": "object_not_found", "message": "Could not find page"}),
+        PAGE.format("p4"): lambda _: {"id": "p4", "in_trash": True},
+        PAGE.format("p5"): lambda _: (403, {"code": "restricted_resource", "message": "no"}),
+    }
+    application.asked.clear()
+
+    report = await run("workspace-notes", "pages", full=True)
+
+    found = await stored("pages")
+    assert [path for path, _ in application.asked] == [SEARCHED, *map(PAGE.format, ("p2", "p3", "p4", "p5"))]
+    assert (list(found), report.deleted) == (["p1", "p2", "p5"], 2)
+    assert found["p2"]["last_edited_time"] == "2026-01-02T00:00:00Z"
+
+
+async def test_a_search_that_says_it_is_incomplete_buries_nothing(application, run, stored):
+    application.answers[SEARCHED] = notes("p1", "p2")
+    await run("workspace-notes", "pages")
+    application.answers[SEARCHED] = notes("p1", request_status=INCOMPLETE)
+    application.asked.clear()
+
+    report = await run("workspace-notes", "pages", full=True)
+
+    assert (list(await stored("pages")), report.deleted) == (["p1", "p2"], 0)
+    assert [path for path, _ in application.asked] == [SEARCHED]

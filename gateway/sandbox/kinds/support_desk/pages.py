@@ -39,15 +39,15 @@ def by_cursor(rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[s
 
 
 def of_audits(audits: Iterable[Row], call: Call) -> Reply:
-    """The account's audits, newest first: `before` leads to older ones, `after` to newer ones, on the first page too."""
+    """The account's audits, newest first: `before` leads to older ones, `after` to those that came since."""
     rows = sorted(audits, key=_mark, reverse=True)
     size = paging.size_asked(call.query, "limit", 100, _AUDITS_A_PAGE)
     shown = _audits_of(rows, call.query.get("cursor"), size, call.path)
-    cursors = {"after_cursor": None, "before_cursor": None}
-    if shown:
-        cursors["after_cursor"] = _audit_cursor("after", shown[0], call.path)
-        if shown[-1] is not rows[-1]:
-            cursors["before_cursor"] = _audit_cursor("before", shown[-1], call.path)
+    is_oldest = not shown or shown[-1] is rows[-1]
+    cursors = {
+        "after_cursor": _audit_cursor("after", shown[0], call.path) if shown else None,
+        "before_cursor": None if is_oldest else _audit_cursor("before", shown[-1], call.path),
+    }
     addresses = {
         name.replace("_cursor", "_url"): cursor and paging.address(call, cursor=cursor)
         for name, cursor in cursors.items()
