@@ -6,7 +6,7 @@ import pytest
 from gateway.connectors import responses
 from gateway.connectors.pagination import next_params, page_after
 from gateway.errors import UpstreamRejected
-from tests.connectors.small_kind import SMALL_SPEC, small_operation
+from tests.kinds.small_kind import SMALL_SPEC, small_operation
 
 PAGE = small_operation({"records": "things", "paging": "page"})
 CURSOR = small_operation({"records": "things", "paging": "cursor"})
