@@ -199,14 +199,15 @@ class Execution:
     async def dry_run(self, caller: Caller, call: Call) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
+        operation = opened.connector.kind.operation(call.entity, call.action)
+        _permitted(caller, operation, checks.validated(operation, call.params))
         return opened.connector.dry_run(call.entity, call.action, call.params)
 
     async def _prepared(self, caller: Caller, call: Call) -> _Prepared:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         operation = opened.connector.kind.operation(call.entity, call.action)
         given = checks.validated(operation, call.params)
-        effect = effect_of(operation, given)
-        caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
+        effect = _permitted(caller, operation, given)
         opened.need_ready()
         limit = checks.unpaged_limit(operation, call.params)
         if limit is not None:
@@ -362,6 +363,13 @@ class Execution:
         async with download.opened(connector, operation, job.params, Wanted()) as file:
             kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
         return Answer(msgspec.Raw(msgspec.json.encode(kept.document())))
+
+
+def _permitted(caller: Caller, operation: Operation, params: Mapping[str, Any]) -> Effect:
+    """The effect of the call, which the caller may have; raises InsufficientScope."""
+    effect = effect_of(operation, params)
+    caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
+    return effect
 
 
 def _mismatch(call: Call) -> IdempotencyMismatch:

@@ -24,6 +24,8 @@ FORBIDDEN = {
     "gateway/db": ("gateway.http", "gateway.execution", "gateway.services", "gateway.connectors"),
     "gateway/sandbox": ("gateway.http", "gateway.services", "gateway.jobs", "asyncpg"),
     "gateway/client": ("gateway.http", "gateway.services", "gateway.jobs", "asyncpg", "arq", "redis"),
+    "gateway/mcp": ("gateway.http", "gateway.execution", "gateway.services", "gateway.connectors", "gateway.jobs",
+                    "gateway.errors", "asyncpg", "mcp"),
     "workers": ("gateway.http", "gateway.cli"),
 }  # fmt: skip
 

@@ -22,13 +22,13 @@ log = logging.getLogger(__name__)
 _INTERVAL, _KEPT = 0.5, 50_000
 
 _INSERT = """
-    INSERT INTO audit (organization_id, at, actor, connector_id, what, outcome, intent, request_id)
-    SELECT organization_id, at, actor, connector_id, what, outcome, intent, request_id
+    INSERT INTO audit (organization_id, at, actor, connector_id, what, target, outcome, intent, request_id)
+    SELECT organization_id, at, actor, connector_id, what, target, outcome, intent, request_id
     FROM json_to_recordset($1::json) AS entry (organization_id uuid, at timestamptz, actor uuid, connector_id uuid,
-                                               what text, outcome text, intent text, request_id text)
+                                               what text, target text, outcome text, intent text, request_id text)
 """
 _FIND = """
-    SELECT id, at, actor, connector_id, what, outcome, intent, request_id FROM audit
+    SELECT id, at, actor, connector_id, what, target, outcome, intent, request_id FROM audit
     WHERE organization_id = $1
       AND ($2::uuid IS NULL OR connector_id = $2)
       AND ($3::uuid IS NULL OR actor = $3)
@@ -51,6 +51,8 @@ class Entry:
     connector_id: UUID | None = None
     intent: str | None = None
     request_id: str | None = None
+    #: what else it was done to: a workspace, a job, a kind
+    target: str | None = None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -63,6 +65,7 @@ class StoredEntry:
     actor: UUID | None
     connector_id: UUID | None
     what: str
+    target: str | None
     outcome: str
     intent: str | None
     request_id: str | None

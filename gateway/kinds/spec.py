@@ -22,6 +22,7 @@ from pydantic import (
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 KindName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
 JsonSchema = dict[str, Any]
+Phrases = tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=100)], ...]
 
 
 class Effect(StrEnum):
@@ -266,6 +267,8 @@ class Action(Model):
     request: RequestLine
     effect: Effect
     description: str
+    #: how people ask for it, in their own words, for the search of operations
+    also: Phrases = ()
     #: the param whose presence turns an `idempotent` operation into a `write`, as a dotted path
     write_if: JsonPath | None = None
     params: dict[str, JsonSchema] = Field(default_factory=dict)
@@ -416,6 +419,8 @@ class Entity(Model):
     """A kind of resource: the actions on it, its record and its search fields."""
 
     description: str
+    #: other words for its records, for the search of operations
+    also: Phrases = ()
     fields: dict[str, str | JsonSchema] = Field(default_factory=dict)
     actions: dict[Identifier, Action]
     search: Search | None = None
@@ -427,6 +432,8 @@ class ConnectorSpec(Model):
     kind: KindName
     title: str
     description: str
+    #: names of applications of this kind, and other words for it, for the search of operations
+    also: Phrases = ()
     #: the id by which public SDKs look the kind up
     definition_id: str
     #: scheme, host and path prefix of every request, with `{variable}` filled in
