@@ -22,6 +22,7 @@ from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, derived_key, read_keys
 from gateway.db.notifications import Changes
 from gateway.db.pool import Database
+from gateway.deletion import Deletion
 from gateway.execution import Execution
 from gateway.identity.audit import Audit
 from gateway.identity.store import IdentityStore
@@ -30,6 +31,7 @@ from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Upkeep
 from gateway.jobs.model import OPERATION
 from gateway.jobs.quota import JobQuota
+from gateway.jobs.removal import JobRemoval
 from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import Watch
@@ -73,6 +75,7 @@ class Services:
     execution: Execution
     files: StoredFiles
     context_store: ContextStore
+    deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
 
@@ -165,6 +168,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             execution=execution,
             files=files,
             context_store=ContextStore(derived_key(key_list, "context store cursors")),
+            deletion=Deletion(
+                database,
+                connector_store,
+                identity,
+                jobs,
+                JobRemoval(database, settings.job_retention),
+                files,
+                oauth.grants,
+                bell,
+            ),
             synchronization=Synchronization(
                 database,
                 catalog,

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 #: seconds between looks for jobs that no bell was heard for, and between prunings
 _POLL, _PRUNE_INTERVAL, _PRUNE_FILES_INTERVAL = 1.0, 60.0, 300.0
+#: seconds between looks for deletions whose job is dead
+_DELETIONS_INTERVAL = 60.0
 #: seconds between looks for entities whose turn to be synchronized has come, and for connectors without copies
 _TURNS_INTERVAL, _TAKE_UP_INTERVAL = 1.0, 60.0
 
@@ -57,6 +59,7 @@ class Worker:
                 ("sweep", self._every(INTERVAL, self._sweep)),
                 ("call turns", self._every(_TURNS_INTERVAL, self._services.synchronization.call_turns)),
                 ("take up", self._every(_TAKE_UP_INTERVAL, self._services.synchronization.take_up)),
+                ("resume deletions", self._every(_DELETIONS_INTERVAL, self._services.deletion.resume)),
                 ("prune", self._every(_PRUNE_INTERVAL, self._services.upkeep.prune)),
                 ("prune files", self._every(_PRUNE_FILES_INTERVAL, self._services.files.prune)),
             )
