@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 _SHARE = 0.75
 
 
-class Intake:
+class Fetcher:
     """Fills the slots of a worker; whoever asks while it is at it is served by its next look."""
 
     def __init__(self, leases: Leases, runner: Runner, slots: int) -> None:

@@ -1,4 +1,4 @@
-"""A worker process: arq's loop woken by the bell, jobs claimed from PostgreSQL, upkeep beside it."""
+"""A worker process: arq's loop, woken by notifications, jobs claimed from PostgreSQL, maintenance beside it."""
 
 import asyncio
 import contextlib
@@ -6,24 +6,24 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 
-from gateway.aio.background import ended
-from gateway.aio.gc_tuning import shorten_pauses
+from gateway.aio.background import cancel_and_wait
+from gateway.aio.gc_tuning import tune_gc
 from gateway.errors import Unavailable
 from gateway.jobs.maintenance import INTERVAL
-from gateway.jobs.wakeup import BellWorker
+from gateway.jobs.wakeup import NotifiedWorker
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import exposed
 from gateway.telemetry.tracing import configure_tracing
 from workers import delete_connector, synchronize
-from workers.fetcher import Intake
+from workers.fetcher import Fetcher
 
 log = logging.getLogger(__name__)
 
-#: seconds between looks for jobs that no bell was heard for, and between prunings
+#: seconds between looks for jobs that no notification came for, and between prunings
 _POLL, _PRUNE_INTERVAL, _PRUNE_FILES_INTERVAL = 1.0, 60.0, 300.0
 #: seconds between looks for entities whose turn to be synchronized has come, and for connectors without copies
-_TURNS_INTERVAL, _TAKE_UP_INTERVAL = 1.0, 60.0
+_DUE_INTERVAL, _BACKFILL_INTERVAL = 1.0, 60.0
 
 
 async def work(settings: Settings) -> None:
@@ -41,53 +41,53 @@ async def work(settings: Settings) -> None:
 
 
 class Worker:
-    """One worker: its slots, its bell and its share of the upkeep."""
+    """One worker: its slots, its wake-ups and its share of the maintenance."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._intake = Intake(services.leases, services.runner, services.settings.worker_jobs)
-        self._bell = BellWorker(self._intake.take, services.settings.redis_url)
+        self._fetcher = Fetcher(services.leases, services.runner, services.settings.worker_jobs)
+        self._wakeup = NotifiedWorker(self._fetcher.take, services.settings.redis_url)
 
     async def until(self, stopping: asyncio.Event) -> None:
         duties = [
             asyncio.create_task(duty, name=name)
             for name, duty in (
-                ("bell", self._bell.main()),
+                ("wakeup", self._wakeup.main()),
                 ("poll", self._every(_POLL, self._poll)),
                 ("sweep", self._every(INTERVAL, self._sweep)),
-                ("call turns", self._every(_TURNS_INTERVAL, self._services.synchronization.call_turns)),
-                ("take up", self._every(_TAKE_UP_INTERVAL, self._services.synchronization.take_up)),
-                ("prune", self._every(_PRUNE_INTERVAL, self._services.upkeep.prune)),
+                ("enqueue due", self._every(_DUE_INTERVAL, self._services.synchronization.enqueue_due)),
+                ("backfill", self._every(_BACKFILL_INTERVAL, self._services.synchronization.backfill)),
+                ("prune", self._every(_PRUNE_INTERVAL, self._services.maintenance.prune)),
                 ("prune files", self._every(_PRUNE_FILES_INTERVAL, self._services.files.prune)),
             )
         ]
-        shorten_pauses()
+        tune_gc()
         log.info("worker is ready", extra={"worker": self._services.runner.worker})
         await stopping.wait()
         log.info("worker stops", extra={"running": self._services.runner.held})
-        self._intake.close()
-        await ended(*duties)
-        await self._bell.close_quietly()
+        self._fetcher.close()
+        await cancel_and_wait(*duties)
+        await self._wakeup.close_quietly()
         await self._drain()
 
     async def _drain(self) -> None:
         services = self._services
-        await self._intake.settled()
+        await self._fetcher.settled()
         for job in await services.runner.drain(services.settings.shutdown_grace):
-            await services.bell.ring(job.id, job.attempt)
+            await services.wakeup.notify(job.id, job.attempt)
         with contextlib.suppress(Unavailable):
-            await services.upkeep.leave(services.runner.worker)
+            await services.maintenance.deregister(services.runner.worker)
 
     async def _poll(self) -> None:
         """Rings may be lost; jobs are not."""
-        await self._intake.take()
-        await self._intake.take_suspect()
+        await self._fetcher.take()
+        await self._fetcher.take_suspect()
 
     async def _sweep(self) -> None:
         services = self._services
-        await services.upkeep.sign_of_life(services.runner.worker)
-        if await services.upkeep.sweep():
-            await self._intake.take()
+        await services.maintenance.heartbeat(services.runner.worker)
+        if await services.maintenance.sweep():
+            await self._fetcher.take()
 
     async def _every(self, seconds: float, duty: Callable[[], Awaitable[object]]) -> None:
         while True:
@@ -96,5 +96,5 @@ class Worker:
             except Unavailable:
                 log.warning("PostgreSQL is away; trying again", extra={"seconds": seconds})
             except Exception:
-                log.exception("upkeep failed by a bug; going on")
+                log.exception("maintenance failed by a bug; going on")
             await asyncio.sleep(seconds)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.aio.background import ended
+from gateway.aio.background import cancel_and_wait
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 
@@ -110,7 +110,7 @@ class Audit:
         try:
             yield self
         finally:
-            await ended(task)
+            await cancel_and_wait(task)
             with contextlib.suppress(Unavailable):
                 await self._write()
 

@@ -13,14 +13,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 from uuid import UUID
 
-from gateway.aio.background import ended
+from gateway.aio.background import cancel_and_wait
 from gateway.connectors.responses import Answer
 from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
 from gateway.jobs import results
 from gateway.jobs.leases import Ending, Leases, LostLease
 from gateway.jobs.model import Job, JobStatus
-from gateway.jobs.outcome import ending_of, gives_key_back, is_put_aside, is_unknown
-from gateway.jobs.run_context import JobJournal, surely
+from gateway.jobs.outcome import classify_outcome, gives_key_back, is_put_aside, is_unknown
+from gateway.jobs.run_context import JobJournal, retry_until_available
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import add_context
@@ -38,7 +38,7 @@ _SOON = 1.0
 #: characters of a result that go into the statement that ends the job
 _SMALL = 64 << 10
 
-#: what a task does with its job: run it to an answer, keeping its journal
+#: what a task does with its job: run it to an answer, checkpointing as it goes
 Task = Callable[[Job, JobJournal], Awaitable[Answer]]
 #: how a run came out
 Outcome: TypeAlias = Answer | GatewayError
@@ -75,13 +75,13 @@ class Runner:
         return any(held.job.is_suspect for held in self._held.values())
 
     @asynccontextmanager
-    async def keeping_leases(self) -> AsyncIterator["Runner"]:
+    async def renewing_leases(self) -> AsyncIterator["Runner"]:
         """Heartbeats go out for as long as the block lasts."""
-        beat = asyncio.create_task(self._keep_leases(), name="keep leases")
+        beat = asyncio.create_task(self._renew_leases(), name="keep leases")
         try:
             yield self
         finally:
-            await ended(beat)
+            await cancel_and_wait(beat)
 
     def start(self, job: Job, on_end: Callable[[], None] = lambda: None) -> None:
         """Run a claimed job to its end beside whatever else runs, or leave it to others."""
@@ -105,7 +105,7 @@ class Runner:
         raise Unavailable("the outcome cannot be stored now; send the same request with the same key", retry_after=2)
 
     def adopt(self, job: Job, reading: "asyncio.Future[Answer]") -> None:
-        """Take over what is running already: a read that outlasted its caller's patience."""
+        """Take over what is running already: a read that outlasted its caller's timeout."""
 
         async def read_on(_job: Job, _journal: JobJournal) -> Answer:
             return await reading
@@ -127,7 +127,7 @@ class Runner:
                 outcome = await self._outcome(job, journal, work)
             held = self._held[job.id]
             held.is_ending = True
-            await surely(lambda: self._write(job, journal, outcome), held.is_stuck.set)
+            await retry_until_available(lambda: self._write(job, journal, outcome), held.is_stuck.set)
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
@@ -162,13 +162,13 @@ class Runner:
         if isinstance(outcome, Answer):
             await self._leases.finish(job, await self._success(job, journal, outcome))
         elif is_unknown(job, outcome, journal.sent_at):
-            await self._leases.finish(job, ending_of(job, outcome, journal.sent_at))
+            await self._leases.finish(job, classify_outcome(job, outcome, journal.sent_at))
         elif job.is_inline and gives_key_back(outcome):
             await self._leases.release(job)
         elif not job.is_inline and is_put_aside(outcome) and datetime.now(UTC) - job.created_at < _OLDEST:
             await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
         else:
-            await self._leases.finish(job, ending_of(job, outcome, journal.sent_at))
+            await self._leases.finish(job, classify_outcome(job, outcome, journal.sent_at))
 
     async def _success(self, job: Job, journal: JobJournal, answer: Answer) -> Ending:
         head, number, lines = results.head_of(answer), 0, None
@@ -192,20 +192,20 @@ class Runner:
             lines=lines,
         )
 
-    async def _keep_leases(self) -> None:
+    async def _renew_leases(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT)
             with contextlib.suppress(Unavailable):
                 await self.beat()
 
     async def beat(self) -> None:
-        """Lengthen all leases, and heed what became of the jobs meanwhile; raises Unavailable."""
+        """Lengthen all leases, and apply what became of the jobs meanwhile; raises Unavailable."""
         held = {job_id: each.job.fence for job_id, each in self._held.items()}
         ours = await self._leases.heartbeat(held) if held else {}
         for job_id in held:
-            self._heed(job_id, ours.get(job_id))
+            self._apply(job_id, ours.get(job_id))
 
-    def _heed(self, job_id: UUID, cancel_requested: bool | None) -> None:
+    def _apply(self, job_id: UUID, cancel_requested: bool | None) -> None:
         """Stop what is no longer ours, and reads that nobody wants any more.
 
         A job whose end is being written may be gone from the heartbeat's answer because that end was written.
@@ -218,8 +218,8 @@ class Runner:
         elif cancel_requested:
             self._cancel(held)
 
-    def heard(self, topic: str, subject: str) -> None:
-        """News of a caller who wants a job canceled."""
+    def on_notify(self, topic: str, subject: str) -> None:
+        """A notification of a caller who wants a job canceled."""
         if topic == "cancel" and (held := self._held.get(UUID(subject))) is not None:
             self._cancel(held)
 
@@ -239,14 +239,14 @@ class Runner:
             held.task.cancel()
         if left:
             await asyncio.wait([held.task for held in left])
-        return [held.job for held in left if await self._is_handed_back(held)]
+        return [held.job for held in left if await self._is_requeued(held)]
 
-    async def _is_handed_back(self, held: _Held) -> bool:
+    async def _is_requeued(self, held: _Held) -> bool:
         try:
             if held.journal.may_be_repeated:
-                return not held.job.is_inline and await self._leases.hand_back(held.job)
+                return not held.job.is_inline and await self._leases.requeue(held.job)
             lost = InternalError("the process was stopped after the write had been sent; look it up")
-            await self._leases.finish(held.job, ending_of(held.job, lost, held.journal.sent_at))
+            await self._leases.finish(held.job, classify_outcome(held.job, lost, held.journal.sent_at))
         except (LostLease, Unavailable):
             log.warning("left a job to its lease", extra={"job_id": str(held.job.id)})
         return False

@@ -29,7 +29,7 @@ async def tasks() -> dict:
 @pytest.fixture
 async def runner(leases, tasks) -> AsyncIterator[Runner]:
     runner = Runner(leases, tasks, WORKER)
-    async with runner.keeping_leases():
+    async with runner.renewing_leases():
         yield runner
         await runner.drain(0)
 
@@ -147,7 +147,7 @@ async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed, 
     runner.start(job, done.set)
     await asyncio.sleep(0)
 
-    runner.heard("cancel", str(job.id))
+    runner.on_notify("cancel", str(job.id))
     await done.wait()
 
     assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.CANCELED
@@ -171,7 +171,7 @@ async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claim
     while not sent:  # noqa: ASYNC110  it goes on in the same loop
         await asyncio.sleep(0)
     await jobs.request_cancel(job.organization_id, job.id)
-    runner.heard("cancel", str(job.id))
+    runner.on_notify("cancel", str(job.id))
     may_go_on.set()
     await done.wait()
 
@@ -187,7 +187,7 @@ async def test_a_job_that_was_canceled_before_it_began_does_nothing(jobs, leases
     await jobs.accept(new_job())
     job = (await leases.claim(WORKER, 1, 100))[0]
     await jobs.request_cancel(job.organization_id, job.id)
-    await leases.hand_back(job)
+    await leases.requeue(job)
 
     assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.CANCELED
 
