@@ -23,7 +23,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="GATEWAY_", frozen=True, extra="ignore")
 
     database_url: str = Field("postgresql:///gateway", description="PostgreSQL, which holds the truth.")
-    redis_url: str = Field("redis://127.0.0.1:6379/0", description="Redis, the bell that wakes the workers.")
+    redis_url: str = Field("redis://127.0.0.1:6379/0", description="Redis, which wakes the workers.")
     bind: str = Field("127.0.0.1:8080", description="Host and port that the front end listens on.")
     public_url: str | None = Field(
         None, description="The address by which callers reach the front end, for links and OAuth callbacks."
@@ -69,10 +69,10 @@ class Settings(BaseSettings):
     organization_jobs: int = Field(
         10_000, ge=1, description="Jobs of one organization that may be queued; more are 429 until some are done."
     )
-    most_requests: int = Field(5000, ge=1, description="Requests in progress in one front end; more are 503.")
-    most_connections: int = Field(10_000, ge=1, description="Connections to one front end; more are closed at once.")
-    most_downloads: int = Field(200, ge=1, description="Files that one front end streams at a time; more are 503.")
-    most_busy: float = Field(
+    max_requests: int = Field(5000, ge=1, description="Requests in progress in one front end; more are 503.")
+    max_connections: int = Field(10_000, ge=1, description="Connections to one front end; more are closed at once.")
+    max_downloads: int = Field(200, ge=1, description="Files that one front end streams at a time; more are 503.")
+    max_load: float = Field(
         0.95,
         gt=0,
         le=1,
@@ -104,6 +104,22 @@ class Settings(BaseSettings):
         return host.strip("[]") or "127.0.0.1", int(port)
 
 
+#: settings that were renamed: a limit that is silently not held would be worse than a gateway that does not start
+_RENAMED = {
+    "GATEWAY_MOST_REQUESTS": "GATEWAY_MAX_REQUESTS",
+    "GATEWAY_MOST_CONNECTIONS": "GATEWAY_MAX_CONNECTIONS",
+    "GATEWAY_MOST_DOWNLOADS": "GATEWAY_MAX_DOWNLOADS",
+    "GATEWAY_MOST_BUSY": "GATEWAY_MAX_LOAD",
+}
+
+
+def refuse_renamed(environ: Mapping[str, str] = os.environ) -> None:
+    """Raises SettingsError for settings by their former names, with the present ones."""
+    renamed = [f"{old} is now {new}" for old, new in _RENAMED.items() if old in environ]
+    if renamed:
+        raise SettingsError("; ".join(renamed))
+
+
 def upstream_overrides(environ: Mapping[str, str] = os.environ) -> dict[str, URL]:
     """`GATEWAY_UPSTREAM_<KIND>`: kind → the origin that stands for every URL of it; raises SettingsError."""
     prefix, overrides = "GATEWAY_UPSTREAM_", {}
@@ -130,6 +146,7 @@ def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[st
 
 def settings_of(**overrides: Any) -> Settings:
     """Settings from the environment, with what the command line says on top; raises SettingsError."""
+    refuse_renamed()
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:

@@ -70,7 +70,7 @@ def test_folders_of_specs_are_separated_like_a_path(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("CLIENT_RATE", "-1.5"), ("ORGANIZATION_JOBS", "-7"), ("MOST_BUSY", "CANARY"), ("WORKER_JOBS", "many")],
+    [("CLIENT_RATE", "-1.5"), ("ORGANIZATION_JOBS", "-7"), ("MAX_LOAD", "CANARY"), ("WORKER_JOBS", "many")],
 )
 def test_a_value_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
     monkeypatch.setenv(f"GATEWAY_{name}", value)
@@ -79,6 +79,13 @@ def test_a_value_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: 
         settings_of()
 
     assert value not in str(refused.value)
+
+
+def test_a_setting_by_its_former_name_is_refused_with_the_present_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GATEWAY_MOST_BUSY", "0.9")
+
+    with pytest.raises(SettingsError, match=r"^GATEWAY_MOST_BUSY is now GATEWAY_MAX_LOAD$"):
+        settings_of()
 
 
 def test_an_upstream_is_replaced_by_kind():
