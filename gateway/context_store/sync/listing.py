@@ -46,6 +46,8 @@ class Listing:
     def after(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
         """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable."""
         style = self.since.style if self.since else "modified"
+        if pagination.is_incomplete(self.operation, params, page.meta):
+            checkpoint = checkpoint.but(is_partial=True)
         return _AFTER[style](self, checkpoint, page, params)
 
     def _after_page(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
@@ -103,7 +105,7 @@ class Listing:
         return self.operation.paging, self.since
 
     def _token(self, page: Answer, params: Mapping[str, Any]) -> Any:
-        following = pagination.next_params(self.operation, params, page.meta)
+        following = pagination.page_after(self.operation, params, page.meta)
         paging = self.operation.paging
         return following[paging.param] if following is not None and paging is not None else None
 
