@@ -115,7 +115,7 @@ async def connect(
         transport = await stack.enter_async_context(Transport(EgressPolicy.of([override] if override else [])))
         authorizer: Authorizer
         if found.spec.authentication[method].oauth:
-            refreshing = RefreshingAuthorizer(found.spec, checked, settled, transport, override)
+            refreshing = RefreshingAuthorizer(found.spec, checked, settled, transport, override, method=method)
             settled = dict(await refreshing.completed())
             authorizer = refreshing
         else:
