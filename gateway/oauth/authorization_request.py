@@ -29,6 +29,8 @@ class Wish:
     scopes: Sequence[str] | None = None
     #: the connector that is to be authorized again, in place
     connector_id: UUID | None = None
+    #: what the caller knows the consent by: it comes back on `redirect_url` as it is
+    state: str | None = None
 
 
 def need_oauth(spec: ConnectorSpec) -> None:
