@@ -1,13 +1,16 @@
-"""The tasks that delete connectors and workspaces."""
+"""Deleting connectors and workspaces with everything that belonged to them."""
 
-from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
-from gateway.jobs.runner import Task
+from gateway.connectors.responses import Answer
+from gateway.jobs.model import Job
+from gateway.jobs.run_context import JobJournal
 from gateway.services import Services
 
 
-def tasks(services: Services) -> dict[str, Task]:
-    """The tasks by the name that jobs carry."""
-    return {
-        DELETE_CONNECTOR: services.deletion.run_delete_connector,
-        DELETE_WORKSPACE: services.deletion.run_delete_workspace,
-    }
+async def delete_connector(services: Services, job: Job, checkpoint: JobJournal) -> Answer:
+    """One connector, its grant revoked first."""
+    return await services.deletion.run_delete_connector(job, checkpoint)
+
+
+async def delete_workspace(services: Services, job: Job, checkpoint: JobJournal) -> Answer:
+    """A workspace, after the connectors in it."""
+    return await services.deletion.run_delete_workspace(job, checkpoint)
