@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 
 from yarl import URL
 
-from gateway.errors import Fault, UpstreamInvalidResponse
+from gateway.errors import FieldError, UpstreamInvalidResponse
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth.messages import endpoint
-from gateway.oauth.model import Denial, Meaning
+from gateway.oauth.model import TokenError, TokenErrorKind
 from gateway.oauth.token_response import oauth_of, plain
 
 #: query members as they came, repeated ones too
@@ -22,7 +22,9 @@ def single(query: Query, name: str) -> str | None:
     return values[0] or None if len(values) == 1 else None
 
 
-def read_code(query: Query, spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> str | Denial:
+def read_code(
+    query: Query, spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None
+) -> str | TokenError:
     """The code, or why there is none (RFC 6749 §4.1.2); an `iss` is compared as a whole string (RFC 9207 §2.4)."""
     issuer = _issuer(spec, environment, override)
     if any(value != issuer for key, value in query if key == "iss"):
@@ -41,11 +43,11 @@ def _issuer(spec: ConnectorSpec, environment: Mapping[str, str], override: URL |
     return str(endpoint(oauth.authorize, environment, override).origin())
 
 
-def _denied(code: str, description: str) -> Denial:
-    return Denial(code, description, Meaning.GRANT, UpstreamInvalidResponse)
+def _denied(code: str, description: str) -> TokenError:
+    return TokenError(code, description, TokenErrorKind.GRANT, UpstreamInvalidResponse)
 
 
-def redirect_fault(url: str, allowed: Sequence[str], *, is_embedded: bool) -> Fault | None:
+def redirect_fault(url: str, allowed: Sequence[str], *, is_embedded: bool) -> FieldError | None:
     """What is wrong with a redirect_url. It is one of the client's, https; embedded, any loopback (RFC 8252 §7.3)."""
     try:
         parsed = URL(url, encoded=True)
@@ -79,11 +81,11 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _redirect_fault(code: str, text: str) -> Fault:
-    return Fault("/redirect_url", "redirect_url", code, f"redirect_url {text}")
+def _redirect_fault(code: str, text: str) -> FieldError:
+    return FieldError("/redirect_url", "redirect_url", code, f"redirect_url {text}")
 
 
-def landing_url(redirect_url: str, state: str | None, members: Mapping[str, str]) -> str:
+def result_url(redirect_url: str, state: str | None, members: Mapping[str, str]) -> str:
     """Where the browser lands: the caller's URL as it was written, with the members and its state in the query."""
     joint = "" if redirect_url.endswith(("?", "&")) else "&" if "?" in redirect_url else "?"
     added = members if state is None else {**members, "state": state}

@@ -21,12 +21,12 @@ from gateway.db.pool import Database
 from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog, load_catalog
-from gateway.oauth.flows import Landing
+from gateway.oauth.flows import RedirectResult
 from gateway.oauth.service import OAuth, open_oauth
 from tests.oauth.stand_in import StandIn
 
 KEY = ("k1", bytes(range(32)))
-REDIRECT = "https://app.example/landing?tab=1"
+REDIRECT = "https://app.example/redirected?tab=1"
 BASE_URL = "https://gateway.example"
 #: what a browser's cookie says
 BROWSER = "b" * 43
@@ -74,7 +74,7 @@ class World:
         assert address is not None
         return address
 
-    async def came_back(self, consent_url: str, **changes: str) -> Landing | None:
+    async def came_back(self, consent_url: str, **changes: str) -> RedirectResult | None:
         """The user says yes, and the browser comes back."""
         query = {**self.server.consent(await self.asked(consent_url)), **changes}
         return await self.oauth.flows.finish(list(query.items()), BROWSER)

@@ -17,9 +17,9 @@ from gateway.http.responses import json_response
 from gateway.identity.tokens import new_secret
 from gateway.jobs.model import moment
 from gateway.oauth.apps import OwnApp
-from gateway.oauth.authorization_request import Wish, need_oauth
-from gateway.oauth.flows import Landing
-from gateway.oauth.store import LIFETIME, Flow
+from gateway.oauth.authorization_request import AuthorizationRequest, require_oauth
+from gateway.oauth.flows import RedirectResult
+from gateway.oauth.store import LIFETIME, Throughput
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class PutOAuthApp(Body):
 async def initiate_oauth(request: web.Request) -> web.Response:
     """POST …/oauth/initiate: the address to send the user's browser to."""
     body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
-    started = await services.oauth.flows.initiate(caller, Wish(**dict(body)))
+    started = await services.oauth.flows.initiate(caller, AuthorizationRequest(**dict(body)))
     return json_response(
         {
             "consent_url": started.consent_url,
@@ -113,16 +113,16 @@ def _browser(request: web.Request) -> str | None:
 async def finish_oauth(request: web.Request) -> web.Response:
     """GET …/oauth/callback: the browser comes back, and lands where the caller wanted it."""
     flows = request.app[SERVICES].oauth.flows
-    landing = await flows.finish(list(request.query.items()), _browser(request))
-    if landing is None:
+    redirected = await flows.finish(list(request.query.items()), _browser(request))
+    if redirected is None:
         return web.Response(status=400, text=_LEADS_NOWHERE, headers=_PRIVATE)
-    _note_landing(request, landing)
-    if landing.connector_id is not None:
-        await _begin_copies(request, landing.flow, landing.connector_id)
-    return web.Response(status=303, headers={"Location": landing.url, **_PRIVATE})
+    _audit_callback(request, redirected)
+    if redirected.connector_id is not None:
+        await _begin_copies(request, redirected.flow, redirected.connector_id)
+    return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
 
 
-async def _begin_copies(request: web.Request, flow: Flow, connector_id: UUID) -> None:
+async def _begin_copies(request: web.Request, flow: Throughput, connector_id: UUID) -> None:
     """Accept the first load. The connector is committed: what goes wrong here is made up for by the workers."""
     services = request.app[SERVICES]
     try:
@@ -132,12 +132,12 @@ async def _begin_copies(request: web.Request, flow: Flow, connector_id: UUID) ->
         log.warning("the first load begins later", extra={"connector_id": str(connector_id), "code": error.code})
 
 
-def _note_landing(request: web.Request, landing: Landing) -> None:
+def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:
     """The browser has no token: whose deed it is, the flow says."""
-    flow, pending = landing.flow, request[AUDIT]
+    flow, pending = redirected.flow, request[AUDIT]
     pending.organization_id, pending.actor = flow.organization_id, flow.client_id
-    pending.connector_id = landing.connector_id or flow.reauthorizes
-    pending.outcome = landing.error or "succeeded"
+    pending.connector_id = redirected.connector_id or flow.reauthorizes
+    pending.outcome = redirected.error or "succeeded"
     if flow.reauthorizes:
         pending.what = "connector.reauthorize"
 
@@ -164,7 +164,7 @@ async def put_oauth_app(request: web.Request) -> web.Response:
     """PUT /api/v1/oauth/credentials: consents show the organization's own app from now on."""
     body, caller, services = await read_body(request, PutOAuthApp), request[CALLER], request.app[SERVICES]
     spec = services.catalog.kind(body.connector_type).spec
-    need_oauth(spec)
+    require_oauth(spec)
     configuration = body.configuration
     app = await services.oauth.apps.put(
         caller.organization_id, spec.kind, configuration.client_id, configuration.client_secret
