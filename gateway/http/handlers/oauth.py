@@ -19,7 +19,7 @@ from gateway.jobs.model import moment
 from gateway.oauth.apps import OwnApp
 from gateway.oauth.authorization_request import AuthorizationRequest, require_oauth
 from gateway.oauth.flows import RedirectResult
-from gateway.oauth.store import LIFETIME, Throughput
+from gateway.oauth.store import LIFETIME, Flow
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ async def finish_oauth(request: web.Request) -> web.Response:
     return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
 
 
-async def _begin_copies(request: web.Request, flow: Throughput, connector_id: UUID) -> None:
+async def _begin_copies(request: web.Request, flow: Flow, connector_id: UUID) -> None:
     """Accept the first load. The connector is committed: what goes wrong here is made up for by the workers."""
     services = request.app[SERVICES]
     try:
