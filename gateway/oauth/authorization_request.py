@@ -56,8 +56,7 @@ def checked(
     except InvalidCredentials as error:
         faults += error.faults
     if faults:
-        detail = faults[0].message if len(faults) == 1 else f"{len(faults)} members of the request are invalid"
-        raise InvalidParams(detail, faults=faults)
+        raise InvalidParams(faults=faults)
     defaults = spec.oauth.scopes if spec.oauth else ()
     return environment, tuple(wish.scopes) if wish.scopes is not None else defaults
 
