@@ -1,7 +1,7 @@
 """Everything that can go wrong, in the words that callers match on.
 
     GatewayError
-    ├── RequestError                 the caller can mend it
+    ├── RequestError                 the caller can fix it
     │   ├── MalformedRequest         OrganizationRequired, ConflictingRange
     │   ├── Unauthorized
     │   ├── Forbidden                OrganizationForbidden, InsufficientScope
@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     """One thing wrong with a request: where (RFC 6901), which field, what kind, and a sentence that stands alone."""
 
     pointer: str
@@ -46,7 +46,7 @@ MAX_FAULTS = 50
 _REPEATED = 3
 
 
-def _summary(faults: tuple[Fault, ...]) -> str:
+def _summary(faults: tuple[FieldError, ...]) -> str:
     """The first few faults in their own words, for the many readers who look at nothing else."""
     rest = len(faults) - _REPEATED
     more = [f"and {'at least ' if len(faults) == MAX_FAULTS else ''}{rest} more"] if rest > 0 else []
@@ -64,7 +64,7 @@ class UpstreamFault:
 
 
 class GatewayError(Exception):
-    """Base of all errors; `code` is the word clients match on and `detail` a sentence that tells how to mend it."""
+    """Base of all errors; `code` is the word clients match on and `detail` a sentence that tells how to fix it."""
 
     code: ClassVar[str] = "internal_error"
     title: ClassVar[str] = "Internal error"
@@ -77,7 +77,7 @@ class GatewayError(Exception):
         self,
         detail: str | None = None,
         *,
-        faults: Iterable[Fault] = (),
+        faults: Iterable[FieldError] = (),
         upstream: UpstreamFault | None = None,
         retry_after: int | None = None,
         extra: Mapping[str, Any] | None = None,
@@ -100,7 +100,7 @@ class GatewayError(Exception):
 
 
 class RequestError(GatewayError):
-    """The caller can mend it."""
+    """The caller can fix it."""
 
 
 class MalformedRequest(RequestError):
@@ -280,7 +280,7 @@ def restored(members: Mapping[str, Any]) -> GatewayError:
     known = {"code", "detail", "errors", "upstream", "retry_after"}
     return BY_CODE.get(members["code"], InternalError)(
         members["detail"],
-        faults=[Fault(**fault) for fault in members.get("errors", ())],
+        faults=[FieldError(**fault) for fault in members.get("errors", ())],
         upstream=UpstreamFault(**members["upstream"]) if members.get("upstream") else None,
         retry_after=members.get("retry_after"),
         extra={name: value for name, value in members.items() if name not in known},

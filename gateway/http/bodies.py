@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gateway.errors import MAX_FAULTS, BodyTooLarge, Fault, InvalidParams, MalformedRequest, NotFound, Unauthorized
+from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.keys import SERVICES
 from gateway.kinds.suggestions import did_you_mean
 
@@ -118,7 +118,7 @@ def _validated(model: type[M], document: dict[str, Any]) -> M:
         raise InvalidParams(faults=(_fault(model, fault) for fault in found)) from error
 
 
-def _fault(model: type[BaseModel], fault: Any) -> Fault:
+def _fault(model: type[BaseModel], fault: Any) -> FieldError:
     place = [str(part) for part in fault["loc"]]
     name = ".".join(place)
     pointer = "".join(f"/{_escaped(part)}" for part in place)
@@ -126,14 +126,14 @@ def _fault(model: type[BaseModel], fault: Any) -> Fault:
         case "extra_forbidden":
             return _unknown(pointer, name, [field.alias or name for name, field in model.model_fields.items()])
         case "missing":
-            return Fault(pointer, name, "required", f"{name} is missing")
+            return FieldError(pointer, name, "required", f"{name} is missing")
         case _:
-            return Fault(pointer, name, "invalid", f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
+            return FieldError(pointer, name, "invalid", f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
 
 
-def _unknown(pointer: str, name: str, known: Iterable[str]) -> Fault:
+def _unknown(pointer: str, name: str, known: Iterable[str]) -> FieldError:
     message = f"{name} is not a member of the request; {did_you_mean(name, known)}"
-    return Fault(pointer, name, "unknown", message)
+    return FieldError(pointer, name, "unknown", message)
 
 
 def _escaped(part: str) -> str:
