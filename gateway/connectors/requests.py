@@ -11,9 +11,9 @@ from urllib.parse import quote
 import msgspec
 from yarl import URL
 
-from gateway.connectors.egress import host_matches
 from gateway.errors import MAX_FAULTS, ConnectorNotReady, FieldError, InternalError, InvalidCredentials, InvalidParams
 from gateway.kinds.catalog import Operation
+from gateway.kinds.hosts import host_matches
 from gateway.kinds.spec import ConnectorSpec, Effect
 from gateway.kinds.suggestions import did_you_mean
 
