@@ -8,9 +8,9 @@ import signal
 from aiohttp import web
 
 from gateway.aio.deadline import Deadline
-from gateway.aio.gc_tuning import shorten_pauses
+from gateway.aio.gc_tuning import tune_gc
 from gateway.http.app import create_app
-from gateway.http.connection_guard import DoorRunner, Limits
+from gateway.http.connection_guard import ConnectionLimits, DoorRunner
 from gateway.http.keys import IS_DRAINING, LIMITS, SERVICES
 from gateway.http.turnstile import Turnstile
 from gateway.services import CLOSING
@@ -34,12 +34,12 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
     app = create_app(settings)
     runner = DoorRunner(
         app,
-        Limits(connections=settings.most_connections),
+        ConnectionLimits(connections=settings.max_connections),
         Turnstile(app[LIMITS]),
         shutdown_timeout=_CUT_OFF,
     )
     await runner.setup()
-    shorten_pauses()
+    tune_gc()
     try:
         host, port = settings.address
         site = web.TCPSite(runner, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None)
@@ -64,7 +64,7 @@ async def _drain(app: web.Application, runner: DoorRunner, seconds: float) -> No
     server.pre_shutdown()
     left, _ = await asyncio.gather(services.runner.drain(seconds), _requests_ended(server, seconds))
     for job in left:
-        await services.bell.ring(job.id, job.attempt)
+        await services.wakeup.notify(job.id, job.attempt)
 
 
 async def _requests_ended(server: web.Server, seconds: float) -> None:

@@ -30,7 +30,7 @@ async def test_an_expired_result_is_dropped_and_its_job_stays_for_a_while(jobs, 
     assert expired.result is None
     assert await sql("SELECT FROM job_results WHERE job_id = $1", job.id) == []
     with pytest.raises(ResultExpired):
-        results.need_result(expired)
+        results.require_result(expired)
 
 
 async def test_a_job_is_forgotten_a_day_after_its_result(jobs, leases, database, claimed, sql):
