@@ -29,6 +29,8 @@ class AuthorizationRequest:
     scopes: Sequence[str] | None = None
     #: the connector that is to be authorized again, in place
     connector_id: UUID | None = None
+    #: what the caller knows the consent by: it comes back on `redirect_url` as it is
+    state: str | None = None
 
 
 def require_oauth(spec: ConnectorSpec) -> None:
