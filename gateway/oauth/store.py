@@ -11,6 +11,7 @@ from uuid import UUID
 from gateway.credentials.store import ConnectorStore, NewConnector
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Database
+from gateway.db.pruning import prune
 from gateway.errors import NotFound
 
 #: seconds that a user has for the consent
@@ -58,7 +59,13 @@ _STATUS = """
     SELECT id, status, connector_id, error, error_description, expires_at, used_at FROM oauth_flows
     WHERE organization_id = $1 AND id = $2
 """
-_PRUNE = "DELETE FROM oauth_flows WHERE expires_at < now() - interval '7 days'"
+_PRUNE = """
+    WITH ended AS (
+        SELECT id FROM oauth_flows WHERE expires_at < now() - interval '7 days'
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM oauth_flows USING ended WHERE oauth_flows.id = ended.id
+"""
 
 
 class FlowStatus(StrEnum):
@@ -210,8 +217,7 @@ class FlowStore:
 
     async def prune(self) -> None:
         """Forget consents a week after their end."""
-        async with self._database.system() as connection:
-            await connection.execute(_PRUNE)
+        await prune(self._database, _PRUNE)
 
 
 def _state(members: dict[str, Any], now: datetime) -> FlowState:
