@@ -66,10 +66,7 @@ class Tokens:
         return IssuedToken(token, self._seconds, client)
 
     async def revoke(self, client_id: str, client_secret: str, token: str) -> None:
-        """End a token of the client (RFC 7009), in all processes at once; another's and an unknown one stay as they are.
-
-        Raises as `authenticated` does.
-        """
+        """End a token in all processes at once, unless it is another client's; raises as `authenticated` does."""
         client = await self.authenticated(client_id, client_secret)
         await self._store.revoke_token(hashed(token), client.id)
 
