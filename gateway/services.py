@@ -38,6 +38,7 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
 from gateway.limits.rate_limiter import SharedGate
 from gateway.oauth.service import OAuth, open_oauth
+from gateway.operations.index import OperationIndex
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
@@ -53,6 +54,7 @@ class Services:
     database: Database
     notifications: NotificationListener
     catalog: Catalog
+    operations: OperationIndex
     overrides: Mapping[str, URL]
     vault: Vault
     transport: Transport
@@ -143,6 +145,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             database=database,
             notifications=notifications,
             catalog=catalog,
+            operations=OperationIndex(catalog),
             overrides=overrides,
             vault=vault,
             transport=transport,

@@ -132,6 +132,13 @@ MISTAKES = [
     (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request is a method and a path"),
     (SHIPMENTS, "    record: shipment\n    find_by", "    rule: any_page\n    find_by", 32, "'property_names'"),
     # kinds
+    (
+        CONNECTOR,
+        "title: Parcel tracking\n",
+        "title: Parcel tracking\nalso: [post, Post]\n",
+        4,
+        "'Post' stands there twice",
+    ),
     (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 28, "did you mean shipments.list?"),
     (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 28, "without required params"),
     (CONNECTOR, "    token: api_key", "    token: key", 10, "uses key, which is not among its credentials"),
