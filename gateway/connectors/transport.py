@@ -207,7 +207,7 @@ class Transport:
                 _count(account, error.code, clock() - began)
             if isinstance(error, UpstreamRateLimited):
                 self._gate.pause(account, float(error.retry_after or 1))
-            if journal is not None and (not was_sent or isinstance(error, UpstreamRateLimited)):
+            if journal is not None and (not was_sent or isinstance(error, retries.NOTHING_DONE)):
                 journal.not_done()
             attempt = retries.Attempt(number, error, was_sent)
             wait = retries.delay(request.effect, attempt, min(deadline - clock(), _TIMEOUT))
