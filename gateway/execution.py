@@ -11,9 +11,8 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.connectors import download
 from gateway.connectors.connector import Connector
-from gateway.connectors.requests import effect_of
+from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.responses import Answer
 from gateway.context_store.sync.write_through import Copies, Write
 from gateway.credentials.resolver import OpenConnectors, OpenedConnector
@@ -23,7 +22,6 @@ from gateway.errors import (
     IdempotencyInFlight,
     IdempotencyMismatch,
     OutcomeUnknown,
-    ReauthorizationRequired,
     Unavailable,
 )
 from gateway.field_selection import Shape, shaped
@@ -39,7 +37,6 @@ from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.waiters import Watch
 from gateway.jobs.wakeup import Bell
-from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
 from gateway.stored_files.store import StoredFiles
@@ -91,14 +88,20 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A call whose params hold."""
+    """What a caller asks for, with the connector that is to do it and the engine's call for it."""
 
     caller: Caller
     call: Call
     opened: OpenedConnector
-    operation: Operation
-    params: Mapping[str, Any]
-    effect: Effect
+    engine_call: PreparedCall
+
+    @property
+    def operation(self) -> Operation:
+        return self.engine_call.operation
+
+    @property
+    def effect(self) -> Effect:
+        return self.engine_call.effect
 
     def new_job(self, *, is_inline: bool = False) -> NewJob:
         record = self.opened.record
@@ -111,7 +114,7 @@ class _Prepared:
             kind=record.kind,
             entity=self.operation.entity_id,
             action=self.operation.action_id,
-            params=self.params,
+            params=self.engine_call.params,
             shape=self.call.shape.as_document(),
             effect=self.effect,
             is_inline=is_inline,
@@ -193,7 +196,7 @@ class Execution:
     async def download(self, caller: Caller, call: Call, wanted: Wanted) -> AsyncIterator[File]:
         """The file that the call names, or the part of it that is wanted, on its way; raises GatewayError."""
         prepared = await self._prepared(caller, call)
-        async with download.opened(prepared.opened.connector, prepared.operation, prepared.params, wanted) as file:
+        async with prepared.opened.connector.open_file(prepared.engine_call, wanted) as file:
             yield file
 
     async def dry_run(self, caller: Caller, call: Call) -> list[dict[str, Any]]:
@@ -204,14 +207,12 @@ class Execution:
     async def _prepared(self, caller: Caller, call: Call) -> _Prepared:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         operation = opened.connector.kind.operation(call.entity, call.action)
-        given = checks.validated(operation, call.params)
-        effect = effect_of(operation, given)
-        caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
+        engine_call = prepare(operation, call.params)
+        caller.need(Scope.READ if engine_call.effect is Effect.READ else Scope.WRITE)
         opened.need_ready()
-        limit = checks.unpaged_limit(operation, call.params)
-        if limit is not None:
-            call = replace(call, shape=replace(call.shape, limit=limit))
-        return _Prepared(caller, call, opened, operation, given, effect)
+        if engine_call.limit is not None:
+            call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
+        return _Prepared(caller, call, opened, engine_call)
 
     async def _inline(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here; a read that outlasts the budget becomes a job without being started again."""
@@ -233,24 +234,15 @@ class Execution:
             return Done(await reading, _milliseconds(started))
 
     async def _run(self, prepared: _Prepared) -> Answer:
-        opened = prepared.opened
-        try:
-            answer = await opened.connector.execute_checked(prepared.operation, prepared.params)
-        except ReauthorizationRequired as refusal:
-            await self._connectors.refused(opened.record, refusal)
-            raise
-        await self._learn(prepared.opened, prepared.operation, prepared.params, answer)
+        answer = await prepared.opened.connector.run_to_end(prepared.engine_call)
+        await self._learn(prepared.opened, prepared.engine_call, answer)
         return shaped(answer, prepared.call.shape)
 
-    async def _learn(
-        self, opened: OpenedConnector, operation: Operation, params: Mapping[str, Any], answer: Answer
-    ) -> None:
+    async def _learn(self, opened: OpenedConnector, call: PreparedCall, answer: Answer) -> None:
         """Writes are in the copies that are searched before their caller hears of them."""
-        if operation.action.effect is not Effect.READ:
-            record = opened.record
-            await self._copies.learn(
-                record.organization_id, record.id, opened.connector, Write(operation, params, answer)
-            )
+        if call.effect is not Effect.READ:
+            record, write = opened.record, Write(call.operation, call.params, answer)
+            await self._copies.learn(record.organization_id, record.id, opened.connector, write)
 
     async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
         accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker)
@@ -346,20 +338,17 @@ class Execution:
         opened = await self._connectors.get(job.organization_id, job.connector_id)
         opened.need_ready()
         operation = opened.connector.kind.operation(job.entity or "", job.action or "")
+        call = PreparedCall.of(operation, job.params)
         with Counted(operation):
-            try:
-                if operation.is_download:
-                    return await self._stored(opened.connector, operation, job, journal)
-                answer = await opened.connector.run(operation, job.params, journal)
-            except ReauthorizationRequired as refusal:
-                await self._connectors.refused(opened.record, refusal)
-                raise
-            await self._learn(opened, operation, job.params, answer)
+            if operation.is_download:
+                return await self._stored(opened.connector, call, job, journal)
+            answer = await opened.connector.run(call, journal)
+            await self._learn(opened, call, answer)
             return shaped(answer, Shape(**job.shape))
 
-    async def _stored(self, connector: Connector, operation: Operation, job: Job, journal: JobJournal) -> Answer:
+    async def _stored(self, connector: Connector, call: PreparedCall, job: Job, journal: JobJournal) -> Answer:
         """The whole file is stored, whatever part was asked for: the result gives any part of it."""
-        async with download.opened(connector, operation, job.params, Wanted()) as file:
+        async with connector.open_file(call, Wanted()) as file:
             kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
         return Answer(msgspec.Raw(msgspec.json.encode(kept.document())))
 

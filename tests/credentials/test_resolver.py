@@ -12,6 +12,7 @@ import pytest
 
 from gateway.connectors.auth import StaticAuthorizer
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.resolver import OpenConnectors
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import NotFound
@@ -58,7 +59,7 @@ def rows() -> Rows:
 def opened(rows: Rows) -> OpenConnectors:
     proof: Any = SimpleNamespace(authorizer_of=lambda record: StaticAuthorizer({}), completed=itself)
     store: Any = rows
-    return OpenConnectors(store, load_catalog(), Transport(), proof, {})
+    return OpenConnectors(store, load_catalog(), Upstreams(Transport()), proof)
 
 
 async def test_a_warm_call_asks_nobody(opened: OpenConnectors, rows: Rows):

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gateway.connectors.connector import Connector
+from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.responses import Answer
 from gateway.connectors.run_context import MemoryJournal
 from gateway.context_store import entities, records
@@ -142,7 +143,7 @@ class Run:
             listing = self.source.listing(place)
             params = listing.params(place, parent)
             try:
-                page = await self.connector.call(listing.operation, params, MemoryJournal())
+                page = await self.connector.session.call(PreparedCall.of(listing.operation, params), MemoryJournal())
             except UpstreamRejected:
                 if not is_resumed:
                     raise
