@@ -202,13 +202,14 @@ class Execution:
     async def dry_run(self, caller: Caller, call: Call) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
-        return opened.connector.dry_run(call.entity, call.action, call.params)
+        engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
+        _ensure_permitted(caller, engine_call.effect)
+        return opened.connector.preview(engine_call)
 
     async def _prepared(self, caller: Caller, call: Call) -> _Prepared:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
-        operation = opened.connector.kind.operation(call.entity, call.action)
-        engine_call = prepare(operation, call.params)
-        caller.need(Scope.READ if engine_call.effect is Effect.READ else Scope.WRITE)
+        engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
+        _ensure_permitted(caller, engine_call.effect)
         opened.need_ready()
         if engine_call.limit is not None:
             call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
@@ -264,7 +265,7 @@ class Execution:
         if not accepted.is_new:
             return await self._answered(prepared, accepted)
         started = time.monotonic()
-        return Done(await self._runner.run(accepted.job), _milliseconds(started))
+        return Done(await self._runner.run(accepted.job, self.run_job), _milliseconds(started))
 
     async def _answered(self, prepared: _Prepared, accepted: stored.Accepted) -> Done | Accepted:
         """What a request gets whose job is there, be it new or that of its key's first use."""
@@ -351,6 +352,11 @@ class Execution:
         async with connector.open_file(call, Wanted()) as file:
             kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
         return Answer(msgspec.Raw(msgspec.json.encode(kept.document())))
+
+
+def _ensure_permitted(caller: Caller, effect: Effect) -> None:
+    """Raise InsufficientScope where the caller may not have this effect."""
+    caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
 
 
 def _mismatch(call: Call) -> IdempotencyMismatch:

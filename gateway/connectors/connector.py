@@ -88,7 +88,10 @@ class Connector:
 
     def dry_run(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """The exact request or requests that would be sent, the secret headers' values as `***`."""
-        call = prepare(self.kind.operation(entity, action), params or {})
+        return self.preview(prepare(self.kind.operation(entity, action), params or {}))
+
+    def preview(self, call: PreparedCall) -> list[dict[str, Any]]:
+        """The same of a call that is prepared."""
         rule = LONG_RULES.get(call.operation.action.rule or "")
         if rule is not None:
             requests = rule.preview(Run(self.session, call, MemoryJournal()))

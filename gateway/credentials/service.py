@@ -136,7 +136,10 @@ class ConnectorChanges:
         await self._upstreams.connector(given.kind, given.environment, authorizer, scope).check()
 
     async def create(self, organization_id: UUID, workspace_name: str, name: str, proven: Proven) -> ConnectorRecord:
-        """The new connector's record; the workspace comes into being with its first connector."""
+        """The new connector's record; the workspace comes into being with its first connector.
+
+        Raises NotFound when the workspace is deleted between the two.
+        """
         workspace_id = await self._identity.workspace_named(organization_id, workspace_name)
         new = NewConnector(
             workspace_id,
@@ -166,7 +169,7 @@ class ConnectorChanges:
                 record.organization_id,
                 record.id,
                 name=name,
-                status=status or ConnectorStatus.ACTIVE,
+                status=status or _status_with_new_credentials(record.status),
                 auth_method=proven.method,
                 environment=proven.environment,
                 credentials=proven.credentials,
@@ -175,6 +178,11 @@ class ConnectorChanges:
         else:
             await self._store.update(record.organization_id, record.id, name=name, status=status)
         return await self._store.get(record.organization_id, record.id)
+
+
+def _status_with_new_credentials(status: ConnectorStatus) -> ConnectorStatus:
+    """Accepted credentials make a connector active; one that its owner switched off stays off."""
+    return status if status is ConnectorStatus.DISABLED else ConnectorStatus.ACTIVE
 
 
 def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentials:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 
-from gateway.aio.background import ended
+from gateway.aio.loops import every, running
 from gateway.connectors.rate_limits import RateScope
 from gateway.errors import UpstreamRateLimited
 from gateway.kinds.spec import RateLimit
@@ -172,13 +172,12 @@ class SharedRateLimiter:
     @classmethod
     @asynccontextmanager
     async def open(cls, redis_url: str, process: str) -> AsyncIterator["SharedRateLimiter"]:
-        """A rate limiter that hears from the others for as long as the block lasts."""
+        """A rate limiter that knows what the others know for as long as the block lasts."""
         limiter = cls(SharedLimits.at(redis_url, process))
-        looking = asyncio.create_task(limiter._look(), name="shared rate limits")
         try:
-            yield limiter
+            async with running(every(_SHARED_INTERVAL, limiter._refresh, name="shared rate limits")):
+                yield limiter
         finally:
-            await ended(looking)
             if limiter._publishing:
                 await asyncio.wait(limiter._publishing)
             await limiter._shared.close()
@@ -213,17 +212,15 @@ class SharedRateLimiter:
         self._publishing.add(publishing)
         publishing.add_done_callback(self._publishing.discard)
 
-    async def _look(self) -> None:
-        while True:
-            await asyncio.sleep(_SHARED_INTERVAL)
-            now = asyncio.get_running_loop().time()
-            self._forget(now)
-            used = [each.scope_id for each in self._scopes.values() if now - each.used_at < _IDLE]
-            states = await self._shared.states(used, time.time()) if used else None
-            for scope_id, state in (states or {}).items():
-                limiter = self._scopes[scope_id]
-                limiter.budget.apply(now, state.processes, state.paused, state.throttled)
-                limiter.changed()
+    async def _refresh(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._forget(now)
+        used = [each.scope_id for each in self._scopes.values() if now - each.used_at < _IDLE]
+        states = await self._shared.states(used, time.time()) if used else None
+        for scope_id, state in (states or {}).items():
+            limiter = self._scopes[scope_id]
+            limiter.budget.apply(now, state.processes, state.paused, state.throttled)
+            limiter.changed()
 
     def _forget(self, now: float) -> None:
         idle = [name for name, each in self._scopes.items() if each.is_idle and now - each.used_at > _FORGOTTEN]
