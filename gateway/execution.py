@@ -14,8 +14,8 @@ import msgspec
 from gateway.connectors.connector import Connector
 from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.responses import Answer
-from gateway.context_store.sync.write_through import Copies, Write
-from gateway.credentials.resolver import OpenConnectors, OpenedConnector
+from gateway.context_store.sync.write_through import Write, WriteThrough
+from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
 from gateway.errors import (
     Conflict,
     GatewayError,
@@ -24,9 +24,9 @@ from gateway.errors import (
     OutcomeUnknown,
     Unavailable,
 )
-from gateway.field_selection import Shape, shaped
+from gateway.field_selection import FieldSelection, selected
 from gateway.http_ranges.integrity import File
-from gateway.http_ranges.responses import Wanted
+from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
@@ -35,8 +35,8 @@ from gateway.jobs.quota import JobQuota
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
-from gateway.jobs.waiters import Watch
-from gateway.jobs.wakeup import Bell
+from gateway.jobs.waiters import JobWaiters
+from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
 from gateway.stored_files.store import StoredFiles
@@ -44,14 +44,14 @@ from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OperationCall:
     """What a caller asks for."""
 
     connector_id: UUID
     entity: str
     action: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    shape: Shape = field(default_factory=Shape)
+    shape: FieldSelection = field(default_factory=FieldSelection)
     intent: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     idempotency_key: str | None = None
@@ -91,8 +91,8 @@ class _Prepared:
     """What a caller asks for, with the connector that is to do it and the engine's call for it."""
 
     caller: Caller
-    call: Call
-    opened: OpenedConnector
+    call: OperationCall
+    opened: ResolvedConnector
     engine_call: PreparedCall
 
     @property
@@ -151,30 +151,30 @@ class Execution:
 
     def __init__(
         self,
-        connectors: OpenConnectors,
+        connectors: ConnectorResolver,
         jobs: JobStore,
-        bell: Bell,
-        watch: Watch,
+        wakeup: Wakeup,
+        watch: JobWaiters,
         runner: Runner,
         files: StoredFiles,
         quota: JobQuota,
-        copies: Copies,
+        write_through: WriteThrough,
         *,
         inline_budget: float,
         idempotency_seconds: int,
     ) -> None:
         self._connectors = connectors
         self._jobs = jobs
-        self._bell = bell
+        self._wakeup = wakeup
         self._watch = watch
         self._runner = runner
         self._files = files
         self._quota = quota
-        self._copies = copies
+        self._write_through = write_through
         self._inline_budget = inline_budget
         self._idempotency_seconds = idempotency_seconds
 
-    async def execute(self, caller: Caller, call: Call) -> Done | Accepted:
+    async def execute(self, caller: Caller, call: OperationCall) -> Done | Accepted:
         """The answer, or the job that will have it; raises GatewayError."""
         prepared = await self._prepared(caller, call)
         with Counted(prepared.operation) as counted:
@@ -193,24 +193,24 @@ class Execution:
         return await self._inline(prepared)
 
     @asynccontextmanager
-    async def download(self, caller: Caller, call: Call, wanted: Wanted) -> AsyncIterator[File]:
+    async def download(self, caller: Caller, call: OperationCall, wanted: RangeRequest) -> AsyncIterator[File]:
         """The file that the call names, or the part of it that is wanted, on its way; raises GatewayError."""
         prepared = await self._prepared(caller, call)
         async with prepared.opened.connector.open_file(prepared.engine_call, wanted) as file:
             yield file
 
-    async def dry_run(self, caller: Caller, call: Call) -> list[dict[str, Any]]:
+    async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
         _ensure_permitted(caller, engine_call.effect)
         return opened.connector.preview(engine_call)
 
-    async def _prepared(self, caller: Caller, call: Call) -> _Prepared:
+    async def _prepared(self, caller: Caller, call: OperationCall) -> _Prepared:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
         _ensure_permitted(caller, engine_call.effect)
-        opened.need_ready()
+        opened.require_active()
         if engine_call.limit is not None:
             call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
         return _Prepared(caller, call, opened, engine_call)
@@ -237,13 +237,13 @@ class Execution:
     async def _run(self, prepared: _Prepared) -> Answer:
         answer = await prepared.opened.connector.run_to_end(prepared.engine_call)
         await self._learn(prepared.opened, prepared.engine_call, answer)
-        return shaped(answer, prepared.call.shape)
+        return selected(answer, prepared.call.shape)
 
-    async def _learn(self, opened: OpenedConnector, call: PreparedCall, answer: Answer) -> None:
+    async def _learn(self, opened: ResolvedConnector, call: PreparedCall, answer: Answer) -> None:
         """Writes are in the copies that are searched before their caller hears of them."""
         if call.effect is not Effect.READ:
             record, write = opened.record, Write(call.operation, call.params, answer)
-            await self._copies.learn(record.organization_id, record.id, opened.connector, write)
+            await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
 
     async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
         accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker)
@@ -251,11 +251,11 @@ class Execution:
         return Accepted(accepted.job)
 
     async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
-        """Accept it, ring for it, and wait as long as the caller wishes."""
-        await self._quota.need_room(prepared.caller.organization_id)
+        """Accept it, ring for it, and wait as long as the caller allows."""
+        await self._quota.require_room(prepared.caller.organization_id)
         accepted = await self._jobs.accept(prepared.new_job(), self._key(prepared.call))
         if accepted.is_new:
-            await self._bell.ring(accepted.job.id, accepted.job.attempt)
+            await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
         return await self._answered(prepared, accepted)
 
     async def _once(self, prepared: _Prepared) -> Done | Accepted:
@@ -267,7 +267,7 @@ class Execution:
         started = time.monotonic()
         return Done(await self._runner.run(accepted.job, self.run_job), _milliseconds(started))
 
-    async def _answered(self, prepared: _Prepared, accepted: stored.Accepted) -> Done | Accepted:
+    async def _answered(self, prepared: _Prepared, accepted: stored.AcceptedJob) -> Done | Accepted:
         """What a request gets whose job is there, be it new or that of its key's first use."""
         job, is_replayed = accepted.job, not accepted.is_new
         if accepted.is_mismatch:
@@ -290,14 +290,14 @@ class Execution:
             return float(prepared.call.wait)
         return 0.0 if prepared.effect is not Effect.READ else self._inline_budget
 
-    def _key(self, call: Call) -> IdempotencyKey | None:
+    def _key(self, call: OperationCall) -> IdempotencyKey | None:
         if call.idempotency_key is None:
             return None
         return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
 
     async def outcome(self, job: Job) -> Answer:
         """The answer of a job that is done, whole in memory; raises the job's own error."""
-        head = results.need_result(job)
+        head = results.require_result(job)
         lines = self._jobs.lines(job, results.stored_parts(job))
         pieces = [piece async for piece in results.document(head, lines)]
         return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])
@@ -328,16 +328,16 @@ class Execution:
             request_id=request_id,
             find_by=job.find_by,
         )
-        await self._quota.need_room(job.organization_id)
+        await self._quota.require_room(job.organization_id)
         accepted = (await self._jobs.accept(new)).job
-        await self._bell.ring(accepted.id, accepted.attempt)
+        await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted
 
     async def run_job(self, job: Job, journal: JobJournal) -> Answer:
-        """The worker's side: run a job's operation, keeping its journal."""
+        """The worker's side: run a job's operation, checkpointing as it goes."""
         assert job.connector_id is not None
         opened = await self._connectors.get(job.organization_id, job.connector_id)
-        opened.need_ready()
+        opened.require_active()
         operation = opened.connector.kind.operation(job.entity or "", job.action or "")
         call = PreparedCall.of(operation, job.params)
         with Counted(operation):
@@ -345,21 +345,21 @@ class Execution:
                 return await self._stored(opened.connector, call, job, journal)
             answer = await opened.connector.run(call, journal)
             await self._learn(opened, call, answer)
-            return shaped(answer, Shape(**job.shape))
+            return selected(answer, FieldSelection(**job.shape))
 
     async def _stored(self, connector: Connector, call: PreparedCall, job: Job, journal: JobJournal) -> Answer:
         """The whole file is stored, whatever part was asked for: the result gives any part of it."""
-        async with connector.open_file(call, Wanted()) as file:
+        async with connector.open_file(call, RangeRequest()) as file:
             kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
         return Answer(msgspec.Raw(msgspec.json.encode(kept.document())))
 
 
 def _ensure_permitted(caller: Caller, effect: Effect) -> None:
     """Raise InsufficientScope where the caller may not have this effect."""
-    caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
+    caller.require(Scope.READ if effect is Effect.READ else Scope.WRITE)
 
 
-def _mismatch(call: Call) -> IdempotencyMismatch:
+def _mismatch(call: OperationCall) -> IdempotencyMismatch:
     return IdempotencyMismatch(
         f"the Idempotency-Key {call.idempotency_key!r} came with another request before; use a new key"
     )

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 
 from gateway.connectors import download, pagination
-from gateway.connectors.long_running import LONG_RULES, Run
+from gateway.connectors.long_running import LONG_RULES, OperationRun
 from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer
 from gateway.connectors.run_context import Journal, MemoryJournal
 from gateway.connectors.session import Session
 from gateway.http_ranges.integrity import File
-from gateway.http_ranges.responses import Wanted
+from gateway.http_ranges.responses import RangeRequest
 from gateway.kinds.catalog import Kind
 
 
@@ -50,7 +50,7 @@ class Connector:
         """Run a call; its journal may hold part of the result."""
         rule = LONG_RULES.get(call.operation.action.rule or "")
         if rule is not None:
-            return await rule.run(Run(self.session, call, journal))
+            return await rule.run(OperationRun(self.session, call, journal))
         return await self.session.call(call, journal)
 
     async def pages(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[Answer]:
@@ -72,11 +72,11 @@ class Connector:
         """
         call = prepare(self.kind.operation(entity, download.ACTION), params or {})
         stated = {} if range_header is None else {"Range": range_header}
-        wanted = Wanted.of(stated, range_header=call.params.get("range_header"))
+        wanted = RangeRequest.of(stated, range_header=call.params.get("range_header"))
         async with self.open_file(call, wanted) as file:
             yield file
 
-    def open_file(self, call: PreparedCall, wanted: Wanted) -> AbstractAsyncContextManager[File]:
+    def open_file(self, call: PreparedCall, wanted: RangeRequest) -> AbstractAsyncContextManager[File]:
         """The file of a prepared download, its status and headers judged, for as long as the block lasts."""
         return download.opened(self.session, call, wanted)
 
@@ -94,7 +94,7 @@ class Connector:
         """The same of a call that is prepared."""
         rule = LONG_RULES.get(call.operation.action.rule or "")
         if rule is not None:
-            requests = rule.preview(Run(self.session, call, MemoryJournal()))
+            requests = rule.preview(OperationRun(self.session, call, MemoryJournal()))
         else:
             requests = [self.session.request(call)]
         return [_rendered(request) for request in requests]

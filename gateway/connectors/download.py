@@ -20,7 +20,7 @@ from gateway.connectors.session import Session
 from gateway.connectors.transport import UpstreamStream
 from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound
 from gateway.http_ranges.integrity import File, judged_file
-from gateway.http_ranges.responses import Wanted, relayed_reply
+from gateway.http_ranges.responses import RangeRequest, relayed_reply
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Download, JsonPath
 
@@ -64,7 +64,7 @@ class _Place:
 
 
 @asynccontextmanager
-async def opened(session: Session, call: PreparedCall, wanted: Wanted) -> AsyncIterator[File]:
+async def opened(session: Session, call: PreparedCall, wanted: RangeRequest) -> AsyncIterator[File]:
     """The file of a download operation, its status and headers judged; closed upstream when the block ends.
 
     Raises UpstreamError and its kin, RangeNotSatisfiable, and what the application's refusals mean.
@@ -81,7 +81,7 @@ class _Opening:
 
     session: Session
     call: PreparedCall
-    wanted: Wanted
+    wanted: RangeRequest
     held: AsyncExitStack
     #: when the first byte must have come, by the loop's clock
     deadline: float

@@ -8,7 +8,7 @@ from gateway.connectors.auth import headers_for
 from gateway.credentials.store import ConnectorRecord, ConnectorStore
 from gateway.kinds.catalog import Catalog
 
-#: the organization, the connector, the version of its credentials that was refused, and why: `Keeping.refuse`
+#: the organization, the connector, the version of its credentials that was refused, and why: `TokenPersistence.refuse`
 MarkNeedsReauth = Callable[[UUID, UUID, int, str], Awaitable[None]]
 
 

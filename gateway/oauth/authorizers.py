@@ -18,8 +18,8 @@ from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.oauth.apps import Apps
 from gateway.oauth.model import is_due, missing_variables
 from gateway.oauth.renewals import Renewals
-from gateway.oauth.token_client import TokenEndpoint
-from gateway.oauth.token_persistence import Keeping
+from gateway.oauth.token_client import TokenClient
+from gateway.oauth.token_persistence import TokenPersistence
 
 log = logging.getLogger(__name__)
 
@@ -46,13 +46,13 @@ class StoredAuthorizer:
         method: AuthMethod,
         connectors: ConnectorStore,
         renewals: Renewals,
-        keeping: Keeping,
+        persistence: TokenPersistence,
     ) -> None:
         self._record = record
         self._method = method
         self._connectors = connectors
         self._renewals = renewals
-        self._keeping = keeping
+        self._persistence = persistence
         self._held: _Held | None = None
         self._reading = SingleFlight(self._read)
 
@@ -79,7 +79,7 @@ class StoredAuthorizer:
             return
         secret, record = self._held.secret, self._record
         reason = f"{reason}; authorize again" if self._is_renewable(secret) else _NOT_RENEWABLE
-        await self._keeping.refuse(record.organization_id, record.id, secret.version, reason)
+        await self._persistence.refuse(record.organization_id, record.id, secret.version, reason)
 
     async def _renewed_early(self, secret: Secret) -> Secret:
         """New tokens; the old ones when they still have a while and the new ones cannot be had right now."""
@@ -105,7 +105,7 @@ class StoredAuthorizer:
         return self._held.headers
 
 
-class Grants:
+class OAuthAuthorizers:
     """Authorizers for connector records, and what else a grant needs in its life."""
 
     def __init__(
@@ -114,23 +114,23 @@ class Grants:
         connectors: ConnectorStore,
         apps: Apps,
         renewals: Renewals,
-        keeping: Keeping,
+        persistence: TokenPersistence,
         upstreams: Upstreams,
     ) -> None:
         self._catalog = catalog
         self._connectors = connectors
         self._apps = apps
         self._renewals = renewals
-        self._keeping = keeping
+        self._persistence = persistence
         self._upstreams = upstreams
 
     def authorizer_of(self, record: ConnectorRecord) -> Authorizer:
         """Who authenticates the calls of a record."""
         spec = self._catalog.kind(record.kind).spec
         if not _is_oauth(record, spec):
-            return SealedAuthorizer(self._connectors, self._catalog, record, self._keeping.refuse)
+            return SealedAuthorizer(self._connectors, self._catalog, record, self._persistence.refuse)
         method = spec.authentication[record.auth_method or ""]
-        return StoredAuthorizer(record, method, self._connectors, self._renewals, self._keeping)
+        return StoredAuthorizer(record, method, self._connectors, self._renewals, self._persistence)
 
     async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that only a token brings, minting the first one where they are missing."""
@@ -160,7 +160,7 @@ class Grants:
         if is_by_token and is_due(secret.expires_at, datetime.now(UTC)):
             secret = await self._renewals.renewed(record, secret)
         app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, secret.values)
-        server = TokenEndpoint(spec, record.environment, self._upstreams, RateScope.of_tokens(spec, record.id))
+        server = TokenClient(spec, record.environment, self._upstreams, RateScope.of_tokens(spec, record.id))
         return await server.revoke(app, secret.values)
 
 
