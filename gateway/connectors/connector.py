@@ -19,7 +19,7 @@ from gateway.connectors.run_context import Journal, MemoryJournal
 from gateway.connectors.session import Session
 from gateway.http_ranges.integrity import File
 from gateway.http_ranges.responses import RangeRequest
-from gateway.kinds.catalog import Kind
+from gateway.kinds.catalog import Kind, Operation
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,10 @@ class Connector:
         if rule is not None:
             return await rule.run(OperationRun(self.session, call, journal))
         return await self.session.call(call, journal)
+
+    async def call(self, operation: Operation, params: Mapping[str, Any]) -> Answer:
+        """One request with params that are ours, and its answer."""
+        return await self.session.call(PreparedCall.of(operation, params), MemoryJournal())
 
     async def pages(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[Answer]:
         """Every page of a list, one request each, for as long as the caller goes on asking."""
