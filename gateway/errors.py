@@ -15,6 +15,7 @@
     │   ├── ReauthorizationRequired
     │   └── RateLimited              UpstreamRateLimited
     ├── UpstreamError                the application failed
+    │   ├── UpstreamBusy             it did nothing and asks to try again
     │   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
     │   └── UpstreamTimeout
     ├── Unavailable                  a dependency of ours is away
@@ -47,6 +48,8 @@ class UpstreamFault:
     code: str | None = None
     message: str | None = None
     request_id: str | None = None
+    #: what it names of the request, several with commas between them
+    field: str | None = None
 
 
 class GatewayError(Exception):
@@ -206,6 +209,10 @@ class UpstreamRateLimited(RateLimited):
 
 class UpstreamError(GatewayError):
     code, title, retryable = "upstream_error", "The application failed", True
+
+
+class UpstreamBusy(UpstreamError):
+    """The application did nothing, and says that the same will succeed in a while."""
 
 
 class UpstreamInvalidResponse(UpstreamError):

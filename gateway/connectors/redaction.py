@@ -71,7 +71,8 @@ def _forms_of(value: str) -> Iterator[str]:
     """The value itself, percent-encoded, escaped as in JSON, and in base64 at any place of what was encoded."""
     yield value
     yield quote(value, safe="", errors="replace")
-    yield value.replace("\\", "\\\\").replace('"', '\\"').replace("/", "\\/")
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    yield from (escaped, escaped.replace("/", "\\/"))
     whole = b64encode(value.encode(errors="surrogatepass")).decode()
     yield from (whole, whole.rstrip("="), whole.replace("+", "-").replace("/", "_"))
     for offset in range(3):

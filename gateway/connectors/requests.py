@@ -10,9 +10,9 @@ from urllib.parse import quote
 import msgspec
 from yarl import URL
 
-from gateway.connectors.egress import host_matches
 from gateway.errors import ConnectorNotReady, FieldError, InternalError, InvalidCredentials
 from gateway.kinds.catalog import Operation
+from gateway.kinds.hosts import host_matches
 from gateway.kinds.params import invalid
 from gateway.kinds.spec import ConnectorSpec, Effect
 from gateway.kinds.suggestions import did_you_mean

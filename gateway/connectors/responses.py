@@ -13,11 +13,13 @@ from typing import Any
 
 import msgspec
 
+from gateway.connectors import refusals
 from gateway.connectors.redaction import NO_SECRETS, Secrets
 from gateway.errors import (
     BY_CODE,
     GatewayError,
     ReauthorizationRequired,
+    UpstreamBusy,
     UpstreamError,
     UpstreamFault,
     UpstreamInvalidResponse,
@@ -35,8 +37,8 @@ NULL = msgspec.Raw(b"null")
 _NO_RECORDS = msgspec.Raw(b"[]")
 #: seconds to wait where an application limits without saying for how long
 DEFAULT_RETRY_AFTER = 30
-#: characters of an application's own words: that an error repeats, and that are searched for secrets before
-_MESSAGE_CHARACTERS, _READ_CHARACTERS = 500, 16_000
+#: characters of an application's own words that an error repeats
+_MESSAGE_CHARACTERS = 500
 #: bytes of a failure that is parsed as a whole, and of a member of a larger one
 _PARSED_WHOLE, _PARSED_MEMBER = 1 << 20, 64 << 10
 
@@ -165,15 +167,19 @@ def failure(spec: Failure, response: UpstreamResponse, secrets: Secrets = NO_SEC
     document = _lenient(response)
     if not is_refusal and (not isinstance(document, dict) or spec.ok not in document):
         return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
-    code = _first_text(document, spec.code)
-    request_id = _first_text(document, spec.request_id) or response.headers.get("x-request-id")
+    code, safe = _first_text(document, spec.code), _masked(document, secrets)
+    safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
+    request_id = _first_text(safe, spec.request_id) or secrets.masked(response.headers.get("x-request-id", ""))
     fault = UpstreamFault(
         status=response.status,
-        code=_told(code, secrets),
-        message=_told(_first_text(document, spec.message), secrets),
-        request_id=_told(request_id, secrets),
+        code=safe_code,
+        message=refusals.with_details(spec, safe, safe_code, message),
+        request_id=request_id or None,
+        field=refusals.field(spec, safe),
     )
-    return _meant(_class_of(spec, response.status, code), fault, retry_after(response.headers))
+    cls = _class_by_code(spec, code) or _class_by_status(response.status)
+    wait = refusals.wait_of(spec, document, code, response.status)
+    return _meant(spec, cls, fault, wait, response.headers)
 
 
 def _is_true(response: UpstreamResponse, member: str) -> bool:
@@ -183,11 +189,6 @@ def _is_true(response: UpstreamResponse, member: str) -> bool:
     except (msgspec.MsgspecError, RecursionError):
         return False
     return raw is not None and bytes(memoryview(raw)) == b"true"
-
-
-def _told(text: str | None, secrets: Secrets) -> str | None:
-    """An application's words as they may be repeated."""
-    return None if text is None else secrets.masked(text)[:_MESSAGE_CHARACTERS]
 
 
 def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
@@ -204,16 +205,38 @@ def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
             return UpstreamInvalidResponse(words, upstream=fault)
 
 
-def _meant(cls: type[GatewayError], fault: UpstreamFault, wait: int | None) -> GatewayError:
+def _masked(document: Any, secrets: Secrets) -> Any:
+    """The document without the secrets, in whatever member an application echoes them."""
+    if secrets is NO_SECRETS:
+        return document
+    try:
+        return _VALUE.decode(secrets.masked(msgspec.json.encode(document).decode()))
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _meant(
+    spec: Failure,
+    cls: type[GatewayError],
+    fault: UpstreamFault,
+    waiting: tuple[int | None, bool],
+    headers: Mapping[str, str],
+) -> GatewayError:
     words = "".join(f": {part}" for part in (fault.code, fault.message) if part)
+    words = f"the application answered {fault.status}{words}"
+    if fault.field and fault.field not in words:
+        words = f"{words} ({fault.field})"
+    wait, (known, is_day) = retry_after(headers), waiting
     if issubclass(cls, UpstreamRateLimited):
-        wait = wait or DEFAULT_RETRY_AFTER
-    return cls(f"the application answered {fault.status}{words}", upstream=fault, retry_after=wait)
+        words = f"{words}; the allowance of a day is used up" if is_day else words
+        wait = wait or refusals.reset_in(headers, spec.retry_headers) or known or DEFAULT_RETRY_AFTER
+    elif known is not None:
+        cls, wait = UpstreamBusy, wait or known
+    return cls(words, upstream=fault, retry_after=wait)
 
 
-def _class_of(spec: Failure, status: int, code: str | None) -> type[GatewayError]:
-    by_code = next((BY_CODE[ours] for ours, theirs in spec.codes.items() if code in theirs), None)
-    return by_code or _class_by_status(status)
+def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None:
+    return next((BY_CODE[ours] for ours, theirs in spec.codes.items() if code in theirs), None)
 
 
 def _class_by_status(status: int) -> type[GatewayError]:
@@ -272,5 +295,5 @@ def _first_text(document: Any, places: tuple[JsonPath, ...]) -> str | None:
     for place in places:
         value = value_at(document, place)
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return str(value)[:_READ_CHARACTERS]
+            return str(value)[:_MESSAGE_CHARACTERS]
     return None

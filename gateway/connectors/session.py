@@ -156,7 +156,7 @@ class Session:
                 return outcome
             if isinstance(error, UpstreamRateLimited) and is_trusted:
                 self.transport.limiter.pause(self.scope, float(error.retry_after or 1))
-            if journal is not None and (not was_sent or isinstance(error, UpstreamRateLimited)):
+            if journal is not None and (not was_sent or isinstance(error, retries.NOTHING_DONE)):
                 journal.not_done()
             if isinstance(error, ReauthorizationRequired) and is_trusted:
                 renewed = await self.authorizer.renewed(credentials) if may_renew else None

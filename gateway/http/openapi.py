@@ -145,6 +145,7 @@ _PROBLEM_SCHEMA: dict[str, Any] = {
                 "code": {"type": "string"},
                 "message": {"type": "string"},
                 "request_id": {"type": "string"},
+                "field": {"type": "string", "description": "what the application names of the request"},
             },
         },
     },

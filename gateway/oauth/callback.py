@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 from yarl import URL
 
-from gateway.connectors.egress import host_matches
 from gateway.errors import FieldError, UpstreamInvalidResponse
+from gateway.kinds.hosts import host_matches
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth.messages import endpoint
 from gateway.oauth.model import TokenError, TokenErrorKind

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gateway.connectors.egress import host_matches
 from gateway.errors import BY_CODE
 from gateway.kinds.catalog import SEARCH_ACTION, Kind, load_kind
+from gateway.kinds.hosts import host_matches
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint.schemas import Finding, of_schema, references
