@@ -18,9 +18,15 @@ from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import Answer, value_at
 from gateway.connectors.run_context import Journal
 from gateway.connectors.session import Session
-from gateway.errors import FieldError, UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
+from gateway.errors import (
+    FieldError,
+    InvalidParams,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamNotFound,
+    UpstreamRejected,
+)
 from gateway.kinds.catalog import Operation
-from gateway.kinds.params import invalid
 from gateway.kinds.spec import Effect, JsonPath
 
 Params = Mapping[str, Any]
@@ -151,7 +157,7 @@ def ticket_ids(text: str) -> list[str]:
     if wrong is not None or not ids:
         said = "ids names no ticket" if wrong is None else f"{wrong!r} is not a ticket id"
         message = f"ticket_bulk_updates.create: {said}; send ids as digits separated by commas"
-        raise invalid("ticket_bulk_updates.create", [FieldError("/params/ids", "ids", "pattern", message)])
+        raise InvalidParams(faults=[FieldError("/params/ids", "ids", "pattern", message)])
     return ids
 
 
