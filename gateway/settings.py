@@ -60,7 +60,11 @@ class Settings(BaseSettings):
         description="Seconds between synchronizations where they are not to be what the spec says, as JSON by kind or "
         'by kind and entity: {"support-desk": 600, "support-desk.tickets": 60}.',
     )
-    shutdown_grace: float = Field(30.0, description="Seconds that running work may take to finish at a shutdown.")
+    shutdown_grace: float = Field(
+        30.0,
+        gt=0,
+        description="Seconds that a process may take to stop: running work finishes within them or is handed back.",
+    )
     database_pool: int = Field(10, description="Connections to PostgreSQL that one process holds at most.")
     client_rate: float = Field(0, ge=0, description="Requests a second that one client may make; 0 is no limit.")
     organization_rate: float = Field(

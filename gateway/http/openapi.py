@@ -19,6 +19,7 @@ _ERRORS = {
     "404": "Not found",
     "409": "Conflict",
     "413": "Body too large",
+    "415": "Unsupported encoding",
     "422": "Invalid",
     "424": "The connector must be authorized again",
     "429": "Rate limited",

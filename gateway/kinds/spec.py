@@ -164,6 +164,8 @@ class OAuthEndpoints(Model):
     authorize: str = ""
     token: str
     revoke: str | None = None
+    #: the server's identifier, which an `iss` in its answers must be (RFC 9207); the origin of `authorize` unless named
+    issuer: str | None = None
     #: how the revocation is sent: RFC 7009 form, a form without client authentication, or the bearer token alone
     revoke_style: Literal["rfc7009", "bearer"] = "rfc7009"
     revoke_method: Literal["POST", "DELETE"] = "POST"
