@@ -186,6 +186,28 @@ MISTAKES = [
         28,
         "needs {account}, which comes only with the first token",
     ),
+    (
+        CONNECTOR,
+        "scheme: bearer",
+        "scheme: bearer\n    until: 2027-01-01\n    instead: key",
+        14,
+        "no other authentication method",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "ends: [{path: /v1, until: 2027-01-01}]\nhealth_check:",
+        28,
+        "beginning of no request",
+    ),
+    (CONNECTOR, "health_check:", "ends: [{path: /v2}]\nhealth_check:", 28, "say when it ends"),
+    (
+        CONNECTOR,
+        "scheme: bearer",
+        "scheme: bearer\n    oauth: true\n    grant: client_credentials",
+        15,
+        "the grant needs client_id",
+    ),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),
     # entities
     (SHIPMENTS, "description: One shipment by id.", "description: '~'", 22, "says nothing; write one sentence"),
