@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from gateway.kinds.catalog import SEARCH_ACTION, load_catalog
 
 FOLDER = Path(__file__).parent
