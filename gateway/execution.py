@@ -12,17 +12,11 @@ from uuid import UUID, uuid4
 import msgspec
 
 from gateway.connectors import download
-from gateway.connectors import params as checks
-from gateway.connectors.catalog import Operation
 from gateway.connectors.connector import Connector
 from gateway.connectors.requests import effect_of
 from gateway.connectors.responses import Answer
-from gateway.connectors.spec import Effect
-from gateway.context_store.refresh import Copies, Write
-from gateway.credentials.opened import OpenConnectors, OpenedConnector
-from gateway.downloads.replies import Wanted
-from gateway.downloads.spool import StoredFiles
-from gateway.downloads.wholeness import File
+from gateway.context_store.sync.write_through import Copies, Write
+from gateway.credentials.resolver import OpenConnectors, OpenedConnector
 from gateway.errors import (
     Conflict,
     GatewayError,
@@ -32,18 +26,24 @@ from gateway.errors import (
     ReauthorizationRequired,
     Unavailable,
 )
+from gateway.field_selection import Shape, shaped
+from gateway.http_ranges.integrity import File
+from gateway.http_ranges.responses import Wanted
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
-from gateway.jobs.bell import Bell
-from gateway.jobs.journal import JobJournal
 from gateway.jobs.model import Job, JobStatus, NewJob
 from gateway.jobs.quota import JobQuota
+from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
-from gateway.jobs.watch import Watch
-from gateway.metrics import EXECUTE_SECONDS, EXECUTES
-from gateway.shaping import Shape, shaped
+from gateway.jobs.waiters import Watch
+from gateway.jobs.wakeup import Bell
+from gateway.kinds import params as checks
+from gateway.kinds.catalog import Operation
+from gateway.kinds.spec import Effect
+from gateway.stored_files.store import StoredFiles
+from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
-from gateway.connectors.catalog import SEARCH_ACTION, Kind, load_catalog
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy, parse_override
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.responses import Answer
 from gateway.connectors.transport import Transport
 from gateway.errors import UnknownAction
+from gateway.kinds.catalog import SEARCH_ACTION, Kind, load_catalog
 from gateway.oauth.in_process import RefreshingAuthorizer
 
 

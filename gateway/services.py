@@ -10,38 +10,38 @@ from uuid import uuid4
 
 from yarl import URL
 
-from gateway.audit import Audit
-from gateway.connectors.catalog import Catalog, load_catalog
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
-from gateway.context_store.refresh import Copies
-from gateway.context_store.schedule import Intervals
-from gateway.context_store.store import ContextStore
-from gateway.credentials.changing import ConnectorChanges
-from gateway.credentials.opened import OpenConnectors
+from gateway.context_store.search.search import ContextStore
+from gateway.context_store.sync.schedule import Intervals
+from gateway.context_store.sync.service import Synchronization
+from gateway.context_store.sync.write_through import Copies
+from gateway.credentials.resolver import OpenConnectors
+from gateway.credentials.service import ConnectorChanges
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, derived_key, read_keys
-from gateway.db.changes import Changes
+from gateway.db.notifications import Changes
 from gateway.db.pool import Database
-from gateway.downloads.blobs import Blobs, FolderBlobs
-from gateway.downloads.spool import StoredFiles
 from gateway.execution import Execution
+from gateway.identity.audit import Audit
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
-from gateway.jobs.bell import Bell
 from gateway.jobs.leases import Leases
+from gateway.jobs.maintenance import Upkeep
 from gateway.jobs.model import OPERATION
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import JobStore
-from gateway.jobs.upkeep import Upkeep
-from gateway.jobs.watch import Watch
-from gateway.lag import LoopLag
-from gateway.limits.gate import SharedGate
-from gateway.metrics import LOOP_LAG
+from gateway.jobs.waiters import Watch
+from gateway.jobs.wakeup import Bell
+from gateway.kinds.catalog import Catalog, load_catalog
+from gateway.limits.rate_limiter import SharedGate
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.settings import Settings, platform_apps, upstream_overrides
-from gateway.synchronization import Synchronization
+from gateway.stored_files.blobs import Blobs, FolderBlobs
+from gateway.stored_files.store import StoredFiles
+from gateway.telemetry.loop_lag import LoopLag
+from gateway.telemetry.metrics import LOOP_LAG
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def open_blobs(settings: Settings) -> Blobs:
     url = settings.files_url or str(settings.data_dir / "blobs")
     if not url.startswith("s3://"):
         return FolderBlobs(Path(url.removeprefix("file://")))
-    from gateway.downloads.bucket import BucketBlobs  # its library is needed only here
+    from gateway.stored_files.bucket import BucketBlobs  # its library is needed only here
 
     return BucketBlobs(url)
 

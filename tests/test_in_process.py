@@ -6,8 +6,8 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from gateway import connect
-from gateway.connectors.catalog import load_catalog
 from gateway.errors import InvalidCredentials, InvalidParams, UnknownAction, UpstreamNotFound
+from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.app import create_sandbox
 
 CREDENTIALS = {"subdomain": "acme", "email": "agent@example.com", "api_token": "token"}

@@ -18,7 +18,9 @@ FORBIDDEN = {
     "gateway/oauth": ("gateway.http", "gateway.execution", "gateway.services", "gateway.jobs"),
     "gateway/jobs": ("gateway.http", "gateway.execution", "gateway.services", "workers"),
     "gateway/context_store": ("gateway.http", "gateway.execution", "gateway.services"),
-    "gateway/downloads": ("gateway.http", "gateway.services"),
+    "gateway/kinds": ("gateway.http", "gateway.execution", "gateway.services", "gateway.jobs", "gateway.db"),
+    "gateway/http_ranges": ("gateway.http", "gateway.services", "gateway.connectors", "gateway.db"),
+    "gateway/stored_files": ("gateway.http", "gateway.services", "gateway.connectors"),
     "gateway/db": ("gateway.http", "gateway.execution", "gateway.services", "gateway.connectors"),
     "gateway/sandbox": ("gateway.http", "gateway.services", "gateway.jobs", "asyncpg"),
     "gateway/client": ("gateway.http", "gateway.services", "gateway.jobs", "asyncpg", "arq", "redis"),
@@ -52,7 +54,7 @@ def test_only_the_bell_names_arq():
         if any(name.split(".")[0] == "arq" for name in imports_of(path))
     }
 
-    assert naming == {"gateway/jobs/bell.py"}
+    assert naming == {"gateway/jobs/wakeup.py"}
 
 
 @pytest.mark.parametrize(

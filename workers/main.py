@@ -6,17 +6,17 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 
-from gateway.background import ended
+from gateway.aio.background import ended
+from gateway.aio.gc_tuning import shorten_pauses
 from gateway.errors import Unavailable
-from gateway.exposition import exposed
-from gateway.jobs.bell import BellWorker
-from gateway.jobs.upkeep import INTERVAL
-from gateway.pauses import shorten_pauses
+from gateway.jobs.maintenance import INTERVAL
+from gateway.jobs.wakeup import BellWorker
 from gateway.services import Services, open_services
 from gateway.settings import Settings
-from gateway.tracing import configure_tracing
-from workers import deletion, synchronize
-from workers.intake import Intake
+from gateway.telemetry.prometheus import exposed
+from gateway.telemetry.tracing import configure_tracing
+from workers import delete_connector, synchronize
+from workers.fetcher import Intake
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ async def work(settings: Settings) -> None:
     if settings.tracing:
         configure_tracing("gateway-worker")
     async with open_services(settings) as services, exposed(settings.metrics_bind, services.database):
-        services.tasks.update({**deletion.tasks(services), **synchronize.tasks(services)})
+        services.tasks.update({**delete_connector.tasks(services), **synchronize.tasks(services)})
         worker = Worker(services)
         await worker.until(stopping)
 

@@ -11,10 +11,12 @@ import msgspec
 from gateway import errors
 from gateway.connectors.connector import Connector
 from gateway.connectors.responses import Answer
-from gateway.context_store import entities, plan, schedule
+from gateway.context_store import entities
 from gateway.context_store.entities import Entity
-from gateway.context_store.synchronize import Report, Run
-from gateway.credentials.opened import OpenedConnector
+from gateway.context_store.sync import schedule, sources
+from gateway.context_store.sync.run import Report, Run
+from gateway.context_store.sync.service import TASK
+from gateway.credentials.resolver import OpenedConnector
 from gateway.errors import (
     Conflict,
     ConnectorNotReady,
@@ -28,12 +30,11 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRateLimited,
 )
-from gateway.jobs.journal import JobJournal
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import Job
+from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Task
 from gateway.services import Services
-from gateway.synchronization import TASK
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class _Synchronizing:
         assert self._job.connector_id is not None
         opened = await self._services.connectors.get(self._job.organization_id, self._job.connector_id)
         opened.need_ready()
-        known = plan.synchronized(opened.connector.kind)
+        known = sources.synchronized(opened.connector.kind)
         names = [name for name in known if name in self._job.params["entities"]]
         await self._drop_unknown(opened, set(self._job.params["entities"]) - set(known))
         for name in names:
@@ -94,7 +95,7 @@ class _Synchronizing:
 
     async def _one(self, opened: OpenedConnector, name: str, total: int) -> Report:
         """What became of one entity; raises what concerns the whole job."""
-        source, entity = plan.source_of(opened.connector.kind, name), await self._taken(opened, name)
+        source, entity = sources.source_of(opened.connector.kind, name), await self._taken(opened, name)
         if source is None or entity is None:
             return Report(name)
         interval = self._services.synchronization.next_in(opened.record, source)
@@ -124,7 +125,7 @@ class _Synchronizing:
                 raise Unavailable(f"{name} is being synchronized by another job", retry_after=_PATIENCE)
         return entity
 
-    async def _run(self, connector: Connector, source: plan.Source, entity: Entity, total: int) -> Run:
+    async def _run(self, connector: Connector, source: sources.Source, entity: Entity, total: int) -> Run:
         search, parent = connector.kind.entity(source.entity).search, None
         assert search is not None
         if source.sync.parent is not None:

@@ -5,11 +5,11 @@ from typing import Any
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.calling import find, gateway_options, names, opened, run, schema_of
-from gateway.cli.completing import complete_action, complete_entity, complete_kind
+from gateway.cli.client_session import find, gateway_options, names, opened, run, schema_of
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.following import follow
 from gateway.cli.output import Format, format_of, output_option, write, write_stream
+from gateway.cli.progress import follow
+from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind
 from gateway.client import Answer, Connector, Gateway, Job
 from gateway.client.paging import next_params
 

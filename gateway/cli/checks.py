@@ -14,16 +14,16 @@ import asyncpg
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from gateway.connectors.catalog import load_catalog
-from gateway.connectors.naming import did_you_mean
-from gateway.connectors.sources import SpecError
 from gateway.credentials.rotation import Rotation
 from gateway.credentials.vault import KeyListError, Vault, read_keys
 from gateway.db.migrate import pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
-from gateway.figures import read_figures
+from gateway.kinds.catalog import load_catalog
+from gateway.kinds.sources import SpecError
+from gateway.kinds.suggestions import did_you_mean
 from gateway.settings import Settings, platform_apps, upstream_overrides
+from gateway.telemetry.statistics import read_figures
 
 #: what is known to work; the context store needs the collations of 15 and later
 OLDEST_POSTGRES = 150000

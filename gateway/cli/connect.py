@@ -9,11 +9,11 @@ import click
 import msgspec
 
 from gateway.cli.arguments import read_pairs
-from gateway.cli.calling import gateway_options, opened, run
-from gateway.cli.completing import complete_kind
+from gateway.cli.callback_page import landing_page
+from gateway.cli.client_session import gateway_options, opened, run
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.landing import landing_page
 from gateway.cli.output import format_of, output_option, write
+from gateway.cli.shell_completion import complete_kind
 from gateway.client import Connector, Gateway
 
 

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from gateway.cli.checks import Finding, Verdict, findings
+from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
 from gateway.cli.output import Format, format_of, output_option, write
-from gateway.cli.stores import local_settings
 from gateway.db.pool import Database
-from gateway.figures import Figures, read_figures
 from gateway.settings import Settings
+from gateway.telemetry.statistics import Figures, read_figures
 
 _MARKS = {Verdict.WELL: ("✓", "green"), Verdict.ODD: ("!", "yellow"), Verdict.WRONG: ("✗", "red")}
 

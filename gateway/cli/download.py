@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.calling import find, gateway_options, opened, run, schema_of
-from gateway.cli.completing import complete_entity, complete_kind
+from gateway.cli.client_session import find, gateway_options, opened, run, schema_of
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.following import download_bar
+from gateway.cli.progress import download_bar
+from gateway.cli.shell_completion import complete_entity, complete_kind
 from gateway.cli.words import size_of
 from gateway.client import Connector, Gateway
 

@@ -7,10 +7,10 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.calling import gateway_options, opened, run
+from gateway.cli.client_session import gateway_options, opened, run
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
-from gateway.cli.following import follow
 from gateway.cli.output import Format, format_of, output_option, write, write_stream
+from gateway.cli.progress import follow
 from gateway.cli.words import printable, size_of
 from gateway.client import Job, JobView
 

@@ -11,9 +11,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
 from gateway.cli.output import Format, format_of, output_option, write
-from gateway.cli.stores import local_settings
 from gateway.credentials import key_list
 from gateway.credentials.key_list import Keys
 from gateway.credentials.rotation import CONNECTOR_SECRETS, Rotation, SealedTable

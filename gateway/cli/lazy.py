@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gateway.cli.failures import ending
-from gateway.connectors.naming import did_you_mean
+from gateway.kinds.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from uuid import UUID
 import click
 import msgspec
 
-from gateway.connectors.catalog import load_catalog
-from gateway.connectors.sources import SpecError
 from gateway.credentials.vault import KeyListError
 from gateway.errors import GatewayError
-from gateway.logs import configure_logs
+from gateway.kinds.catalog import load_catalog
+from gateway.kinds.sources import SpecError
 from gateway.settings import Settings, SettingsError, settings_of
-from gateway.tracing import TracingError
+from gateway.telemetry.logs import configure_logs
+from gateway.telemetry.tracing import TracingError
 
 T = TypeVar("T")
 

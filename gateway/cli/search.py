@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from gateway.cli.calling import find, gateway_options, names, opened, run
-from gateway.cli.completing import complete_entity, complete_kind
-from gateway.cli.conditions import CONDITIONS_HELP, read_filter, read_sort
+from gateway.cli.client_session import find, gateway_options, names, opened, run
 from gateway.cli.failures import EXIT_CODES
+from gateway.cli.filter_arguments import CONDITIONS_HELP, read_filter, read_sort
 from gateway.cli.output import Format, format_of, output_option, write_stream
+from gateway.cli.shell_completion import complete_entity, complete_kind
 
 
 @click.command(epilog=f"{CONDITIONS_HELP}\n\n{EXIT_CODES}")

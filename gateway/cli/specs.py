@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from gateway.cli.output import Format, format_of, output_option, write
-from gateway.connectors.catalog import Kind, load_catalog, load_kind, spec_folders
-from gateway.connectors.discovery import kind_summary, kind_view
-from gateway.connectors.lint import lint
-from gateway.connectors.sources import SpecError
-from gateway.connectors.spec_schema import editor_schema_text
+from gateway.kinds.catalog import Kind, load_catalog, load_kind, spec_folders
+from gateway.kinds.describe import kind_summary, kind_view
+from gateway.kinds.editor_schema import editor_schema_text
+from gateway.kinds.lint.kind import lint
+from gateway.kinds.sources import SpecError
 from gateway.settings import settings_of
 
 

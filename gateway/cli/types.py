@@ -9,14 +9,14 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gateway.cli.calling import gateway_options, opened, run
-from gateway.cli.completing import complete_action, complete_entity, complete_kind, own_folders
+from gateway.cli.client_session import gateway_options, opened, run
 from gateway.cli.examples import example_call
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, own_folders
 from gateway.cli.words import printable
-from gateway.connectors.naming import did_you_mean
 from gateway.errors import Unauthorized, Unavailable, UnknownAction, UnknownEntity
+from gateway.kinds.suggestions import did_you_mean
 
 Facts = Mapping[str, Any]
 
@@ -57,8 +57,8 @@ async def _facts(kind: str | None, **where: Any) -> Any:
 
 
 def _shipped(kind: str | None) -> Any:
-    from gateway.connectors.catalog import load_catalog
-    from gateway.connectors.discovery import kind_summary, kind_view
+    from gateway.kinds.catalog import load_catalog
+    from gateway.kinds.describe import kind_summary, kind_view
 
     catalog = load_catalog(own_folders())
     return [kind_summary(each) for each in catalog] if kind is None else kind_view(catalog.kind(kind))

@@ -4,9 +4,9 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from gateway.connectors.naming import did_you_mean
-from gateway.connectors.spec import AuthMethod, ConnectorSpec
 from gateway.errors import Fault, InvalidCredentials, ReauthorizationRequired
+from gateway.kinds.spec import AuthMethod, ConnectorSpec
+from gateway.kinds.suggestions import did_you_mean
 
 
 class Authorizer(Protocol):

@@ -13,19 +13,19 @@ import msgspec
 from yarl import URL
 
 from gateway.connectors import download, pagination, requests, responses
-from gateway.connectors import params as checks
 from gateway.connectors.auth import Authorizer
-from gateway.connectors.catalog import Kind, Operation
-from gateway.connectors.journal import Journal, MemoryJournal
 from gateway.connectors.long_running import LONG_RULES, Run
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer, UpstreamResponse
 from gateway.connectors.rules import RULES, Rule
-from gateway.connectors.spec import Effect
+from gateway.connectors.run_context import Journal, MemoryJournal
 from gateway.connectors.transport import Account, Transport
-from gateway.downloads.replies import Wanted
-from gateway.downloads.wholeness import File
 from gateway.errors import ReauthorizationRequired
+from gateway.http_ranges.integrity import File
+from gateway.http_ranges.responses import Wanted
+from gateway.kinds import params as checks
+from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.spec import Effect
 
 _NO_RULE = Rule()
 

@@ -11,15 +11,11 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from gateway.connectors import requests, responses, retries
-from gateway.connectors.catalog import Operation
 from gateway.connectors.egress import checked_url
-from gateway.connectors.journal import MemoryJournal
 from gateway.connectors.requests import UpstreamRequest, relocated
 from gateway.connectors.responses import UpstreamResponse, value_at
-from gateway.connectors.spec import Download, Effect, JsonPath
+from gateway.connectors.run_context import MemoryJournal
 from gateway.connectors.transport import UpstreamStream
-from gateway.downloads.replies import Wanted, relayed_reply
-from gateway.downloads.wholeness import File, judged_file
 from gateway.errors import (
     GatewayError,
     ReauthorizationRequired,
@@ -30,6 +26,10 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamTimeout,
 )
+from gateway.http_ranges.integrity import File, judged_file
+from gateway.http_ranges.responses import Wanted, relayed_reply
+from gateway.kinds.catalog import Operation
+from gateway.kinds.spec import Download, Effect, JsonPath
 
 if TYPE_CHECKING:
     from gateway.connectors.connector import Connector

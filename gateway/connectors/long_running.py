@@ -13,13 +13,13 @@ import msgspec
 from yarl import URL
 
 from gateway.connectors import responses
-from gateway.connectors.catalog import Operation
-from gateway.connectors.journal import Journal
-from gateway.connectors.params import invalid
 from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import Answer, value_at
-from gateway.connectors.spec import Effect, JsonPath
+from gateway.connectors.run_context import Journal
 from gateway.errors import Fault, UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
+from gateway.kinds.catalog import Operation
+from gateway.kinds.params import invalid
+from gateway.kinds.spec import Effect, JsonPath
 
 if TYPE_CHECKING:
     from gateway.connectors.connector import Connector

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.connectors.catalog import Operation
 from gateway.connectors.responses import value_at
-from gateway.connectors.spec import Paging, PagingStyle
 from gateway.errors import UpstreamRejected
+from gateway.kinds.catalog import Operation
+from gateway.kinds.spec import Paging, PagingStyle
 
 
 def next_params(

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors.catalog import Operation
 from gateway.connectors.responses import Answer
+from gateway.kinds.catalog import Operation
 
 Params = dict[str, Any]
 

@@ -10,12 +10,12 @@ from urllib.parse import quote
 import msgspec
 from yarl import URL
 
-from gateway.connectors.catalog import Operation
 from gateway.connectors.egress import host_matches
-from gateway.connectors.naming import did_you_mean
-from gateway.connectors.params import invalid
-from gateway.connectors.spec import ConnectorSpec, Effect
 from gateway.errors import ConnectorNotReady, Fault, InternalError, InvalidCredentials
+from gateway.kinds.catalog import Operation
+from gateway.kinds.params import invalid
+from gateway.kinds.spec import ConnectorSpec, Effect
+from gateway.kinds.suggestions import did_you_mean
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ENCODER = msgspec.json.Encoder()

@@ -13,8 +13,6 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors.catalog import Operation
-from gateway.connectors.spec import Failure, JsonPath, Paging
 from gateway.errors import (
     BY_CODE,
     GatewayError,
@@ -26,6 +24,8 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from gateway.kinds.catalog import Operation
+from gateway.kinds.spec import Failure, JsonPath, Paging
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from random import SystemRandom
 
-from gateway.connectors.spec import Effect
 from gateway.errors import GatewayError, UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamTooLarge
+from gateway.kinds.spec import Effect
 
 #: tries of one request, the first included
 TRIES = 3

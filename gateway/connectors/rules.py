@@ -11,11 +11,11 @@ from typing import Any
 
 from yarl import URL
 
-from gateway.connectors.catalog import Operation
 from gateway.connectors.property_names import with_our_names, with_their_names
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer
 from gateway.errors import UpstreamInvalidResponse
+from gateway.kinds.catalog import Operation
 
 Params = dict[str, Any]
 

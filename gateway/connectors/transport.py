@@ -9,13 +9,11 @@ from typing import Protocol
 
 import aiohttp
 
-from gateway import tracing
 from gateway.connectors import responses, retries
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
-from gateway.connectors.journal import Journal
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import UpstreamResponse
-from gateway.connectors.spec import Failure, RateLimit
+from gateway.connectors.run_context import Journal
 from gateway.errors import (
     GatewayError,
     UpstreamError,
@@ -25,7 +23,9 @@ from gateway.errors import (
     UpstreamTooLarge,
     UpstreamTruncated,
 )
-from gateway.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
+from gateway.kinds.spec import Failure, RateLimit
+from gateway.telemetry import tracing
+from gateway.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
 
 #: bytes of a decoded JSON answer; more is a mistake of the application or of the query
 ANSWER_CAP = 32 << 20

@@ -11,7 +11,7 @@ import msgspec
 
 from gateway import errors
 from gateway.context_store.layout import Layout, dumped, loaded
-from gateway.context_store.terms import Vocabulary
+from gateway.context_store.search.terms import Vocabulary
 from gateway.db.pool import Connection
 
 #: records looked at to learn which words are common, and the share from which one is

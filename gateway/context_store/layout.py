@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from gateway.context_store.fields import NUMBERS, Field, FieldType
-from gateway.context_store.words import words
+from gateway.context_store.tokenizer import words
 
 TEXT_KEYS = ("key_a", "key_b")
 NUMBER_KEY = "key_n"

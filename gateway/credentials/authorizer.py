@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from uuid import UUID
 
+from gateway.aio.single_flight import SingleFlight
 from gateway.connectors.auth import headers_for
-from gateway.connectors.catalog import Catalog
 from gateway.credentials.store import ConnectorRecord, ConnectorStore
-from gateway.single_flight import SingleFlight
+from gateway.kinds.catalog import Catalog
 
 
 class SealedAuthorizer:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from gateway.embedded import StartupError
-from gateway.embedded.account import Account, open_passage
+from gateway.embedded.service_user import Account, open_passage
 
 LOCK = "lock"
 

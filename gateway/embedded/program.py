@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.embedded.account import Account
+from gateway.embedded.service_user import Account
 
-TETHER = str(Path(__file__).with_name("tether.py"))
+TETHER = str(Path(__file__).with_name("parent_death_signal.py"))
 
 
 @dataclass(frozen=True, slots=True)

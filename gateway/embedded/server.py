@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from gateway.embedded import StartupError
-from gateway.embedded.account import server_account
 from gateway.embedded.directory import DirectoryLock, private_directory, socket_directory
 from gateway.embedded.output import last_lines, log_file
 from gateway.embedded.program import Program
+from gateway.embedded.service_user import server_account
 
 #: seconds a server may take to answer; recovery after a hard kill is part of it
 READY_WITHIN = 60.0

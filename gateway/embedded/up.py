@@ -11,15 +11,15 @@ import aiohttp
 import click
 
 from gateway.embedded import StartupError, plan
-from gateway.embedded.account import server_account
 from gateway.embedded.address import Address, free_address, parse_address
-from gateway.embedded.announcement import announce, write_ready_file
+from gateway.embedded.banner import announce, write_ready_file
 from gateway.embedded.directory import DirectoryLock, private_directory
 from gateway.embedded.first_run import Credentials, database_label, ensure_keys, recall_client, remember_client
 from gateway.embedded.plan import UpOptions
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from gateway.embedded.server import LocalServer
+from gateway.embedded.service_user import server_account
 from gateway.embedded.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)

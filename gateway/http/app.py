@@ -7,15 +7,15 @@ from importlib.metadata import version
 import msgspec
 from aiohttp import web
 
-from gateway.exposition import Exposition, exposed
-from gateway.http.edge import edge
+from gateway.http.admission import Limits
 from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, SERVICES
-from gateway.http.limits import Limits
+from gateway.http.middleware import edge
 from gateway.http.openapi import openapi_document
 from gateway.http.routes import ROUTES
 from gateway.services import open_services
 from gateway.settings import Settings
-from gateway.tracing import configure_tracing
+from gateway.telemetry.prometheus import Exposition, exposed
+from gateway.telemetry.tracing import configure_tracing
 
 
 def create_app(settings: Settings) -> web.Application:

@@ -7,9 +7,9 @@ import msgspec
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gateway.connectors.naming import did_you_mean
 from gateway.errors import BodyTooLarge, Fault, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.keys import SERVICES
+from gateway.kinds.suggestions import did_you_mean
 
 _DECODER = msgspec.json.Decoder()
 

@@ -4,10 +4,10 @@ import asyncio
 
 from aiohttp import web
 
-from gateway.exposition import Exposition
-from gateway.http.limits import Limits
+from gateway.http.admission import Limits
 from gateway.identity.model import Caller
 from gateway.services import Services
+from gateway.telemetry.prometheus import Exposition
 
 SERVICES = web.AppKey("services", Services)
 #: set while the process drains: it takes no new traffic

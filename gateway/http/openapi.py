@@ -6,9 +6,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from gateway.connectors.catalog import Catalog
 from gateway.http.errors import PROBLEM
 from gateway.http.routes import ROUTES, Route
+from gateway.kinds.catalog import Catalog
 
 _REF = "#/components/schemas/"
 _ERRORS = {

@@ -6,11 +6,11 @@ import signal
 
 from aiohttp import web
 
+from gateway.aio.gc_tuning import shorten_pauses
 from gateway.http.app import create_app
-from gateway.http.door import DoorRunner, Limits
+from gateway.http.connection_guard import DoorRunner, Limits
 from gateway.http.keys import IS_DRAINING, LIMITS, SERVICES
 from gateway.http.turnstile import Turnstile
-from gateway.pauses import shorten_pauses
 from gateway.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from gateway.errors import GatewayError
 from gateway.http.keys import REQUEST_ID
-from gateway.metrics import DOWNLOAD_BYTES, DOWNLOADS
+from gateway.telemetry.metrics import DOWNLOAD_BYTES, DOWNLOADS
 
 log = logging.getLogger(__name__)
 

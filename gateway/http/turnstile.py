@@ -10,9 +10,9 @@ from math import inf
 from secrets import token_hex
 
 from gateway.errors import Unavailable
+from gateway.http.admission import Limits
 from gateway.http.errors import problem_response
-from gateway.http.limits import Limits
-from gateway.metrics import REFUSED, REQUESTS
+from gateway.telemetry.metrics import REFUSED, REQUESTS
 
 #: seconds that a refusal is held back, so that callers who come again at once take no more than waiting room
 HOLD = 0.25

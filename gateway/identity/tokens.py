@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
+from gateway.aio.single_flight import SingleFlight
 from gateway.errors import RateLimited, Unauthorized
 from gateway.identity.model import Client
 from gateway.identity.store import IdentityStore
-from gateway.single_flight import SingleFlight
 
 #: seconds that a verified token is trusted without asking again; changes are told at once besides
 _TRUST = 5.0

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
+from gateway.aio.batching import Together
 from gateway.db.pool import Database
-from gateway.db.together import Together
 from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.rows import COLUMNS, job_of
-from gateway.metrics import JOBS_ENDED, QUEUE_WAIT
+from gateway.telemetry.metrics import JOBS_ENDED, QUEUE_WAIT
 
 #: seconds that a claim holds without a heartbeat
 LEASE = 10

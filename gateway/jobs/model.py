@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from gateway import tracing
-from gateway.connectors.spec import Effect
+from gateway.kinds.spec import Effect
+from gateway.telemetry import tracing
 
 
 class JobStatus(StrEnum):

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from gateway.db.pool import Database
 from gateway.errors import RateLimited
-from gateway.metrics import REFUSED
+from gateway.telemetry.metrics import REFUSED
 
 #: seconds for which a count is good, and that a refused caller is asked to wait
 _FRESH, _RETRY_AFTER = 1.0, 5

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from gateway.connectors.spec import Effect
 from gateway.jobs.model import Job, JobStatus
+from gateway.kinds.spec import Effect
 
 COLUMNS = """
     jobs.id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, params, shape,

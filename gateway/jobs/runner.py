@@ -13,18 +13,18 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 from uuid import UUID
 
-from gateway import tracing
-from gateway.background import ended
+from gateway.aio.background import ended
 from gateway.connectors.responses import Answer
-from gateway.connectors.spec import Effect
 from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
 from gateway.jobs import results
-from gateway.jobs.endings import ending_of, gives_key_back, is_put_aside, is_unknown
-from gateway.jobs.journal import JobJournal, surely
 from gateway.jobs.leases import Ending, Leases, LostLease
 from gateway.jobs.model import Job, JobStatus
-from gateway.logs import add_context
-from gateway.metrics import LEASES_LOST
+from gateway.jobs.outcome import ending_of, gives_key_back, is_put_aside, is_unknown
+from gateway.jobs.run_context import JobJournal, surely
+from gateway.kinds.spec import Effect
+from gateway.telemetry import tracing
+from gateway.telemetry.logs import add_context
+from gateway.telemetry.metrics import LEASES_LOST
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from gateway.aio.batching import Together
 from gateway.db.pool import Connection, Database
-from gateway.db.together import Together
 from gateway.errors import NotFound, ResultExpired
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import Job, NewJob

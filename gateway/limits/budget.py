@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from gateway.connectors.spec import RateLimit
+from gateway.kinds.spec import RateLimit
 
 #: of the budget, what may be left before requests are paced
 _LITTLE = 0.2

@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 from yarl import URL
 
 from gateway.connectors.egress import host_matches
-from gateway.connectors.spec import ConnectorSpec
 from gateway.errors import Fault, UpstreamInvalidResponse
-from gateway.oauth.answers import oauth_of, plain
-from gateway.oauth.exchange import endpoint
+from gateway.kinds.spec import ConnectorSpec
+from gateway.oauth.messages import endpoint
 from gateway.oauth.model import Denial, Meaning
+from gateway.oauth.token_response import oauth_of, plain
 
 #: query members as they came, repeated ones too
 Query = Sequence[tuple[str, str]]

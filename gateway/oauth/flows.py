@@ -15,7 +15,6 @@ from uuid import UUID, uuid4
 from yarl import URL
 
 from gateway.connectors.auth import StaticAuthorizer, headers_for
-from gateway.connectors.catalog import Catalog, Kind
 from gateway.connectors.connector import Connector
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.transport import Transport
@@ -32,14 +31,15 @@ from gateway.errors import (
 from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed
-from gateway.oauth import callback, wishes
-from gateway.oauth.answers import oauth_of, plain
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.oauth import authorization_request, callback
 from gateway.oauth.apps import Apps
-from gateway.oauth.endpoint import TokenEndpoint
-from gateway.oauth.exchange import Code, Consent, consent_url, endpoint
+from gateway.oauth.authorization_request import Wish
+from gateway.oauth.messages import Code, Consent, consent_url, endpoint
 from gateway.oauth.model import App, Denial, Meaning, Tokens, credentials_of, missing_variables
 from gateway.oauth.store import Flow, FlowState, FlowStore
-from gateway.oauth.wishes import Wish
+from gateway.oauth.token_client import TokenEndpoint
+from gateway.oauth.token_response import oauth_of, plain
 
 log = logging.getLogger(__name__)
 
@@ -96,10 +96,12 @@ class Flows:
     async def initiate(self, caller: Caller, wish: Wish) -> Started:
         """The address for the user's browser; raises InvalidParams, NotFound, and Conflict when there is no app."""
         spec = self._catalog.kind(wish.connector_type).spec
-        wishes.need_oauth(spec)
+        authorization_request.need_oauth(spec)
         wish = await self._completed(caller, wish, spec.kind)
         override, redirect_urls = self._overrides.get(spec.kind), caller.client.redirect_urls
-        environment, scopes = wishes.checked(spec, wish, redirect_urls, override, is_embedded=self._is_embedded)
+        environment, scopes = authorization_request.checked(
+            spec, wish, redirect_urls, override, is_embedded=self._is_embedded
+        )
         oauth = oauth_of(spec)
         app = await self._apps.current(caller.organization_id, spec.kind)
         state = secrets.token_urlsafe(32)

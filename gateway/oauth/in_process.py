@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from yarl import URL
 
 from gateway.connectors.auth import headers_for
-from gateway.connectors.spec import ConnectorSpec
 from gateway.connectors.transport import Transport
 from gateway.errors import ConnectorNotReady
+from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth.model import (
     App,
     Denial,
@@ -86,7 +86,7 @@ class RefreshingAuthorizer:
 
     async def _exchange(self) -> None:
         try:
-            from gateway.oauth.endpoint import TokenEndpoint
+            from gateway.oauth.token_client import TokenEndpoint
         except ModuleNotFoundError as error:
             raise ConnectorNotReady(f"renewing OAuth tokens takes the package {error.name}; install it") from error
         need_refresh_token(self.credentials)

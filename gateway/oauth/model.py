@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from yarl import URL
 
 from gateway.connectors.requests import checked_environment
-from gateway.connectors.spec import ConnectorSpec
 from gateway.errors import ConnectorNotReady, Fault, GatewayError, InvalidCredentials, ReauthorizationRequired
+from gateway.kinds.spec import ConnectorSpec
 
 log = logging.getLogger(__name__)
 

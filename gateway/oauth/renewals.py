@@ -19,16 +19,16 @@ from uuid import UUID
 
 from yarl import URL
 
-from gateway.connectors.catalog import Catalog
 from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorRecord, ConnectorStore, Secret
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
-from gateway.metrics import REFRESHES
+from gateway.kinds.catalog import Catalog
 from gateway.oauth.apps import Apps
-from gateway.oauth.endpoint import TokenEndpoint
-from gateway.oauth.keeping import Keeping
 from gateway.oauth.leases import HEARTBEAT, Lease, LeaseStore
 from gateway.oauth.model import App, Denial, Meaning, Tokens, credentials_of, denied, learned, need_refresh_token
+from gateway.oauth.token_client import TokenEndpoint
+from gateway.oauth.token_persistence import Keeping
+from gateway.telemetry.metrics import REFRESHES
 
 log = logging.getLogger(__name__)
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.connectors.catalog import Catalog
 from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
+from gateway.kinds.catalog import Catalog
 from gateway.oauth.apps import Apps
+from gateway.oauth.authorizers import Grants
 from gateway.oauth.flows import Flows
-from gateway.oauth.grants import Grants
-from gateway.oauth.keeping import Keeping
 from gateway.oauth.leases import LeaseStore
 from gateway.oauth.renewals import Renewals
 from gateway.oauth.store import FlowStore
+from gateway.oauth.token_persistence import Keeping
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from aiohttp import web
 
-from gateway.connectors.catalog import Catalog
+from gateway.kinds.catalog import Catalog
 from gateway.sandbox import control, sending
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, FileReply, Refusal, Reply

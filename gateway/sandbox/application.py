@@ -8,7 +8,7 @@ import jsonschema_rs
 import msgspec
 from yarl import URL
 
-from gateway.connectors.catalog import PLACEMENT_KEYWORDS, Kind, Operation
+from gateway.kinds.catalog import PLACEMENT_KEYWORDS, Kind, Operation
 from gateway.sandbox import paging
 from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, decoded_basic, put
 from gateway.sandbox.grants import Grants

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from gateway.connectors.catalog import Operation
-from gateway.connectors.spec import JsonPath, PagingStyle
+from gateway.kinds.catalog import Operation
+from gateway.kinds.spec import JsonPath, PagingStyle
 from gateway.sandbox import filters, paging
 from gateway.sandbox.calls import Call, Record, Reply, nested, put
 from gateway.sandbox.store import Row

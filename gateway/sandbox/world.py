@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
-from gateway.connectors.catalog import Kind
+from gateway.kinds.catalog import Kind
 from gateway.sandbox import records
 from gateway.sandbox.calls import Refusal
 from gateway.sandbox.store import Row, Store

@@ -27,9 +27,9 @@ import msgspec
 from gateway.context_store.entities import Entity, register, settle
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
-from gateway.context_store.query import parse
 from gateway.context_store.records import upsert
-from gateway.context_store.store import ContextStore
+from gateway.context_store.search.parse import parse
+from gateway.context_store.search.search import ContextStore
 from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
 from tests.benchmarks.report import Figure, Report

@@ -16,8 +16,8 @@ import procrastinate
 import uvloop
 
 from gateway.connectors.responses import Answer
-from gateway.jobs.journal import JobJournal
 from gateway.jobs.model import Job
+from gateway.jobs.run_context import JobJournal
 from gateway.services import open_services
 from gateway.settings import Settings
 from workers.main import Worker

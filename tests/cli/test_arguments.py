@@ -3,7 +3,7 @@ import pytest
 
 from gateway.cli.arguments import read_pairs, read_params
 from gateway.cli.examples import words_of
-from gateway.connectors.catalog import load_catalog
+from gateway.kinds.catalog import load_catalog
 
 SCHEMA = {
     "properties": {

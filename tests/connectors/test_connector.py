@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gateway.connectors.catalog import Kind
 from gateway.connectors.connector import Connector
-from gateway.connectors.journal import MemoryJournal
+from gateway.connectors.run_context import MemoryJournal
 from gateway.errors import ReauthorizationRequired, UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
-from tests.connectors.small_kind import small_operation
+from gateway.kinds.catalog import Kind
 from tests.connectors.wire import CLOSE, OK, answer
+from tests.kinds.small_kind import small_operation
 
 REFUSED = answer(b'{"error": "expired"}', "401 Who")
 ACTION = {"request": "GET /things", "effect": "read"}

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from gateway.connectors.catalog import Kind
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy
-from gateway.connectors.spec import ConnectorSpec
 from gateway.connectors.transport import Transport
 from gateway.errors import (
     ConflictingRange,
@@ -23,9 +21,11 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamTruncated,
 )
-from tests.connectors.small_kind import SMALL_SPEC
+from gateway.kinds.catalog import Kind
+from gateway.kinds.spec import ConnectorSpec
 from tests.connectors.wire import CLOSE, SILENCE, Wire
 from tests.connectors.wire import answer as said_by
+from tests.kinds.small_kind import SMALL_SPEC
 
 OWN, FOREIGN = "https://api.example.com/files/7", "https://files.example.net/7"
 BYTES = b"0123456789"

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.connectors.pagination import next_params
 from gateway.errors import UpstreamRejected
-from tests.connectors.small_kind import SMALL_SPEC, small_operation
+from tests.kinds.small_kind import SMALL_SPEC, small_operation
 
 PAGE = small_operation({"records": "things", "paging": "page"})
 CURSOR = small_operation({"records": "things", "paging": "cursor"})

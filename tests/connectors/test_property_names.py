@@ -5,7 +5,7 @@ import pytest
 
 from gateway.connectors.property_names import PropertyNames, with_our_names, with_their_names
 from gateway.connectors.responses import Answer
-from tests.connectors.small_kind import small_operation
+from tests.kinds.small_kind import small_operation
 
 NAMES = {"crm_owner_id": "vendor_owner_id", "crm_*": "v_*"}
 OPERATION = small_operation(property_names=NAMES)

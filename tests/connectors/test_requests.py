@@ -5,9 +5,9 @@ import pytest
 from yarl import URL
 
 from gateway.connectors.requests import base_address, build, checked_environment, effect_of, relocated
-from gateway.connectors.spec import Effect
 from gateway.errors import ConnectorNotReady, InvalidCredentials, InvalidParams
-from tests.connectors.small_kind import small_operation
+from gateway.kinds.spec import Effect
+from tests.kinds.small_kind import small_operation
 
 ORIGIN = "https://api.example.com"
 ANY = {"id": {}, "q": {}, "name": {}}

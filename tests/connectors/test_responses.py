@@ -10,7 +10,6 @@ from gateway.connectors.responses import (
     retry_after,
     value_at,
 )
-from gateway.connectors.spec import Failure
 from gateway.errors import (
     ReauthorizationRequired,
     UpstreamError,
@@ -19,7 +18,8 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from tests.connectors.small_kind import small_operation
+from gateway.kinds.spec import Failure
+from tests.kinds.small_kind import small_operation
 
 LIST = small_operation({"records": "things", "paging": "cursor"})
 RECORD = small_operation({"record": "data.thing"})

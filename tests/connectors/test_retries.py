@@ -3,7 +3,6 @@
 import pytest
 
 from gateway.connectors.retries import Attempt, delay, final
-from gateway.connectors.spec import Effect
 from gateway.errors import (
     ReauthorizationRequired,
     UpstreamError,
@@ -15,6 +14,7 @@ from gateway.errors import (
     UpstreamTooLarge,
     UpstreamTruncated,
 )
+from gateway.kinds.spec import Effect
 
 READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE
 

@@ -11,7 +11,6 @@ from yarl import URL
 
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.spec import Effect, Failure
 from gateway.connectors.transport import ANSWER_CAP, Account, Transport
 from gateway.errors import (
     UpstreamError,
@@ -21,6 +20,7 @@ from gateway.errors import (
     UpstreamTooLarge,
     UpstreamTruncated,
 )
+from gateway.kinds.spec import Effect, Failure
 from tests.connectors.wire import CLOSE, OK, SILENCE, Wire, answer
 
 READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE

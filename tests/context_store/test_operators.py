@@ -6,9 +6,9 @@ import pytest
 from gateway.context_store.entities import register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import Layout, chosen
-from gateway.context_store.query import parse
 from gateway.context_store.records import upsert
-from gateway.context_store.store import ContextStore
+from gateway.context_store.search.parse import parse
+from gateway.context_store.search.search import ContextStore
 
 from .evaluation import evaluate
 

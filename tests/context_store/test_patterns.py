@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.context_store.filters import Operator
-from gateway.context_store.patterns import pattern_of, start_of
+from gateway.context_store.search.filters import Operator
+from gateway.context_store.search.patterns import pattern_of, start_of
 
 PATTERNS = [
     (Operator.LIKE, "Fire", "%fire%"),

@@ -19,9 +19,9 @@ from gateway.context_store.entities import (
 )
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
-from gateway.context_store.query import parse
 from gateway.context_store.records import BATCH_ROWS, Written, forget, mark_deleted, remove, sweep, upsert
-from gateway.context_store.store import ContextStore
+from gateway.context_store.search.parse import parse
+from gateway.context_store.search.search import ContextStore
 from gateway.errors import NotFound, UpstreamError
 
 FIELDS = {"id": FieldType.STRING, "name": FieldType.STRING, "rank": FieldType.NUMBER, "updated_at": FieldType.STRING}

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gateway.connectors.catalog import load_catalog
-from gateway.context_store.names import Names, with_known_names
-from gateway.context_store.plan import synchronized
-from gateway.context_store.schedule import search_fields
+from gateway.context_store.search.names import Names, with_known_names
+from gateway.context_store.sync.schedule import search_fields
+from gateway.context_store.sync.sources import synchronized
 from gateway.errors import InvalidQuery
+from gateway.kinds.catalog import load_catalog
 
 FIELDS = {
     "id": "string",

@@ -10,15 +10,16 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.catalog import load_catalog
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.transport import Transport
-from gateway.context_store import plan, records, schedule
+from gateway.context_store import records
 from gateway.context_store.entities import find
-from gateway.context_store.synchronize import Report, Run
+from gateway.context_store.sync import schedule, sources
+from gateway.context_store.sync.run import Report, Run
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
+from gateway.kinds.catalog import load_catalog
 
 CATALOG = load_catalog()
 ENVIRONMENTS = {"support-desk": {"subdomain": "acme"}}
@@ -69,9 +70,9 @@ async def run(application, database, tenant):
                 kind = CATALOG.kind(kind_name)
                 environment = checked_environment(kind.spec, ENVIRONMENTS.get(kind_name, {}))
                 connector = Connector(kind, environment, StaticAuthorizer({}), transport, override=origin)
-                source, parent = plan.source_of(kind, name), None
+                source, parent = sources.source_of(kind, name), None
                 async with database.tenant(tenant.organization_id) as connection:
-                    names = plan.with_parents(kind, [name])
+                    names = sources.with_parents(kind, [name])
                     await schedule.register_all(connection, tenant.connector_id, tenant.organization_id, kind, names)
                     entity = await find(connection, tenant.connector_id, name)
                     if source.sync.parent is not None:

@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.connectors.catalog import load_catalog
-from gateway.context_store import schedule
-from gateway.context_store.schedule import Intervals
+from gateway.context_store.sync import schedule
+from gateway.context_store.sync.schedule import Intervals
 from gateway.errors import UpstreamError, UpstreamRateLimited, UpstreamRejected
+from gateway.kinds.catalog import load_catalog
 
 DESK = load_catalog().kind("support-desk")
 NAMES = ["groups", "tickets"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.context_store.times import moment_of, written
+from gateway.context_store.sync.times import moment_of, written
 
 NEW_YEAR = 1_767_225_600.0
 

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from gateway.connectors.catalog import load_catalog
 from gateway.connectors.responses import Answer
-from gateway.connectors.spec import Effect
-from gateway.context_store.plan import synchronized
-from gateway.context_store.refresh import Write, refreshes_of
+from gateway.context_store.sync.sources import synchronized
+from gateway.context_store.sync.write_through import Write, refreshes_of
+from gateway.kinds.catalog import load_catalog
+from gateway.kinds.spec import Effect
 
 CATALOG = load_catalog()
 WRITES = [

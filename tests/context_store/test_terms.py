@@ -4,8 +4,8 @@ import pytest
 
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import Layout
-from gateway.context_store.query import parse
-from gateway.context_store.terms import Vocabulary
+from gateway.context_store.search.parse import parse
+from gateway.context_store.search.terms import Vocabulary
 
 FIELDS = {
     "name": FieldType.STRING,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gateway import metrics
 from gateway.db.pool import Database
-from gateway.exposition import Exposition
-from gateway.metrics import Count, Timing
+from gateway.telemetry import metrics
+from gateway.telemetry.metrics import Count, Timing
+from gateway.telemetry.prometheus import Exposition
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from gateway.embedded import StartupError
-from gateway.embedded.leftovers import processes_of
 from gateway.embedded.postgres import EmbeddedPostgres
+from gateway.embedded.stale_processes import processes_of
 
 KEEP = "CREATE TABLE kept AS SELECT 42 AS answer"
 ANSWER = "SELECT answer FROM kept"

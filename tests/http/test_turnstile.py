@@ -6,9 +6,9 @@ from math import inf
 import pytest
 from aiohttp import web
 
-from gateway.http.door import DoorRunner
-from gateway.http.door import Limits as DoorLimits
-from gateway.http.limits import Limits
+from gateway.http.admission import Limits
+from gateway.http.connection_guard import DoorRunner
+from gateway.http.connection_guard import Limits as DoorLimits
 from gateway.http.turnstile import Turnstile, is_whole
 from gateway.settings import Settings
 

@@ -6,13 +6,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.connectors.spec import Effect
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.jobs.leases import Leases
+from gateway.jobs.maintenance import Upkeep
 from gateway.jobs.model import Job, NewJob
 from gateway.jobs.store import JobStore
-from gateway.jobs.upkeep import Upkeep
+from gateway.kinds.spec import Effect
 
 RETENTION = 3600
 WORKER = "here"

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from gateway.connectors.spec import Effect
 from gateway.jobs.leases import Ending, LostLease
 from gateway.jobs.model import JobStatus
 from gateway.jobs.store import IdempotencyKey
+from gateway.kinds.spec import Effect
 from tests.jobs.conftest import WORKER
 
 SUCCESS = Ending(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})

@@ -9,12 +9,12 @@ import pytest
 
 from gateway import errors
 from gateway.connectors.responses import Answer
-from gateway.connectors.spec import Effect
 from gateway.jobs import results
 from gateway.jobs.leases import Ending, Leases
 from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey
+from gateway.kinds.spec import Effect
 from tests.jobs.conftest import WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)

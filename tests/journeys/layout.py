@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from gateway.connectors.catalog import load_catalog
+from gateway.kinds.catalog import load_catalog
 from tests.running import PATIENCE, Api, free_port
 
 KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

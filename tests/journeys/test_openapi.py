@@ -3,9 +3,9 @@
 import subprocess
 import sys
 
-from gateway.connectors.catalog import load_catalog
 from gateway.http.openapi import openapi_document
 from gateway.http.routes import ROUTES
+from gateway.kinds.catalog import load_catalog
 
 
 def test_every_route_is_in_the_document_and_nothing_else():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.connectors.spec import RateLimit
+from gateway.kinds.spec import RateLimit
 from gateway.limits.budget import Budget, pace_of
 
 PUBLISHED = RateLimit(requests=100, seconds=10)

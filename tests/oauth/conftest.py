@@ -12,7 +12,6 @@ from aiohttp.test_utils import TestServer
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.connectors.catalog import Catalog, load_catalog
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
@@ -20,6 +19,7 @@ from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
+from gateway.kinds.catalog import Catalog, load_catalog
 from gateway.oauth.service import OAuth, open_oauth
 from tests.oauth.stand_in import StandIn
 

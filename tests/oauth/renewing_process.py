@@ -11,13 +11,13 @@ from uuid import UUID
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.connectors.catalog import load_catalog
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
+from gateway.kinds.catalog import load_catalog
 from gateway.oauth.service import open_oauth
 
 KEY = ("k1", bytes(range(32)))

@@ -3,7 +3,7 @@
 import pytest
 from yarl import URL
 
-from gateway.connectors.catalog import Catalog
+from gateway.kinds.catalog import Catalog
 from gateway.oauth.callback import landing_url, read_code, redirect_fault, single
 from gateway.oauth.model import Denial
 

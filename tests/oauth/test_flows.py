@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 
 from gateway.errors import Conflict, InvalidParams, NotFound
+from gateway.oauth.authorization_request import Wish
 from gateway.oauth.flows import Landing
 from gateway.oauth.store import FlowStatus
-from gateway.oauth.wishes import Wish
 from tests.oauth.conftest import BASE_URL, REDIRECT, Opening, World
 
 WISH = Wish("w", "work-management", REDIRECT)

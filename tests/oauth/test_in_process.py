@@ -10,10 +10,10 @@ import pytest
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.connectors.catalog import Catalog
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.errors import InvalidCredentials, ReauthorizationRequired, UpstreamError
+from gateway.kinds.catalog import Catalog
 from gateway.oauth.in_process import RefreshingAuthorizer
 from gateway.oauth.model import App
 from tests.oauth.stand_in import StandIn

@@ -9,10 +9,10 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.catalog import Catalog, load_catalog, load_kind
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
+from gateway.kinds.catalog import Catalog, load_catalog, load_kind
 from gateway.sandbox.app import create_sandbox
 
 Connect = Callable[..., Connector]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.connectors.catalog import load_catalog
 from gateway.errors import ReauthorizationRequired, UpstreamNotFound, UpstreamRateLimited
+from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.app import create_sandbox
 
 CATALOG = load_catalog()

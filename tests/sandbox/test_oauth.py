@@ -6,8 +6,8 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from gateway.connectors.catalog import load_catalog
 from gateway.errors import ReauthorizationRequired
+from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.grants import s256
 
 RETURN = "http://127.0.0.1:1/callback?kept=1"

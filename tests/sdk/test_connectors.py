@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.connectors.catalog import load_catalog
+from gateway.kinds.catalog import load_catalog
 from tests.sdk.conftest import KINDS, NOT_INSTALLED
 
 exceptions = pytest.importorskip("airbyte_agent_sdk.http.exceptions", reason=NOT_INSTALLED)

@@ -7,9 +7,9 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import Field
 
-from gateway.http.answers import json_response
 from gateway.http.bodies import Query, read_query
 from gateway.http.keys import CALLER, SERVICES
+from gateway.http.responses import json_response
 from gateway.identity.model import Scope
 from gateway.jobs.model import moment
 

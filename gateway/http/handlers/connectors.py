@@ -6,15 +6,15 @@ from uuid import uuid4
 from aiohttp import web
 from pydantic import Field, StringConstraints
 
-from gateway.audit import Entry
-from gateway.connectors.catalog import Catalog
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError
-from gateway.http.answers import cursor_of, json_response, read_cursor, read_time_cursor
 from gateway.http.bodies import Body, Query, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
+from gateway.identity.audit import Entry
 from gateway.identity.model import Scope
 from gateway.jobs.model import NewJob, moment
+from gateway.kinds.catalog import Catalog
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 

@@ -5,11 +5,11 @@ from typing import Annotated
 from aiohttp import web
 from pydantic import Field, StringConstraints
 
-from gateway.audit import Entry
-from gateway.http.answers import json_response
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.handlers.jobs import accepted_response
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.responses import json_response
+from gateway.identity.audit import Entry
 from gateway.identity.model import Scope
 
 EntityName = Annotated[str, StringConstraints(max_length=100)]

@@ -2,11 +2,11 @@
 
 from aiohttp import web
 
-from gateway.connectors.discovery import kind_summary, kind_view
-from gateway.connectors.skills import skill_docs
-from gateway.http.answers import json_response
 from gateway.http.bodies import Query, read_query
 from gateway.http.keys import SERVICES
+from gateway.http.responses import json_response
+from gateway.kinds.agent_docs import skill_docs
+from gateway.kinds.describe import kind_summary, kind_view
 
 
 class DocsQuery(Query):

@@ -11,17 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.connectors.download import ACTION
 from gateway.connectors.responses import Answer
-from gateway.downloads.blobs import read_all
-from gateway.downloads.chunks import ChunkWanted, chunk, nothing, plain_params, wants_chunk
-from gateway.downloads.replies import Wanted, stored_reply
-from gateway.downloads.spool import StoredFile
 from gateway.errors import GatewayError, RangeNotSatisfiable
 from gateway.execution import Call
 from gateway.http.bodies import path_id, read_query
 from gateway.http.handlers.outcomes import envelope, is_sdk, note
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.streaming import caller_present, sent
+from gateway.http_ranges.json_chunks import ChunkWanted, chunk, nothing, plain_params, wants_chunk
+from gateway.http_ranges.responses import Wanted, stored_reply
 from gateway.jobs.model import Job
+from gateway.stored_files.blobs import read_all
+from gateway.stored_files.store import StoredFile
 
 
 class FileQuery(BaseModel):

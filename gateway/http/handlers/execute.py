@@ -5,19 +5,19 @@ from typing import Any
 from aiohttp import web
 from pydantic import Field
 
-from gateway.connectors.catalog import SEARCH_ACTION
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.execution import Accepted, Call, Done
-from gateway.http.answers import Preference, json_response, preference
+from gateway.field_selection import Shape
 from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
 from gateway.http.handlers.jobs import Text, accepted_response, chained
 from gateway.http.handlers.outcomes import envelope, is_sdk, note
 from gateway.http.handlers.search import search
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
-from gateway.shaping import Shape
+from gateway.kinds.catalog import SEARCH_ACTION
 
 _MOST_FIELDS = 500
 

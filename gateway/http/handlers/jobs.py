@@ -10,11 +10,11 @@ from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
 
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest
-from gateway.http.answers import MOST_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.http.bodies import Body, Query, path_id, read_body, read_query
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.handlers.outcomes import is_sdk
 from gateway.http.keys import CALLER, LIMITS, REQUEST_ID, SERVICES
+from gateway.http.responses import MOST_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.identity.model import Caller, Scope
 from gateway.identity.tokens import hashed
 from gateway.jobs import results

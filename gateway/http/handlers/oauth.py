@@ -7,16 +7,16 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import AfterValidator, Field, SecretStr, StringConstraints
 
-from gateway.audit import Entry
-from gateway.http.answers import json_response
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.handlers.connectors import Name
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.responses import json_response
+from gateway.identity.audit import Entry
 from gateway.identity.model import Scope
 from gateway.jobs.model import moment
 from gateway.oauth.apps import OwnApp
+from gateway.oauth.authorization_request import Wish, need_oauth
 from gateway.oauth.flows import Landing
-from gateway.oauth.wishes import Wish, need_oauth
 
 #: RFC 6749 appendix A.1 and A.2
 Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]

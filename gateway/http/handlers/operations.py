@@ -7,8 +7,8 @@ from aiohttp import web
 
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
-from gateway.http.answers import json_response
 from gateway.http.keys import EXPOSITION, IS_DRAINING, OPENAPI, SERVICES
+from gateway.http.responses import json_response
 from gateway.services import Services
 
 _PROBE_TIMEOUT = 2.0

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import msgspec
 from aiohttp import web
 
-from gateway.audit import Entry
 from gateway.connectors.responses import Answer
 from gateway.execution import Call
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.identity.audit import Entry
 
 
 def envelope(

@@ -6,20 +6,20 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from gateway.connectors.catalog import SEARCH_ACTION
 from gateway.connectors.responses import Answer
-from gateway.context_store.names import Names, with_known_names
-from gateway.context_store.query import parse
-from gateway.context_store.schedule import search_fields
-from gateway.context_store.store import SearchPage
+from gateway.context_store.search.names import Names, with_known_names
+from gateway.context_store.search.parse import parse
+from gateway.context_store.search.search import SearchPage
+from gateway.context_store.sync.schedule import search_fields
 from gateway.credentials.store import ConnectorStatus
 from gateway.errors import GatewayError, UnknownAction
 from gateway.execution import Call
+from gateway.field_selection import shaped_records
 from gateway.http.handlers.outcomes import envelope, note
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import Scope
 from gateway.jobs.model import moment
-from gateway.shaping import shaped_records
+from gateway.kinds.catalog import SEARCH_ACTION
 
 
 async def search(request: web.Request, call: Call) -> web.Response:

@@ -8,9 +8,9 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.errors import RateLimited, Unauthorized
-from gateway.http.answers import json_response
 from gateway.http.bodies import Body, read_body
 from gateway.http.keys import SERVICES
+from gateway.http.responses import json_response
 from gateway.identity.model import Client
 
 _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from gateway.connectors.catalog import Operation
+from gateway.kinds.catalog import Operation
 from gateway.sandbox import filters, paging
 from gateway.sandbox.application import Application
 from gateway.sandbox.calls import Call, Handler, Refusal, Reply

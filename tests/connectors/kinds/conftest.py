@@ -13,11 +13,11 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from gateway.connectors.auth import StaticAuthorizer, checked_credentials, headers_for
-from gateway.connectors.catalog import Kind, load_kind, shipped_specs
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.transport import Transport
+from gateway.kinds.catalog import Kind, load_kind, shipped_specs
 
 Connect = Callable[..., Connector]
 

@@ -4,12 +4,10 @@ import pytest
 from yarl import URL
 
 from gateway.connectors import responses
-from gateway.connectors.catalog import load_kind, shipped_specs
-from gateway.connectors.journal import MemoryJournal
-from gateway.connectors.params import validated
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.responses import UpstreamResponse
 from gateway.connectors.rules import has_outer_limit, is_one_row
+from gateway.connectors.run_context import MemoryJournal
 from gateway.errors import (
     ConnectorNotReady,
     GatewayError,
@@ -22,6 +20,8 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.params import validated
 from tests.connectors.kinds.wire import Call
 
 KIND = load_kind(shipped_specs() / "crm-query")

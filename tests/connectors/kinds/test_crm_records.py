@@ -5,8 +5,6 @@ import pytest
 
 from gateway.connectors import responses
 from gateway.connectors.auth import checked_credentials
-from gateway.connectors.catalog import load_kind, shipped_specs
-from gateway.connectors.params import validated
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
     GatewayError,
@@ -19,6 +17,8 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.params import validated
 from tests.connectors.kinds.wire import Call
 
 KIND = load_kind(shipped_specs() / "crm-records")

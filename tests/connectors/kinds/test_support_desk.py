@@ -8,11 +8,8 @@ from yarl import URL
 
 from gateway.connectors import requests, responses
 from gateway.connectors.auth import checked_credentials
-from gateway.connectors.catalog import load_kind, shipped_specs
-from gateway.connectors.params import validated
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.responses import UpstreamResponse
-from gateway.connectors.spec import Effect
 from gateway.errors import (
     GatewayError,
     InvalidCredentials,
@@ -24,6 +21,9 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.params import validated
+from gateway.kinds.spec import Effect
 from tests.connectors.kinds.wire import Call
 
 KIND = load_kind(shipped_specs() / "support-desk")

@@ -7,10 +7,7 @@ from yarl import URL
 
 from gateway.connectors import responses
 from gateway.connectors.auth import checked_credentials
-from gateway.connectors.catalog import load_kind, shipped_specs
-from gateway.connectors.params import validated
 from gateway.connectors.responses import UpstreamResponse
-from gateway.connectors.spec import Effect
 from gateway.errors import (
     InvalidCredentials,
     InvalidParams,
@@ -21,6 +18,9 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.params import validated
+from gateway.kinds.spec import Effect
 
 KIND = load_kind(shipped_specs() / "team-chat")
 JSON = "application/json; charset=utf-8"

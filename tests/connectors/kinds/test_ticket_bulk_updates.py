@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from gateway.connectors.catalog import load_kind, shipped_specs
-from gateway.connectors.journal import MemoryJournal
 from gateway.connectors.long_running import batches_of_tickets, ticket_ids
-from gateway.connectors.params import validated
+from gateway.connectors.run_context import MemoryJournal
 from gateway.errors import InvalidParams, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamRejected
+from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.params import validated
 
 OPERATION = load_kind(shipped_specs() / "support-desk").operation("ticket_bulk_updates", "create")
 CHANGE = {"status": "solved"}

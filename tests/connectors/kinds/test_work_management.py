@@ -7,10 +7,7 @@ from yarl import URL
 
 from gateway.connectors import responses
 from gateway.connectors.auth import checked_credentials, headers_for
-from gateway.connectors.catalog import load_kind, shipped_specs
-from gateway.connectors.params import validated
 from gateway.connectors.responses import UpstreamResponse
-from gateway.connectors.spec import Effect
 from gateway.errors import (
     InvalidCredentials,
     InvalidParams,
@@ -20,6 +17,9 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.params import validated
+from gateway.kinds.spec import Effect
 
 KIND = load_kind(shipped_specs() / "work-management")
 GID = "1203998745612345"

@@ -8,10 +8,7 @@ import pytest
 from yarl import URL
 
 from gateway.connectors import responses
-from gateway.connectors.catalog import load_kind, shipped_specs
-from gateway.connectors.params import validated
 from gateway.connectors.responses import UpstreamResponse
-from gateway.connectors.spec import Effect
 from gateway.errors import (
     GatewayError,
     InvalidParams,
@@ -21,6 +18,9 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.params import validated
+from gateway.kinds.spec import Effect
 
 KIND = load_kind(shipped_specs() / "workspace-notes")
 VERSION = "2025-09-03"

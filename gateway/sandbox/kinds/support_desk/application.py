@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from gateway.connectors.catalog import Operation
+from gateway.kinds.catalog import Operation
 from gateway.sandbox import files, filters
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply, decoded_basic, nested

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from gateway.connectors.catalog import Operation
+from gateway.kinds.catalog import Operation
 from gateway.sandbox import paging, records
 from gateway.sandbox.application import Route
 from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply

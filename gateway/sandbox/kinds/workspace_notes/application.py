@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from gateway.connectors.catalog import Operation
+from gateway.kinds.catalog import Operation
 from gateway.sandbox import filters, paging
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
 from gateway.sandbox.kinds.workspace_notes.world import NotesWorld, keep_one_content, uuid_of

@@ -1,0 +1,1 @@
+"""What asyncio lacks: single flight, batching, and the end of background tasks."""

@@ -1,0 +1,198 @@
+"""From JSON to a valid search: every fault named with its place and the nearest known name."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gateway.context_store.fields import Field, FieldType, nearest, resolved
+from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not, Operator, Query, Sort
+from gateway.context_store.search.values import complaint, is_storable, shown
+from gateway.errors import Fault, InvalidQuery
+
+DEFAULT_LIMIT = 1_000
+MAX_LIMIT = 10_000
+#: how deep `and`, `or` and `not` may nest
+MAX_DEPTH = 10
+#: how many conditions one filter may have
+MAX_CONDITIONS = 200
+MAX_SORTS = 5
+MAX_PATHS = 200
+
+PARAMS = ("query", "limit", "cursor", "fields")
+MEMBERS = ("filter", "sort")
+AND, OR, NOT, NEQ = "and", "or", "not", "neq"
+OPERATORS = (*Operator, NEQ, AND, OR, NOT)
+DIRECTIONS = ("asc", "desc")
+
+
+def parse(params: Mapping[str, Any], fields: Mapping[str, FieldType], at: str = "") -> Query:
+    """The search that the params ask for; InvalidQuery points at every fault, its pointers below `at`."""
+    reader = _Reader(fields)
+    query = reader.query(params, at)
+    if reader.faults:
+        count = len(reader.faults)
+        detail = reader.faults[0].message if count == 1 else f"the query has {count} faults"
+        raise InvalidQuery(detail, faults=reader.faults)
+    return query
+
+
+def _below(at: str, *members: object) -> str:
+    return at + "".join("/" + str(member).replace("~", "~0").replace("/", "~1") for member in members)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _joined(parts: Sequence[Filter]) -> Filter:
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+class _Reader:
+    """Reads one search and collects its faults on the way."""
+
+    def __init__(self, fields: Mapping[str, FieldType]) -> None:
+        self.faults: list[Fault] = []
+        self._fields = fields
+        self._conditions = 0
+
+    def query(self, params: Mapping[str, Any], at: str) -> Query:
+        self._only(params, PARAMS, "param", at)
+        query = params.get("query")
+        if not isinstance(query, Mapping):
+            self._fault(_below(at, "query"), "query", "type", "query must be an object with `filter` and `sort`")
+            query = {}
+        self._only(query, MEMBERS, "member of query", _below(at, "query"))
+        filter_ = query.get("filter")
+        return Query(
+            filter=All() if filter_ is None else self._filter(filter_, _below(at, "query", "filter")),
+            sort=self._sorts(query.get("sort"), _below(at, "query", "sort")),
+            fields=self._paths(params.get("fields"), _below(at, "fields")),
+            limit=self._limit(params.get("limit"), _below(at, "limit")),
+            cursor=self._cursor(params.get("cursor"), _below(at, "cursor")),
+        )
+
+    def _filter(self, document: Any, at: str, depth: int = 0) -> Filter:
+        if depth > MAX_DEPTH:
+            self._fault(at, "filter", "depth", f"and, or and not nest deeper than {MAX_DEPTH}")
+        elif not isinstance(document, Mapping):
+            self._fault(at, "filter", "type", f"a filter is an object of operators, not {shown(document)}")
+        else:
+            return _joined([self._operator(name, asked, _below(at, name), depth) for name, asked in document.items()])
+        return All()
+
+    def _operator(self, name: str, asked: Any, at: str, depth: int) -> Filter:
+        if name in (AND, OR):
+            return self._group(name, asked, at, depth)
+        if name == NOT:
+            return Not(self._filter(asked, at, depth + 1))
+        if name not in OPERATORS:
+            self._unknown(at, name, "operator", OPERATORS)
+        elif not isinstance(asked, Mapping) or not asked:
+            self._fault(at, name, "type", f'{name} takes an object of fields, such as {{"{name}": {{"field": value}}}}')
+        else:
+            return _joined([self._condition(name, field, value, _below(at, field)) for field, value in asked.items()])
+        return All()
+
+    def _group(self, name: str, asked: Any, at: str, depth: int) -> Filter:
+        if not _is_list(asked) or not asked:
+            self._fault(at, name, "type", f"{name} takes an array of at least one filter")
+            return All()
+        parts = [self._filter(part, _below(at, index), depth + 1) for index, part in enumerate(asked)]
+        return _joined(parts) if name == AND else AnyOf(tuple(parts))
+
+    def _condition(self, name: str, field_name: str, value: Any, at: str) -> Filter:
+        self._conditions += 1
+        if self._conditions == MAX_CONDITIONS + 1:
+            self._fault(at, field_name, "size", f"a filter has at most {MAX_CONDITIONS} conditions")
+        field = self._field(field_name, at)
+        if field is None:
+            return All()
+        operator = Operator.EQ if name == NEQ else Operator(name)
+        wrong = complaint(operator, field.type, value)
+        if wrong:
+            self._fault(at, field_name, "type", f"{name} on {field_name} ({field.type}): {wrong}")
+        condition = Condition(operator, field, value)
+        return Not(condition) if name == NEQ else condition
+
+    def _sorts(self, document: Any, at: str) -> tuple[Sort, ...]:
+        if document is None:
+            return ()
+        if not _is_list(document) or len(document) > MAX_SORTS:
+            example = '[{"updated_at": "desc"}]'
+            self._fault(at, "sort", "type", f"sort is an array of at most {MAX_SORTS} entries, such as {example}")
+            return ()
+        sorts = [self._sort(entry, _below(at, index)) for index, entry in enumerate(document)]
+        return tuple(sort for sort in sorts if sort)
+
+    def _sort(self, entry: Any, at: str) -> Sort | None:
+        if not isinstance(entry, Mapping) or not entry:
+            self._fault(
+                at, "sort", "type", f'a sort entry is an object such as {{"updated_at": "desc"}}, not {shown(entry)}'
+            )
+            return None
+        if len(entry) == 1 and "field" not in entry:
+            ((name, direction),) = entry.items()
+            name_at = direction_at = _below(at, name)
+        else:
+            self._only(entry, ("field", "direction"), "member of a sort entry", at)
+            name, direction = entry.get("field"), entry.get("direction", "asc")
+            name_at, direction_at = _below(at, "field"), _below(at, "direction")
+        if direction not in DIRECTIONS:
+            self._fault(direction_at, "sort", "enum", f"the direction is {shown(direction)}; allowed: asc, desc")
+        field = self._field(name, name_at)
+        if field is not None and not field.is_scalar:
+            message = f"{name} ({field.type}) has no order; sort by a string, number or boolean field"
+            self._fault(name_at, field.name, "type", message)
+        return None if field is None else Sort(field, direction == "desc")
+
+    def _paths(self, document: Any, at: str) -> tuple[tuple[str, ...], ...] | None:
+        if document is None:
+            return None
+        if not _is_list(document) or not 0 < len(document) <= MAX_PATHS:
+            self._fault(at, "fields", "type", f"fields is an array of 1 to {MAX_PATHS} paths")
+            return None
+        fields = [self._path(entry, _below(at, index)) for index, entry in enumerate(document)]
+        return tuple(field.path for field in fields if field)
+
+    def _path(self, entry: Any, at: str) -> Field | None:
+        segments = entry if _is_list(entry) else [entry]
+        if not segments or not all(isinstance(segment, str) for segment in segments):
+            self._fault(at, "fields", "type", f'a path is "user.name" or ["user", "name"], not {shown(entry)}')
+            return None
+        return self._field(".".join(segments), at)
+
+    def _limit(self, value: Any, at: str) -> int:
+        if value is None:
+            return DEFAULT_LIMIT
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_LIMIT:
+            return value
+        self._fault(at, "limit", "range", f"limit is {shown(value)}; it must be a whole number from 1 to {MAX_LIMIT}")
+        return DEFAULT_LIMIT
+
+    def _cursor(self, value: Any, at: str) -> str | None:
+        if value is None or isinstance(value, str):
+            return value
+        self._fault(at, "cursor", "type", "cursor must be the string that the previous page gave")
+        return None
+
+    def _field(self, name: Any, at: str) -> Field | None:
+        if not isinstance(name, str):
+            self._fault(at, "field", "type", f"a field is a string, not {shown(name)}")
+            return None
+        field = resolved(name, self._fields) if is_storable(name) else None
+        if field is None:
+            self._unknown(at, name, "field", self._fields)
+        return field
+
+    def _only(self, document: Mapping[str, Any], known: Iterable[str], what: str, at: str) -> None:
+        for name in document:
+            if name not in known:
+                self._unknown(_below(at, name), name, what, known)
+
+    def _unknown(self, at: str, name: str, what: str, known: Iterable[str]) -> None:
+        guess = nearest(name, known)
+        hint = f"did you mean {guess}?" if guess else f"known: {', '.join(sorted(known))}"
+        self._fault(at, name, f"unknown_{what.split()[0]}", f"{shown(name)} is no {what} here; {hint}")
+
+    def _fault(self, pointer: str, field: str, code: str, message: str) -> None:
+        self.faults.append(Fault(pointer, field, code, message))

@@ -1,0 +1,31 @@
+"""Patterns: `%` is any run, `_` any one character, a backslash takes the next character as it is; case is ignored."""
+
+import re
+
+from gateway.context_store.search.filters import Operator
+from gateway.context_store.tokenizer import folded
+
+_WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*[%_]")
+_LONELY_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
+_LITERAL = re.compile(r"(?:[^%_\\]|\\.)*", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def pattern_of(operator: Operator, value: str) -> str:
+    """The pattern for Postgres' LIKE against folded text."""
+    text = folded(value)
+    if operator is Operator.LIKE:
+        whole = text + "\\" if _LONELY_BACKSLASH.search(text) else text
+        return whole if _WILDCARD.search(text) else f"%{whole}%"
+    literal = re.sub(r"([\\%_])", r"\\\1", text)
+    before = "" if operator is Operator.STARTSWITH else "%"
+    after = "" if operator is Operator.ENDSWITH else "%"
+    return f"{before}{literal}{after}"
+
+
+def start_of(pattern: str) -> str:
+    """What every text begins with that is LIKE the pattern; nothing when it has no wildcard and means "contains"."""
+    if not _WILDCARD.search(pattern):
+        return ""
+    literal = _LITERAL.match(pattern)
+    return _ESCAPED.sub(r"\1", literal[0]) if literal else ""

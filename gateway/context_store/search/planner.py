@@ -1,0 +1,189 @@
+"""One page of a search as SQL: which records, in which order, after which place.
+
+A page is read in one of three ways, whichever meets fewer records:
+- *walked*: along the index of the sort key until the page is full; good when many records match;
+- *gathered*: the ids that the word index knows are fetched, filtered and sorted; good when few match;
+- *planned*: Postgres chooses, knowing the arguments; when conditions lie on other key columns than the sort.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gateway.context_store.entities import Entity
+from gateway.context_store.search.cursors import Position
+from gateway.context_store.search.filters import ORDERING, All, Condition, Filter, Operator, Query, Sort
+from gateway.context_store.search.sql import Arguments, Conditions, sort_expression
+from gateway.context_store.search.terms import TermQuery
+
+#: how much more a gathered record costs than one that is passed on a walk
+GATHERED_TO_WALKED = 3
+
+
+class Phase(StrEnum):
+    """Which records of the order a statement reads; an index has nulls at the wrong end of a descending walk."""
+
+    WHOLE = "whole"
+    #: those that have the first sort key
+    PRESENT = "present"
+    #: those that don't, which come last
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL with its arguments; rows are the entity's count and time, id, document and the sort keys."""
+
+    text: str
+    arguments: Sequence[object]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the records of one search are found in one entity."""
+
+    entity: Entity
+    query: Query
+    #: the column whose index gives the order; the id's own is meant by None when there is no sort
+    walked: str | None
+    #: what the word index can be asked, unless that would find more than a walk meets
+    words: TermQuery | None
+    #: as many ids at most are worth gathering
+    most: int
+    #: whether the planner has to weigh one key column against another
+    is_planned: bool
+
+    def phases(self, after: Position | None) -> Sequence[tuple[Phase, Position | None]]:
+        """What to read in turn when walking, and after which place."""
+        if self.walked is None:
+            return [(Phase.WHOLE, after)]
+        if after and after.values[0] is None:
+            return [(Phase.MISSING, after)]
+        return [(Phase.PRESENT, after), (Phase.MISSING, None)]
+
+
+def planned(entity: Entity, query: Query) -> Plan:
+    """The plan with the least work that is known to be right."""
+    walked = entity.layout.key_of(query.sort[0].field) if query.sort else None
+    is_walkable = not query.sort or walked is not None
+    # Gathering n matches costs n, walking to a full page limit × total / n, so they meet at a root.
+    met = math.isqrt((query.limit + 1) * max(entity.records, 1) // GATHERED_TO_WALKED)
+    most = met if is_walkable else max(entity.records // 4, 1_000)
+    words = entity.vocabulary.implied(query.filter)
+    if words and words.share * entity.records > most:
+        words = None
+    keys = {entity.layout.key_of(condition.field) for condition in required(query.filter) if _is_ranged(condition)}
+    return Plan(entity, query, walked, words, most, is_planned=bool(keys - {None, walked}))
+
+
+def required(filter_: Filter) -> list[Condition]:
+    """The conditions that every match fulfils by itself."""
+    match filter_:
+        case Condition():
+            return [filter_]
+        case All(parts):
+            return [condition for part in parts for condition in required(part)]
+        case _:
+            return []
+
+
+def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, gather: bool = False) -> Statement:
+    """The first `limit` records of the phase after the position; with `gather`, of those that the word index finds.
+
+    There is always a row, for the entity's own columns; `found` tells whether gathering was worth it.
+    """
+    arguments = Arguments()
+    # In the text, so that a plan that Postgres keeps is one for an entity of this size.
+    entity_id = int(plan.entity.id)
+    source, found = "", "TRUE"
+    if gather and plan.words:
+        asked = f"{arguments.add(plan.words.text, 'text::tsquery')}, {arguments.add(plan.most, 'integer')}"
+        source = f"WITH gathered AS MATERIALIZED (SELECT context_candidates({entity_id}, {asked}) AS ids)"
+        found = "(SELECT ids IS NOT NULL FROM gathered)"
+    keys = [_key(sort, plan, arguments) for sort in plan.query.sort]
+    conditions = [
+        f"r.entity_id = {entity_id}",
+        "r.deleted_at IS NULL",
+        *(["r.id = ANY ((SELECT ids FROM gathered)::text[])"] if source else []),
+        *([f"r.{plan.walked} IS NOT NULL"] if phase is Phase.PRESENT else []),
+        *([f"r.{plan.walked} IS NULL"] if phase is Phase.MISSING else []),
+        _filtering(plan, arguments, is_free=bool(source) or plan.is_planned),
+        *([_after(keys, phase, after, arguments)] if after else []),
+    ]
+    sorts = "".join(f", page.sort_{number}" for number in range(len(keys)))
+    selected = "".join(f", {key.expression} AS sort_{number}" for number, key in enumerate(keys))
+    text = f"""
+        {source}
+        SELECT e.records, e.last_synced_at, {found} AS found, page.id, page.document::text AS document{sorts}
+        FROM context_entities AS e LEFT JOIN LATERAL (
+            SELECT r.id, r.document{selected}
+            FROM context_records AS r
+            WHERE {" AND ".join(conditions)}
+            ORDER BY {_order(keys, phase)}
+            LIMIT {int(limit)}
+        ) AS page ON TRUE
+        WHERE e.id = {entity_id}
+    """
+    return Statement(text, arguments.values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    expression: str
+    type: str
+    is_descending: bool
+
+
+def _key(sort: Sort, plan: Plan, arguments: Arguments) -> _Key:
+    expression, type_ = sort_expression(sort.field, plan.entity.layout.key_of(sort.field), arguments)
+    return _Key(expression, type_, sort.descending)
+
+
+def _is_ranged(condition: Condition) -> bool:
+    return condition.operator in ORDERING | {Operator.EQ}
+
+
+def _filtering(plan: Plan, arguments: Arguments, *, is_free: bool) -> str:
+    """The filter; in a walk hidden from the planner, which would take it for a rare one and sort instead."""
+    conditions = Conditions(plan.entity.vocabulary, arguments)
+    if is_free:
+        return conditions.of(plan.query.filter)
+    layout = plan.entity.layout
+    bounds = [
+        condition
+        for condition in required(plan.query.filter)
+        if plan.walked and layout.key_of(condition.field) == plan.walked and _is_ranged(condition)
+    ]
+    is_covered = plan.query.filter in (All(tuple(bounds)), *bounds)
+    hidden = [] if is_covered else [f"CASE WHEN {conditions.of(plan.query.filter)} THEN TRUE END"]
+    return " AND ".join([*(conditions.of(bound) for bound in bounds), *hidden]) or "TRUE"
+
+
+def _order(keys: Sequence[_Key], phase: Phase) -> str:
+    directions = ["DESC" if key.is_descending else "ASC" for key in keys]
+    parts = [f"{key.expression} {direction} NULLS LAST" for key, direction in zip(keys, directions, strict=True)]
+    if phase is Phase.PRESENT:
+        # without nulls their place does not matter, and this is where the index has them
+        parts[0] = f"{keys[0].expression} {directions[0]}"
+    return ", ".join([*(parts[1:] if phase is Phase.MISSING else parts), f"r.id {(directions or ['ASC'])[-1]}"])
+
+
+def _after(keys: Sequence[_Key], phase: Phase, after: Position, arguments: Arguments) -> str:
+    last = ">" if not keys or not keys[-1].is_descending else "<"
+    if phase is Phase.PRESENT and len(keys) == 1:
+        start = arguments.add(after.values[0], keys[0].type)
+        return f"({keys[0].expression}, r.id) {last} ({start}, {arguments.add(after.id, 'text')})"
+    following = f"r.id {last} {arguments.add(after.id, 'text')}"
+    known = list(zip(keys, after.values, strict=True))
+    for key, value in reversed(known[1:] if phase is Phase.MISSING else known):
+        if value is None:
+            following = f"({key.expression} IS NULL AND {following})"
+            continue
+        asked = arguments.add(value, key.type)
+        beyond = f"{key.expression} {'<' if key.is_descending else '>'} {asked}"
+        following = f"({beyond} OR {key.expression} IS NULL OR ({key.expression} = {asked} AND {following}))"
+    if phase is Phase.PRESENT:
+        start = arguments.add(after.values[0], keys[0].type)
+        following = f"{keys[0].expression} {'<=' if keys[0].is_descending else '>='} {start} AND {following}"
+    return following

@@ -1,0 +1,158 @@
+"""Searching the context store."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from gateway.context_store.documents import projected, projection
+from gateway.context_store.entities import Entity, find
+from gateway.context_store.search.cursors import Cursors, Position
+from gateway.context_store.search.filters import Query
+from gateway.context_store.search.planner import Phase, Plan, Statement, page, planned
+from gateway.db.pool import Connection
+from gateway.errors import Fault, InvalidQuery
+
+#: seconds that a search may take; then Postgres is told to stop
+TIME_LIMIT = 5.0
+#: the pool's own limit for a statement, in seconds, does not apply: the search as a whole has one
+NO_LIMIT = 3_600.0
+#: seconds for which an entity's layout and common words are remembered; they tell how to search, never what is found
+REMEMBERED = 30.0
+MAX_REMEMBERED = 10_000
+
+FORCE_CUSTOM_PLAN = "SET LOCAL plan_cache_mode = force_custom_plan"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """One page of a search."""
+
+    data: Sequence[msgspec.Raw]
+    has_more: bool
+    #: where the next page starts; None after the last
+    cursor: str | None
+    took_ms: int
+    #: what the application held at this time is in the store; None before the first load
+    as_of: datetime | None
+    total_synced: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Rows of a page, one more than it holds if there are more."""
+
+    rows: Sequence[Mapping[str, Any]] = ()
+    as_of: datetime | None = None
+    total: int = 0
+    #: false when gathering met more than it was worth, and `rows` says nothing
+    is_answer: bool = True
+
+
+class ContextStore:
+    """Searches of one process; signs its cursors with `cursor_key`, which all processes share."""
+
+    def __init__(self, cursor_key: bytes, *, time_limit: float = TIME_LIMIT) -> None:
+        self._cursor_key = cursor_key
+        self._time_limit = time_limit
+        self._remembered: OrderedDict[tuple[UUID, str], tuple[float, Entity]] = OrderedDict()
+
+    async def search(self, connection: Connection, connector_id: UUID, entity: str, query: Query) -> SearchPage:
+        """The page that the query asks for; before the first load it is empty.
+
+        Raises InvalidQuery for a cursor of another search, and for a search that takes longer than the time limit.
+        """
+        began = time.perf_counter()
+        cursors = Cursors.of(self._cursor_key, connector_id, entity, query)
+        after = cursors.read(query.cursor) if query.cursor is not None else None
+        try:
+            async with asyncio.timeout(self._time_limit):
+                found = await self._found(connection, connector_id, entity, query, after)
+        except (TimeoutError, asyncpg.QueryCanceledError) as error:
+            message = f"too expensive: narrow it; the search took longer than {self._time_limit:g} s"
+            raise InvalidQuery(message, faults=[Fault("/query", "query", "too_expensive", message)]) from error
+        kept = found.rows[: query.limit]
+        has_more = len(found.rows) > query.limit
+        return SearchPage(
+            data=_data(kept, query),
+            has_more=has_more,
+            cursor=cursors.issued(_position(kept[-1], query)) if has_more else None,
+            took_ms=round((time.perf_counter() - began) * 1000),
+            as_of=found.as_of,
+            total_synced=found.total,
+        )
+
+    async def _found(
+        self, connection: Connection, connector_id: UUID, name: str, query: Query, after: Position | None
+    ) -> _Found:
+        """What matches; an entity that was registered anew since it was remembered is looked up again."""
+        recalled = self._recalled(connector_id, name)
+        found = recalled and await _read(connection, planned(recalled, query), after)
+        if found:
+            return found
+        entity = await self._looked_up(connection, connector_id, name)
+        return (entity and await _read(connection, planned(entity, query), after)) or _Found()
+
+    def _recalled(self, connector_id: UUID, name: str) -> Entity | None:
+        since, entity = self._remembered.get((connector_id, name), (0.0, None))
+        return entity if time.monotonic() - since < REMEMBERED else None
+
+    async def _looked_up(self, connection: Connection, connector_id: UUID, name: str) -> Entity | None:
+        entity = await find(connection, connector_id, name)
+        if entity:
+            self._remembered[connector_id, name] = time.monotonic(), entity
+            self._remembered.move_to_end((connector_id, name))
+            if len(self._remembered) > MAX_REMEMBERED:
+                self._remembered.popitem(last=False)
+        return entity
+
+
+async def _read(connection: Connection, plan: Plan, after: Position | None) -> _Found | None:
+    """The rows of the page; None when the entity is not there for us."""
+    if plan.words:
+        found = await _fetched(connection, page(plan, Phase.WHOLE, plan.query.limit + 1, after, gather=True))
+        if found is None or found.is_answer:
+            return found
+    if not plan.is_planned:
+        return await _walked(connection, plan, after)
+    async with connection.transaction():
+        await connection.execute(FORCE_CUSTOM_PLAN)
+        return await _walked(connection, plan, after)
+
+
+async def _walked(connection: Connection, plan: Plan, after: Position | None) -> _Found | None:
+    rows: list[Mapping[str, Any]] = []
+    found: _Found | None = None
+    wanted = plan.query.limit + 1
+    for phase, start in plan.phases(after):
+        found = await _fetched(connection, page(plan, phase, wanted - len(rows), start))
+        rows += found.rows if found else ()
+        if found is None or len(rows) == wanted:
+            break
+    return found and replace(found, rows=rows)
+
+
+async def _fetched(connection: Connection, statement: Statement) -> _Found | None:
+    rows = await connection.fetch(statement.text, *statement.arguments, timeout=NO_LIMIT)
+    if not rows:
+        return None
+    first = rows[0]
+    return _Found(rows if first["id"] is not None else (), first["last_synced_at"], first["records"], first["found"])
+
+
+def _data(rows: Sequence[Mapping[str, Any]], query: Query) -> list[msgspec.Raw]:
+    if query.fields is None:
+        return [msgspec.Raw(row["document"].encode()) for row in rows]
+    kept = projection(query.fields)
+    return [projected(row["document"], kept) for row in rows]
+
+
+def _position(row: Mapping[str, Any], query: Query) -> Position:
+    return Position(tuple(row[f"sort_{number}"] for number in range(len(query.sort))), row["id"])

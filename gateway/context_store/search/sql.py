@@ -1,0 +1,190 @@
+"""A filter as a SQL condition over `context_records AS r`; everything a caller wrote travels as an argument.
+
+A condition may come out as NULL, which counts as false; only `not` has to mind (`IS NOT TRUE`).
+Arguments are cast from text, so that no codec of the connection matters.
+"""
+
+from typing import Any
+
+import msgspec
+
+from gateway.context_store.fields import NUMBERS, Field, FieldType
+from gateway.context_store.layout import KEY_LENGTH
+from gateway.context_store.search.filters import MATCHING, ORDERING, All, AnyOf, Condition, Filter, Not, Operator
+from gateway.context_store.search.patterns import pattern_of
+from gateway.context_store.search.terms import Vocabulary
+from gateway.context_store.tokenizer import MAX_TEXT, SEPARATORS, words
+
+COMPARISONS = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
+#: a key may be a rounding of the value, so it tells no more than this
+WIDENED = {Operator.GT: ">=", Operator.GTE: ">=", Operator.LT: "<=", Operator.LTE: "<="}
+
+NOT_NULL = "jsonb_typeof(v) <> 'null'"
+#: ends of JSON paths: an array's elements beside single values; everything inside
+EACH, INSIDE = "[*]", ".**"
+
+
+class Arguments:
+    """The `$n` of one statement."""
+
+    def __init__(self, *values: object) -> None:
+        self.values: list[object] = list(values)
+
+    def add(self, value: object, type_: str) -> str:
+        """The placeholder for the value, cast to the type."""
+        self.values.append(value)
+        return f"${len(self.values)}::{type_}"
+
+    def json(self, value: Any) -> str:
+        """The placeholder for a JSON value."""
+        return self.add(msgspec.json.encode(value).decode(), "text::jsonb")
+
+
+def value_of(field: Field, arguments: Arguments) -> str:
+    """The JSON value of a scalar field."""
+    if len(field.path) == 1:
+        return f"(r.document -> {arguments.add(field.name, 'text')})"
+    return f"(r.document #> {arguments.add(list(field.path), 'text[]')})"
+
+
+class Conditions:
+    """Writes filters as SQL for one entity."""
+
+    def __init__(self, vocabulary: Vocabulary, arguments: Arguments) -> None:
+        self._vocabulary = vocabulary
+        self._arguments = arguments
+
+    def of(self, filter_: Filter) -> str:
+        """The condition that is true exactly where the filter is."""
+        match filter_:
+            case All(()):
+                return "TRUE"
+            case All(parts):
+                return "(" + " AND ".join(self.of(part) for part in parts) + ")"
+            case AnyOf(parts):
+                return "(" + " OR ".join(self.of(part) for part in parts) + ")"
+            case Not(part):
+                return f"({self.of(part)}) IS NOT TRUE"
+            case Condition(Operator.KEYWORD | Operator.FUZZY):
+                return self._seeking(filter_)
+            case Condition(field=field) if not field.is_scalar:
+                return self._dynamic(filter_)
+            case Condition():
+                return self._keyed(filter_) or self._scalar(filter_)
+
+    # Scalar fields
+
+    def _keyed(self, condition: Condition) -> str | None:
+        """The condition on the field's key column, where it has one that can tell."""
+        column = self._vocabulary.layout.key_of(condition.field)
+        if column is None or condition.operator not in ORDERING | {Operator.EQ}:
+            return None
+        if condition.value is None:
+            return f"r.{column} IS NULL"
+        if condition.field.type in NUMBERS:
+            sign = WIDENED.get(condition.operator, "=")
+            key = self._arguments.add(_double(condition.value), "double precision")
+            return f"(r.{column} {sign} {key} AND {self._scalar(condition)})"
+        if len(condition.value) >= KEY_LENGTH:
+            return None
+        return f"r.{column} {COMPARISONS.get(condition.operator, '=')} {self._arguments.add(condition.value, 'text')}"
+
+    def _scalar(self, condition: Condition) -> str:
+        value, asked = value_of(condition.field, self._arguments), condition.value
+        if condition.operator is Operator.EQ:
+            return (
+                self._missing(value, condition.field) if asked is None else f"{value} = {self._arguments.json(asked)}"
+            )
+        if condition.operator is Operator.IN:
+            return self._among(value, condition)
+        if condition.operator in MATCHING:
+            pattern = self._arguments.add(pattern_of(condition.operator, asked), "text")
+            return f"context_fold(context_text({value})) LIKE {pattern}"
+        return self._compared(value, condition.operator, asked)
+
+    def _compared(self, value: str, operator: Operator, asked: float | str) -> str:
+        """Order among numbers or among strings, as the value that is asked for; NULL for any other type."""
+        if isinstance(asked, str):
+            return f'context_text({value}) COLLATE "C" {COMPARISONS[operator]} {self._arguments.add(asked, "text")}'
+        number = self._arguments.add(msgspec.json.encode(asked).decode(), "text::numeric")
+        return f"context_numeric({value}) {COMPARISONS[operator]} {number}"
+
+    def _missing(self, value: str, field: Field) -> str:
+        type_ = "number" if field.type in NUMBERS else field.type.value
+        return f"jsonb_typeof({value}) IS DISTINCT FROM '{type_}'"
+
+    def _among(self, value: str, condition: Condition) -> str:
+        wanted = [msgspec.json.encode(element).decode() for element in condition.value if element is not None]
+        among = f"{value} = ANY ({self._arguments.add(wanted, 'text[]::jsonb[]')})"
+        return f"({among} OR {self._missing(value, condition.field)})" if None in condition.value else among
+
+    # Fields whose type is known only when the value is seen
+
+    def _dynamic(self, condition: Condition) -> str:
+        match condition.operator, condition.value:
+            case Operator.EQ, None:
+                return f"NOT {self._any(condition.field, NOT_NULL)}"
+            case Operator.EQ, [*_] as array:
+                return self._any(condition.field, f"v = {self._arguments.json(array)}")
+            case Operator.EQ, value:
+                return self._any(condition.field, f"v = {self._arguments.json(value)}", EACH)
+            case Operator.IN, values:
+                return self._one_of(condition.field, values)
+            case Operator.ARRAY_CONTAINS, value:
+                asked = self._arguments.json(value if isinstance(value, list) else [value])
+                return self._any(condition.field, f"jsonb_typeof(v) = 'array' AND v @> {asked}")
+            case operator, value if operator in MATCHING:
+                pattern = self._arguments.add(pattern_of(operator, value), "text")
+                return self._any(condition.field, f"context_fold(context_text(v)) LIKE {pattern}", EACH)
+            case operator, value:
+                return self._any(condition.field, self._compared("v", operator, value), EACH)
+
+    def _one_of(self, field: Field, values: list[Any]) -> str:
+        whole = [value for value in values if value is None or isinstance(value, list)]
+        each = [msgspec.json.encode(value).decode() for value in values if value not in whole]
+        parts = [self._dynamic(Condition(Operator.EQ, field, value)) for value in whole]
+        among = f"v = ANY ({self._arguments.add(each, 'text[]::jsonb[]')})"
+        return "(" + " OR ".join([*parts, self._any(field, among, EACH)]) + ")"
+
+    def _any(self, field: Field, condition: str, end: str = "") -> str:
+        """Whether the condition holds of any value `v` that the field has; paths enter arrays on the way (`lax`)."""
+        path = "lax $" + "".join("." + msgspec.json.encode(segment).decode() for segment in field.path) + end
+        values = f"jsonb_path_query(r.document, {self._arguments.add(path, 'text::jsonpath')})"
+        return f"EXISTS (SELECT FROM {values} AS v WHERE {condition})"
+
+    # Words
+
+    def _seeking(self, condition: Condition) -> str:
+        kept = self._vocabulary.sought(condition)
+        if kept:
+            return f"r.terms @@ {self._arguments.add(kept.text, 'text::tsquery')}"
+        sought = list(dict.fromkeys(words(condition.value)))
+        if condition.operator is Operator.KEYWORD:
+            return self._spelled(condition.field, f"word = ANY ({self._arguments.add(sought, 'text[]')})")
+        begins = [f"starts_with(word, {self._arguments.add(word, 'text')})" for word in sought]
+        return "(" + " AND ".join(self._spelled(condition.field, begin) for begin in begins) + ")"
+
+    def _spelled(self, field: Field, condition: str) -> str:
+        """Whether the condition holds of any `word` in the strings of the field."""
+        separators = self._arguments.add(f"[{SEPARATORS}]+", "text")
+        cut = f"regexp_split_to_table(context_fold(left(context_text(v), {MAX_TEXT})), {separators})"
+        strings = f"EXISTS (SELECT FROM {cut} AS part, left(part, 64) AS word WHERE {condition})"
+        if field.is_scalar:
+            return f"EXISTS (SELECT FROM (VALUES ({value_of(field, self._arguments)})) AS one (v) WHERE {strings})"
+        return self._any(field, strings, INSIDE)
+
+
+def _double(value: float) -> float:
+    """As `context_double` reads numbers; the filter's own are within its upper bounds."""
+    return 0.0 if abs(value) < 1e-300 else float(value)
+
+
+def sort_expression(field: Field, key: str | None, arguments: Arguments) -> tuple[str, str]:
+    """What to order by, and its SQL type."""
+    if field.type is FieldType.STRING:
+        return (
+            f"r.{key}" if key else f'left(context_text({value_of(field, arguments)}), {KEY_LENGTH}) COLLATE "C"'
+        ), "text"
+    if field.type in NUMBERS:
+        return (f"r.{key}" if key else f"context_double({value_of(field, arguments)})"), "double precision"
+    return f"context_boolean({value_of(field, arguments)})", "boolean"

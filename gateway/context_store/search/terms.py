@@ -1,0 +1,127 @@
+"""What a filter says about words: the part of it that the word index can answer, and how much that will find."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.context_store.layout import Layout, number_term
+from gateway.context_store.search.filters import SEEKING, All, AnyOf, Condition, Filter, Operator
+from gateway.context_store.search.patterns import start_of
+from gateway.context_store.search.values import is_number
+from gateway.context_store.tokenizer import words
+
+#: the share of records assumed for a word that is not known as common
+RARE = 0.0
+#: the share up to which a word beside a rarer one is worth looking up
+TELLING = 0.05
+#: more alternatives than these are not looked up one by one
+MAX_ALTERNATIVES = 200
+#: words of one string that are enough to find it
+MAX_WORDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TermQuery:
+    """A `tsquery`, and the share of the entity's records that it is expected to match, from 0 to 1."""
+
+    text: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The terms of one entity: how they are written, and which of them are common."""
+
+    entity_id: int
+    layout: Layout
+    common: Mapping[str, float]
+
+    def sought(self, condition: Condition) -> TermQuery | None:
+        """Exactly the records in which a `keyword` or `fuzzy` holds; None when the field's words are not kept."""
+        prefix = self.layout.prefix_of(self.entity_id, condition.field)
+        if prefix is None or condition.field.name != condition.field.declared:
+            return None
+        return self._seeking(condition, prefix)
+
+    def implied(self, filter_: Filter) -> TermQuery | None:
+        """A query that every record of the filter matches, with others perhaps; None when words say nothing of it."""
+        match filter_:
+            case All(parts):
+                return _both(_telling([found for part in parts if (found := self.implied(part))]))
+            case AnyOf(parts):
+                return _either([self.implied(part) for part in parts])
+            case Condition():
+                return self._implied(filter_)
+            case _:
+                return None
+
+    def _implied(self, condition: Condition) -> TermQuery | None:
+        prefix = self.layout.prefix_of(self.entity_id, condition.field)
+        if prefix is None:
+            return None
+        if condition.operator in SEEKING:
+            return self._seeking(condition, prefix, _telling)
+        match condition.operator, condition.value:
+            case Operator.EQ, value:
+                return self._equal(value, prefix)
+            case Operator.IN, values:
+                return _either([self._equal(value, prefix) for value in values])
+            case Operator.ARRAY_CONTAINS, [*values]:
+                return _both([found for value in values if (found := self._equal(value, prefix))])
+            case Operator.ARRAY_CONTAINS, value:
+                return self._equal(value, prefix)
+            case Operator.STARTSWITH, value:
+                return self._beginning(value, prefix)
+            case Operator.LIKE, value:
+                return self._beginning(start_of(value), prefix)
+            case _:
+                return None
+
+    def _seeking(
+        self, condition: Condition, prefix: str, choose: Callable[[Sequence[TermQuery]], Sequence[TermQuery]] = list
+    ) -> TermQuery | None:
+        sought = list(dict.fromkeys(words(condition.value)))
+        if condition.operator is Operator.KEYWORD:
+            return _either([self._term(prefix + word) for word in sought])
+        return _both(choose([self._term(prefix + word, beginning=True) for word in sought]))
+
+    def _equal(self, value: Any, prefix: str) -> TermQuery | None:
+        if isinstance(value, str):
+            return _both([self._term(prefix + word) for word in words(value)[:MAX_WORDS]])
+        return self._term(prefix + number_term(value)) if is_number(value) else None
+
+    def _beginning(self, start: str, prefix: str) -> TermQuery | None:
+        """A text that starts so has these words, the last of them perhaps going on."""
+        sought = words(start)[: MAX_WORDS + 1]
+        if not sought:
+            return None
+        is_open = len(sought) <= MAX_WORDS
+        *whole, last = [prefix + word for word in sought]
+        return _both([*(self._term(term) for term in whole), *([self._term(last, beginning=True)] if is_open else [])])
+
+    def _term(self, term: str, *, beginning: bool = False) -> TermQuery:
+        if not beginning:
+            return TermQuery(f"'{term}'", self.common.get(term, RARE))
+        share = sum(share for known, share in self.common.items() if known.startswith(term))
+        return TermQuery(f"'{term}':*", min(share, 1.0))
+
+
+def _telling(queries: Sequence[TermQuery]) -> Sequence[TermQuery]:
+    """Those worth looking up together: beside a rare word a common one costs much and excludes little."""
+    rarest = min((query.share for query in queries), default=RARE)
+    return [query for query in queries if query.share <= max(rarest, TELLING)]
+
+
+def _both(queries: Sequence[TermQuery]) -> TermQuery | None:
+    if not queries:
+        return None
+    return TermQuery("(" + " & ".join(query.text for query in queries) + ")", min(query.share for query in queries))
+
+
+def _either(queries: Sequence[TermQuery | None]) -> TermQuery | None:
+    known = [query for query in queries if query]
+    if not known or len(known) < len(queries) or len(known) > MAX_ALTERNATIVES:
+        return None
+    return TermQuery(
+        "(" + " | ".join(query.text for query in known) + ")", min(sum(query.share for query in known), 1.0)
+    )

@@ -1,0 +1,142 @@
+"""Which operators fit which fields, and which values fit both."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from gateway.context_store.fields import NUMBERS, SCALARS, FieldType
+from gateway.context_store.search.filters import MATCHING, ORDERING, SEEKING, Operator
+from gateway.context_store.tokenizer import words
+
+MAX_IN = 1_000
+#: characters of one string in a filter
+MAX_STRING = 4_096
+#: bytes of one array or object in a filter
+MAX_COMPOSITE = 16_384
+#: every `%` multiplies the work of a pattern
+MAX_WILDCARDS = 8
+#: doubles end a little above; no application counts so far
+MAX_MAGNITUDE = 1e300
+
+_DYNAMIC = frozenset({FieldType.ARRAY, FieldType.ANY})
+_TEXTUAL = _DYNAMIC | {FieldType.STRING}
+
+#: where each operator makes sense
+FITTING: Mapping[Operator, frozenset[FieldType]] = {
+    Operator.EQ: frozenset(FieldType),
+    Operator.IN: frozenset(FieldType),
+    Operator.ARRAY_CONTAINS: _DYNAMIC,
+    **dict.fromkeys(ORDERING, _TEXTUAL | NUMBERS),
+    **dict.fromkeys(MATCHING, _TEXTUAL),
+    **dict.fromkeys(SEEKING, _TEXTUAL | {FieldType.OBJECT}),
+}
+
+
+def complaint(operator: Operator, type_: FieldType, value: object) -> str | None:
+    """Why the operator can't be asked of a field of this type with this value, or None when it can."""
+    if type_ not in FITTING[operator]:
+        instead = "; name one of its members, such as via.channel" if type_ is FieldType.OBJECT else ""
+        return f"the operator works on {', '.join(sorted(FITTING[operator]))}{instead}"
+    if operator is Operator.IN:
+        return _list_complaint(value, type_)
+    if operator in MATCHING | SEEKING:
+        return _text_complaint(operator, value)
+    if operator in ORDERING:
+        return _order_complaint(value, type_)
+    return _value_complaint(value, type_)
+
+
+def is_storable(text: str) -> bool:
+    """Whether Postgres can hold the text: no NUL, no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def is_number(value: object) -> bool:
+    """Whether a JSON value is a number, which `true` is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def shown(value: object) -> str:
+    """The value as a message quotes it, at most 60 characters."""
+    try:
+        text = msgspec.json.encode(value).decode()
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError):
+        return "that value"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _list_complaint(value: object, type_: FieldType) -> str | None:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) > MAX_IN:
+        return f"the value must be an array of at most {MAX_IN} values"
+    complaints = (_value_complaint(element, type_) for element in value)
+    return next((found for found in complaints if found), None)
+
+
+def _text_complaint(operator: Operator, value: object) -> str | None:
+    if not isinstance(value, str):
+        return f"{shown(value)} is not a string"
+    if operator is Operator.LIKE and value.count("%") > MAX_WILDCARDS:
+        return f"the pattern has more than {MAX_WILDCARDS} %"
+    unfit = _string_complaint(value)
+    if unfit is None and operator in SEEKING and not words(value):
+        return "the value holds no word (a run of letters or digits)"
+    return unfit
+
+
+def _order_complaint(value: object, type_: FieldType) -> str | None:
+    if value is None:
+        return "null has no order; use eq with null"
+    if type_ not in SCALARS and not isinstance(value, str) and not is_number(value):
+        return f"{shown(value)} is not a string or a number"
+    return _value_complaint(value, type_)
+
+
+def _value_complaint(value: object, type_: FieldType) -> str | None:
+    if value is None:
+        return None
+    if not _is_of_type(value, type_):
+        return f"{shown(value)} is not {_NAMED[type_]}"
+    if isinstance(value, str):
+        return _string_complaint(value)
+    if isinstance(value, int | float):
+        return None if abs(value) <= MAX_MAGNITUDE else "the number is out of range"
+    return _composite_complaint(value)
+
+
+_NAMED: Mapping[FieldType, str] = {
+    FieldType.STRING: "a string",
+    FieldType.INTEGER: "a number",
+    FieldType.NUMBER: "a number",
+    FieldType.BOOLEAN: "true or false",
+    FieldType.OBJECT: "an object",
+}
+
+
+def _is_of_type(value: object, type_: FieldType) -> bool:
+    match type_:
+        case FieldType.STRING:
+            return isinstance(value, str)
+        case FieldType.INTEGER | FieldType.NUMBER:
+            return is_number(value)
+        case FieldType.BOOLEAN:
+            return isinstance(value, bool)
+        case FieldType.OBJECT:
+            return isinstance(value, Mapping)
+        case FieldType.ARRAY | FieldType.ANY:
+            return True
+
+
+def _string_complaint(value: str) -> str | None:
+    if len(value) > MAX_STRING:
+        return f"the string is longer than {MAX_STRING} characters"
+    return None if is_storable(value) else "the string holds a NUL or half a surrogate pair"
+
+
+def _composite_complaint(value: object) -> str | None:
+    try:
+        encoded = msgspec.json.encode(value)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError):
+        return "the value is not JSON"
+    if len(encoded) > MAX_COMPOSITE:
+        return f"the value is longer than {MAX_COMPOSITE} bytes"
+    return "the value holds a NUL" if b"\\u0000" in encoded else None

@@ -1,0 +1,79 @@
+"""The records below which others lie, walked by id as they stand in the store."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from gateway.context_store.entities import Entity
+from gateway.context_store.sync.checkpoint import ParentRecord
+from gateway.db.pool import Database
+from gateway.kinds.spec import Parent
+
+#: parents fetched at a time, and seconds that this may take
+_BATCH, _LIMIT = 200, 30.0
+
+# Changed is what the store learned since, whatever the application says of the time. The ids below a parent begin with
+# its own where they count only there: `C1/1.5` lies between `C1/` and `C10`.
+NEXT = """
+    SELECT id, document::text AS document, observed_at >= $3 AS is_changed,
+        NOT EXISTS (SELECT FROM context_records AS child
+                    WHERE child.entity_id = $7 AND child.id > parent.id || '/' AND child.id < parent.id || '0')
+            AS is_childless
+    FROM context_records AS parent
+    WHERE entity_id = $1 AND id > $2 AND deleted_at IS NULL
+      AND (NOT $8 OR observed_at >= $3::timestamptz)
+      AND document @> $4::text::jsonb
+      AND (SELECT count(*) FROM unnest($5::text[]) AS name WHERE document ->> name IS NULL) = 0
+    ORDER BY id LIMIT $6
+"""
+ONE = """
+    SELECT id, document::text AS document FROM context_records
+    WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL
+"""
+
+#: in `where`, a member that has any value
+_ANY = "*"
+
+
+@dataclass(frozen=True)
+class Parents:
+    """The live records of one entity that have others below them."""
+
+    database: Database
+    entity: Entity
+    #: the entity of what lies below them
+    below: Entity
+    spec: Parent
+
+    async def after(self, last: str | None, since: float | None) -> AsyncIterator[ParentRecord]:
+        """Those after the last one by id; with `since` only those that changed, where that is all that matters.
+
+        New is a parent without records of its own, and where that cannot be told, one that changed.
+        """
+        equal = {name: value for name, value in self.spec.where.items() if value != _ANY}
+        present = [name for name, value in self.spec.where.items() if value == _ANY]
+        start = datetime.fromtimestamp(since or 0.0, UTC)
+        is_narrow = since is not None and self.spec.only_changed
+        having = (msgspec.json.encode(equal).decode(), present)
+        while True:
+            arguments = (self.entity.id, last or "", start, *having, _BATCH, self.below.id, is_narrow)
+            async with self.database.tenant(self.entity.organization_id) as connection:
+                rows = await connection.fetch(NEXT, *arguments, timeout=_LIMIT)
+            for row in rows:
+                yield _parent(row, row["is_childless"] if self.spec.identifies else row["is_changed"])
+            if len(rows) < _BATCH:
+                return
+            last = rows[-1]["id"]
+
+    async def one(self, id_: str) -> ParentRecord | None:
+        """The parent, unless it is gone."""
+        async with self.database.tenant(self.entity.organization_id) as connection:
+            row = await connection.fetchrow(ONE, self.entity.id, id_, timeout=_LIMIT)
+        return row and _parent(row, is_new=False)
+
+
+def _parent(row: Mapping[str, Any], is_new: bool) -> ParentRecord:
+    return ParentRecord(row["id"], msgspec.json.decode(row["document"]), is_new)

@@ -1,0 +1,218 @@
+"""One run of one entity: pages read from the application, written with the place where the next one goes on."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway.connectors.connector import Connector
+from gateway.connectors.responses import Answer
+from gateway.connectors.run_context import MemoryJournal
+from gateway.context_store import entities, records
+from gateway.context_store.entities import Entity
+from gateway.context_store.sync import partial, transforms
+from gateway.context_store.sync.checkpoint import ParentRecord, Place, Stuck, loaded
+from gateway.context_store.sync.parents import Parents
+from gateway.context_store.sync.sources import Source
+from gateway.context_store.sync.transforms import Documents
+from gateway.db.pool import Connection, Database
+from gateway.errors import UpstreamNotFound, UpstreamRejected
+from gateway.kinds.spec import Search
+
+log = logging.getLogger(__name__)
+
+#: days that it is remembered that a record is gone
+TOMBSTONE_DAYS = 30
+
+#: told how many records were read so far; may raise JobCanceled
+Progress = Callable[[int], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run came to."""
+
+    entity: str
+    is_full: bool = False
+    read: int = 0
+    added: int = 0
+    changed: int = 0
+    deleted: int = 0
+    error: Mapping[str, Any] | None = None
+
+    @property
+    def is_news(self) -> bool:
+        """Whether the copy is another than before."""
+        return bool(self.added or self.changed or self.deleted)
+
+    def document(self) -> dict[str, Any]:
+        members = {"entity": self.entity, "full": self.is_full, "records": self.read, "added": self.added}
+        return {**members, "changed": self.changed, "deleted": self.deleted, "error": self.error}
+
+
+@dataclass
+class Run:
+    """A run of one entity of one connector; whatever ends it, what it committed stays."""
+
+    database: Database
+    connector: Connector
+    source: Source
+    search: Search
+    entity: Entity
+    parent: Entity | None
+    progress: Progress
+    #: read everything, whatever the schedule says
+    is_forced: bool = False
+    report: Report = field(init=False)
+    _generation: int = 0
+
+    def __post_init__(self) -> None:
+        self.report = Report(self.source.entity)
+
+    async def to_its_end(self, next_in: float) -> Report:
+        """Read what there is to read and say how many seconds later the next is due; raises GatewayError."""
+        try:
+            place = await self._whole(await self._begun(is_forced=self.is_forced))
+        except Stuck:
+            log.info("reading everything: changes cannot be told apart", extra={"entity": self.source.entity})
+            await self._forget_place()
+            place = await self._whole(await self._begun(is_forced=True))
+        await self._finish(place, next_in)
+        return self.report
+
+    async def _begun(self, *, is_forced: bool) -> Place:
+        """Where an interrupted run goes on, or the start of a new one."""
+        now, standing, sweeping = time.time(), loaded(self.entity.cursor), loaded(self.entity.sweep_cursor)
+        is_going_on = sweeping.began is not None
+        self.report.is_full = is_going_on or is_forced or self.source.needs_everything(standing, now)
+        async with self._connection() as connection:
+            self._generation = await entities.begin(connection, self.entity, full=self.report.is_full)
+        if is_going_on:
+            return sweeping
+        if not self.report.is_full and standing.began is not None:
+            return standing
+        return self.source.begun(standing, now, is_full=self.report.is_full)
+
+    async def _whole(self, place: Place) -> Place:
+        """Every page from the place on; the last place."""
+        if not place.is_removed:
+            if self.source.sync.parent is None:
+                place = await self._list(place, None)
+            else:
+                place = await self._families(place)
+        gone = place if place.is_removed else self.source.left(place)
+        return place if gone is None else await self._list(gone, None)
+
+    async def _families(self, place: Place) -> Place:
+        """The list of every parent in turn, the interrupted one first."""
+        is_partial = place.is_partial
+        async for start, parent in self._starts(place):
+            place = start.but(is_partial=is_partial)
+            try:
+                place = await self._list(place, parent)
+            except UpstreamNotFound:
+                log.info("a parent is gone; its records go with it", extra={"entity": self.source.entity})
+            except UpstreamRejected as error:
+                is_partial = True
+                log.info("a parent cannot be read: %s", error.detail, extra={"entity": self.source.entity})
+        return place.but(is_partial=is_partial)
+
+    async def _starts(self, place: Place) -> AsyncIterator[tuple[Place, ParentRecord]]:
+        parents = self._parents()
+        interrupted = None if place.parent is None else await parents.one(place.parent)
+        if interrupted is not None:
+            yield place, interrupted
+        async for parent in parents.after(place.parent, None if self.report.is_full else place.since):
+            yield self.source.entered(place, parent), parent
+
+    def _parents(self) -> Parents:
+        assert self.parent is not None
+        assert self.source.sync.parent is not None
+        return Parents(self.database, self.parent, self.entity, self.source.sync.parent)
+
+    async def _list(self, place: Place, parent: ParentRecord | None) -> Place:
+        """Every page of one list; the place after the last."""
+        is_resumed, has_more = place.token is not None, True
+        while has_more:
+            asked_at = datetime.now(UTC)
+            listing = self.source.listing(place)
+            params = listing.params(place, parent)
+            try:
+                page = await self.connector.call(listing.operation, params, MemoryJournal())
+            except UpstreamRejected:
+                if not is_resumed:
+                    raise
+                place, is_resumed = self.source.restarted(place, parent), False
+                continue
+            following, has_more = listing.after(place, page, params)
+            await self._keep(self._documents(page, place, parent), place, following, asked_at)
+            place, is_resumed = following, False
+            if has_more:
+                await asyncio.sleep(listing.pace)
+        return place
+
+    def _documents(self, page: Answer, place: Place, parent: ParentRecord | None) -> Documents:
+        identifies = self.source.sync.parent is not None and self.source.sync.parent.identifies
+        under = parent.id if parent is not None and identifies else None
+        found = transforms.documents(self.search, page.records, self.source.given(parent), under)
+        return Documents(gone=[*found.gone, *(id_ for id_, _ in found.live)]) if place.is_removed else found
+
+    async def _keep(self, found: Documents, place: Place, following: Place, asked_at: datetime) -> None:
+        """Records and place in one transaction: neither without the other."""
+        async with self._connection() as connection, connection.transaction():
+            live = found.live
+            if self.source.changes is not None and not self.report.is_full and not place.is_removed:
+                live = await partial.completed(connection, self.entity, live)
+            written = await records.upsert(
+                connection,
+                self.entity,
+                live,
+                generation=self._generation if self.report.is_full else None,
+                observed_at=asked_at,
+            )
+            if found.gone:
+                self.report.deleted += await records.mark_deleted(
+                    connection, self.entity, found.gone, observed_at=asked_at
+                )
+            await self._checkpoint(connection, following)
+        self.report.read += len(found.live)
+        self.report.added += written.added
+        self.report.changed += written.changed
+        await self.progress(len(found.live) + len(found.gone))
+
+    async def _checkpoint(self, connection: Connection, place: Place) -> None:
+        if self.report.is_full:
+            await entities.checkpoint_sweep(connection, self.entity, self._generation, place.dumped())
+        else:
+            await entities.checkpoint(connection, self.entity, place.dumped())
+
+    async def _finish(self, place: Place, next_in: float) -> None:
+        began = datetime.fromtimestamp(place.began or time.time(), UTC)
+        async with self._connection() as connection:
+            if self.report.is_full and not place.is_partial and not self.source.sync.keeps:
+                if self.source.sync.unlisted:
+                    await partial.spare(connection, self.entity, self._generation, self.source.sync.unlisted)
+                self.report.deleted += await records.sweep(connection, self.entity, self._generation, began_at=began)
+                await records.forget(connection, self.entity, days=TOMBSTONE_DAYS)
+            await entities.checkpoint(connection, self.entity, self.source.rested(place).dumped())
+            await entities.finish(
+                connection,
+                self.entity,
+                as_of=began,
+                next_sync_at=datetime.fromtimestamp(time.time() + next_in, UTC),
+                full=self.report.is_full,
+                is_changed=self.report.is_news,
+            )
+
+    async def _forget_place(self) -> None:
+        """Begin from nothing, as if the entity had never been read."""
+        async with self._connection() as connection, connection.transaction():
+            await entities.checkpoint(connection, self.entity, None)
+        self.entity = replace(self.entity, cursor=None, sweep_cursor=None)
+
+    def _connection(self) -> AbstractAsyncContextManager[Connection]:
+        return self.database.tenant(self.entity.organization_id)

@@ -1,0 +1,151 @@
+"""When entities are synchronized, and by which job: turns, taken by compare-and-set in Postgres."""
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from gateway.context_store.entities import Entity, register
+from gateway.context_store.fields import FieldType
+from gateway.context_store.layout import chosen
+from gateway.db.pool import Connection
+from gateway.errors import GatewayError
+from gateway.kinds.catalog import Kind
+from gateway.kinds.spec import Sync
+
+#: seconds until a turn comes up again whose job never said a word
+LEASE = 60.0
+#: entities whose turn may be called at once
+_MOST = 200
+#: scheduled jobs that are forgotten at a time
+_PRUNED = 5_000
+#: by how much of itself an interval is stretched or shortened, so that what began together does not stay together
+_JITTER = 0.1
+#: seconds after which a run that failed is tried again, at the latest
+_SOON, _LATEST = 60.0, 3600.0
+
+#: `held_by` is worth nothing once its job has ended
+_IS_FREE = """
+    (held_by IS NULL OR NOT EXISTS (
+        SELECT FROM jobs WHERE jobs.id = held_by AND jobs.status IN ('queued', 'running', 'waiting')))
+"""
+# However many schedulers look: the rows are locked, and the turn is moved away with the look. One job for each
+# connector, whose id is made here, so that a scheduler that dies before it accepts the job holds nothing for long.
+CALL = f"""
+    WITH due AS (
+        SELECT e.id, e.connector_id FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
+        WHERE e.next_sync_at <= now() AND c.status = 'active' AND c.deleted_at IS NULL AND {_IS_FREE}
+        ORDER BY e.next_sync_at LIMIT $1 FOR NO KEY UPDATE OF e SKIP LOCKED
+    ), called AS MATERIALIZED (
+        SELECT connector_id, gen_random_uuid() AS job_id FROM (SELECT DISTINCT connector_id FROM due) AS connector
+    )
+    UPDATE context_entities AS e SET next_sync_at = now() + make_interval(secs => $2), held_by = called.job_id
+    FROM due JOIN called USING (connector_id) WHERE e.id = due.id
+    RETURNING e.connector_id, e.organization_id, e.entity, called.job_id
+"""
+TAKE = f"""
+    UPDATE context_entities SET held_by = $2, next_sync_at = now() + make_interval(secs => $3)
+    WHERE id = $1 AND (held_by = $2 OR {_IS_FREE})
+    RETURNING id
+"""
+GIVE_BACK = "UPDATE context_entities SET held_by = NULL WHERE id = $1 AND held_by = $2"
+HASTEN = "UPDATE context_entities SET next_sync_at = now() WHERE id = $1"
+# Scheduled jobs are many and nobody's: they are kept for an hour, those that callers asked for as all others.
+PRUNE = """
+    DELETE FROM jobs WHERE id IN (
+        SELECT id FROM jobs WHERE task = $1 AND client_id IS NULL AND finished_at < now() - interval '1 hour' LIMIT $2)
+"""
+# Connectors made before their kind could be searched, or by a process that died right after.
+UNREGISTERED = """
+    SELECT c.id, c.organization_id, c.kind FROM connectors AS c
+    LEFT JOIN (SELECT connector_id, count(*) AS entities FROM context_entities GROUP BY connector_id) AS known
+        ON known.connector_id = c.id
+    JOIN unnest($1::text[], $2::bigint[]) AS kinds (kind, entities) ON kinds.kind = c.kind
+    WHERE c.deleted_at IS NULL AND c.status = 'active' AND COALESCE(known.entities, 0) < kinds.entities
+    ORDER BY c.created_at LIMIT $3
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Entities of a connector whose turn has come, and the job that will have it."""
+
+    job_id: UUID
+    connector_id: UUID
+    organization_id: UUID
+    entities: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Seconds between runs: what the spec says, unless the operator says otherwise for a kind or `kind.entity`."""
+
+    overrides: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, kind: str, entity: str, sync: Sync) -> float:
+        named = self.overrides.get(f"{kind}.{entity}", self.overrides.get(kind))
+        return float(sync.every) if named is None else named
+
+
+def jittered(seconds: float) -> float:
+    """About that long."""
+    return seconds * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - spreads load, guards nothing
+
+
+def after_failure(error: GatewayError, interval: float) -> float:
+    """Seconds until the next try: as long as the application asks for, else soon where it may help."""
+    if error.retry_after is not None:
+        return float(error.retry_after)
+    return min(interval, _SOON if error.retryable else _LATEST)
+
+
+async def call(connection: Connection) -> list[Turn]:
+    """The turns that have come, each called once."""
+    rows = await connection.fetch(CALL, _MOST, LEASE)
+    by_job: defaultdict[tuple[UUID, UUID, UUID], list[str]] = defaultdict(list)
+    for row in rows:
+        by_job[row["job_id"], row["connector_id"], row["organization_id"]].append(row["entity"])
+    return [Turn(*key, entities) for key, entities in by_job.items()]
+
+
+async def take(connection: Connection, entity: Entity, job_id: UUID) -> bool:
+    """Whether it is this job's turn; nobody else's for as long as the job has not ended."""
+    return await connection.fetchval(TAKE, entity.id, job_id, LEASE) is not None
+
+
+async def give_back(connection: Connection, entity: Entity, job_id: UUID) -> None:
+    """Let others have the entity; nothing where it is not this job's turn."""
+    await connection.execute(GIVE_BACK, entity.id, job_id)
+
+
+async def hasten(connection: Connection, entity: Entity) -> None:
+    """Let its turn come now."""
+    await connection.execute(HASTEN, entity.id)
+
+
+async def prune(connection: Connection, task: str) -> None:
+    """Forget the scheduled jobs that ended a while ago."""
+    await connection.execute(PRUNE, task, _PRUNED, timeout=10)
+
+
+async def unregistered(connection: Connection, expected: Mapping[str, int], most: int) -> list[tuple[UUID, UUID, str]]:
+    """Active connectors that lack some of the entities of their kind: id, organization, kind."""
+    rows = await connection.fetch(UNREGISTERED, list(expected), list(expected.values()), most, timeout=30)
+    return [(row["id"], row["organization_id"], row["kind"]) for row in rows]
+
+
+async def register_all(
+    connection: Connection, connector_id: UUID, organization_id: UUID, kind: Kind, names: Sequence[str]
+) -> list[Entity]:
+    """The entities of a connector, new ones due at once."""
+    return [
+        await register(connection, connector_id, organization_id, name, chosen(search_fields(kind, name)))
+        for name in names
+    ]
+
+
+def search_fields(kind: Kind, entity_id: str) -> dict[str, FieldType]:
+    """What a search of the entity may name; empty where it cannot be searched."""
+    search = kind.entity(entity_id).search
+    return {} if search is None else {name: FieldType.named(type_) for name, type_ in search.fields.items()}

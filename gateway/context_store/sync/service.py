@@ -1,0 +1,169 @@
+"""The use case around the copies: make them when a connector is made, keep them fresh, say how fresh they are."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from gateway.context_store.entities import Entity, freshness
+from gateway.context_store.sync import schedule, sources
+from gateway.context_store.sync.schedule import Intervals
+from gateway.credentials.store import ConnectorRecord, ConnectorStore
+from gateway.db.pool import Database
+from gateway.errors import InvalidParams, NotFound, Unavailable
+from gateway.jobs.model import Job, JobStatus, NewJob, moment
+from gateway.jobs.store import JobFilter, JobStore
+from gateway.jobs.wakeup import Bell
+from gateway.kinds.catalog import Catalog, Kind
+
+log = logging.getLogger(__name__)
+
+#: the task of jobs that synchronize
+TASK = "synchronize"
+#: connectors without copies that are taken up at a time, and queued jobs that are looked at
+_MOST = 100
+
+
+@dataclass(frozen=True)
+class Synchronization:
+    """Accepts the jobs that synchronize; the workers run them."""
+
+    database: Database
+    catalog: Catalog
+    connectors: ConnectorStore
+    jobs: JobStore
+    bell: Bell
+    intervals: Intervals
+    #: whether copies are made and kept fresh unasked
+    is_automatic: bool = True
+
+    async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> Job | None:
+        """The job of a new connector's first load; None for a kind without copies, and while PostgreSQL is away.
+
+        The connector is there by now, so that nothing here may look as if it were not: what fails is taken up later.
+        """
+        names = sources.synchronized(self.catalog.kind(record.kind))
+        if not names or not self.is_automatic:
+            return None
+        try:
+            return await self._begun(record, names, client_id)
+        except Unavailable:
+            log.warning("the first load begins later", extra={"connector_id": str(record.id)})
+            return None
+
+    async def _begun(self, record: ConnectorRecord, names: Sequence[str], client_id: UUID | None) -> Job:
+        kind, job_id = self.catalog.kind(record.kind), uuid4()
+        async with self.database.tenant(record.organization_id) as connection, connection.transaction():
+            for entity in await schedule.register_all(connection, record.id, record.organization_id, kind, names):
+                await schedule.take(connection, entity, job_id)
+        return await self._accepted(record, job_id, names, client_id=client_id)
+
+    async def request(
+        self, record: ConnectorRecord, names: Sequence[str] | None, client_id: UUID, *, is_full: bool
+    ) -> Job:
+        """The job that synchronizes these entities, or all, with the parents they lie below; raises UnknownEntity."""
+        kind = self.catalog.kind(record.kind)
+        wanted = sources.with_parents(
+            kind, [_checked(kind, name) for name in names] if names else sources.synchronized(kind)
+        )
+        if not wanted:
+            raise InvalidParams(f"{kind.name} has no entities that are synchronized")
+        waiting = await self._waiting(record, {"entities": wanted, "full": is_full})
+        if waiting is not None:
+            return waiting
+        async with self.database.tenant(record.organization_id) as connection, connection.transaction():
+            await schedule.register_all(connection, record.id, record.organization_id, kind, wanted)
+        return await self._accepted(record, uuid4(), wanted, is_full=is_full, client_id=client_id)
+
+    async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> Job | None:
+        """A job that has not begun and will do the very same."""
+        wanted = JobFilter(statuses=[JobStatus.QUEUED], connector_id=record.id)
+        queued = await self.jobs.find(record.organization_id, wanted, None, _MOST)
+        return next((job for job in queued if job.task == TASK and job.params == params), None)
+
+    async def call_turns(self) -> int:
+        """Accept a job for every turn that has come; how many."""
+        if not self.is_automatic:
+            return 0
+        async with self.database.system() as connection:
+            turns = await schedule.call(connection)
+        for turn in turns:
+            try:
+                record = await self.connectors.get(turn.organization_id, turn.connector_id)
+            except NotFound:
+                continue
+            await self._accepted(record, turn.job_id, turn.entities)
+        return len(turns)
+
+    async def take_up(self) -> int:
+        """Begin the copies of connectors that have none yet, or not all; how many connectors."""
+        if not self.is_automatic:
+            return 0
+        expected = {kind.name: len(sources.synchronized(kind)) for kind in self.catalog}
+        async with self.database.system() as connection:
+            await schedule.prune(connection, TASK)
+            lacking = await schedule.unregistered(connection, expected, _MOST)
+        for connector_id, organization_id, kind_name in lacking:
+            kind = self.catalog.kind(kind_name)
+            async with self.database.tenant(organization_id) as connection, connection.transaction():
+                await schedule.register_all(connection, connector_id, organization_id, kind, sources.synchronized(kind))
+        return len(lacking)
+
+    async def freshness(self, record: ConnectorRecord) -> dict[str, Any]:
+        """Per entity what is there and how fresh it is; entities that were never registered are there as pending."""
+        async with self.database.tenant(record.organization_id) as connection:
+            known = {entity.entity: entity for entity in await freshness(connection, record.id)}
+        return {name: _view(known.get(name)) for name in sources.synchronized(self.catalog.kind(record.kind))}
+
+    def next_in(self, record: ConnectorRecord, source: sources.Source) -> float:
+        """Seconds from the end of a run to the next."""
+        return schedule.jittered(self.intervals.of(record.kind, source.entity, source.sync))
+
+    async def _accepted(
+        self,
+        record: ConnectorRecord,
+        job_id: UUID,
+        names: Sequence[str],
+        *,
+        is_full: bool = False,
+        client_id: UUID | None = None,
+    ) -> Job:
+        new = NewJob(
+            job_id,
+            record.organization_id,
+            client_id,
+            connector_id=record.id,
+            workspace_name=record.workspace_name,
+            task=TASK,
+            kind=record.kind,
+            entity=names[0] if len(names) == 1 else None,
+            params={"entities": list(names), "full": is_full},
+        )
+        job = (await self.jobs.accept(new)).job
+        await self.bell.ring(job.id, job.attempt)
+        return job
+
+
+def _checked(kind: Kind, name: str) -> str:
+    if sources.source_of(kind, name) is None:
+        known = ", ".join(sorted(sources.synchronized(kind)))
+        raise InvalidParams(f"{kind.name} {name} is not synchronized; synchronized are {known}")
+    return name
+
+
+def _view(entity: Entity | None) -> dict[str, Any]:
+    if entity is None:
+        nothing = {"last_synced_at": None, "next_sync_at": None, "error": None, "age_seconds": None}
+        return {"status": "pending", "records": 0, "synchronized": False, **nothing}
+    last = entity.last_synced_at
+    return {
+        "status": entity.status.value,
+        "records": entity.records,
+        "synchronized": last is not None,
+        "last_synced_at": moment(last),
+        "next_sync_at": moment(entity.next_sync_at),
+        "age_seconds": None if last is None else max(0, round(time.time() - last.timestamp())),
+        "error": entity.error,
+    }

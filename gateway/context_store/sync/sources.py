@@ -1,0 +1,167 @@
+"""What a synchronization reads of an entity: pure.
+
+A *run* reads either everything (a sweep, which finds out what is gone) or what changed since the run before.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.connectors.responses import value_at
+from gateway.context_store.sync.checkpoint import ParentRecord, Place, Stuck
+from gateway.context_store.sync.listing import Listing, values_of
+from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.spec import Action, Effect, Search, Since, Sync, SyncRead
+
+#: seconds that one page may take, tries included
+_TIMEOUT = 120
+
+
+@dataclass(frozen=True)
+class Source:
+    """The lists of one entity."""
+
+    entity: str
+    sync: Sync
+    everything: Listing
+    changes: Listing | None
+    removed: Listing | None
+
+    def begun(self, place: Place, now: float, *, is_full: bool) -> Place:
+        """The first place of a run that begins now."""
+        if is_full:
+            return Place(began=now, swept=now)
+        return place.but(began=now, parent=None, pending=(), is_removed=False)
+
+    def needs_everything(self, place: Place, now: float) -> bool:
+        """Whether the next run must be a sweep: nothing was read yet, not for long, or changes cannot be asked for."""
+        is_due = place.swept is None or now - place.swept >= self.sync.sweep_every
+        return self.sync.since is None or place.since is None or is_due
+
+    def rested(self, place: Place) -> Place:
+        """Where the next run begins, when this one has come to its end."""
+        since, began = self.sync.since, place.began or 0.0
+        if since is None:
+            return Place(since=began, swept=place.swept)
+        if since.style == "cursor":
+            return Place(since=began, swept=place.swept, token=place.token)
+        start = place.since if since.style == "end_time" and place.since is not None else began - since.look_back
+        return Place(since=min(start, began - since.lag), swept=place.swept)
+
+    def restarted(self, place: Place, parent: ParentRecord | None) -> Place:
+        """The same list from its beginning, for a token that the application does not take any more; raises Stuck."""
+        if self.sync.since is not None and self.sync.since.style == "cursor":
+            raise Stuck
+        return place.but(token=None) if parent is None else self.entered(place, parent)
+
+    def entered(self, place: Place, parent: ParentRecord) -> Place:
+        """At the first page of a parent's records."""
+        spec = self.sync.parent
+        pending = (str(values_of(spec, parent)[0]),) if spec and spec.within else ()
+        is_whole = parent.is_new and place.since is not None
+        return place.but(parent=parent.id, token=None, pending=pending, is_whole=is_whole)
+
+    def left(self, place: Place) -> Place | None:
+        """At the list of what is gone, after the changes; None without such a list, and where a sweep finds out."""
+        if self.removed is None or place.since is None:
+            return None
+        return place.but(is_removed=True, is_whole=False, token=None, parent=None, pending=())
+
+    def listing(self, place: Place) -> Listing:
+        """The list that is read at a place."""
+        if place.is_removed and self.removed is not None:
+            return self.removed
+        return self.changes if place.since is not None and self.changes is not None else self.everything
+
+    def given(self, parent: ParentRecord | None) -> dict[str, Any]:
+        """The members that records get from their parent."""
+        if parent is None or self.sync.parent is None:
+            return {}
+        return {name: value_at(parent.document, place) for name, place in self.sync.parent.gives.items()}
+
+
+def source_of(kind: Kind, entity_id: str) -> Source | None:
+    """The lists of an entity; None for one that is not synchronized."""
+    search = kind.entity(entity_id).search
+    if search is None or search.sync is None:
+        return None
+    sync = search.sync
+    return Source(
+        entity_id,
+        sync,
+        _listing(kind, entity_id, search, sync, None if sync.changes else sync.since),
+        _listing(kind, entity_id, search, sync.changes, sync.since) if sync.changes else None,
+        _listing(kind, entity_id, search, sync.removed, None) if sync.removed else None,
+    )
+
+
+def in_order(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
+    """The entities so that parents come before what lies below them."""
+    wanted, ordered = list(entity_ids), list[str]()
+
+    def add(entity_id: str) -> None:
+        parent = parent_of(kind, entity_id)
+        if parent in wanted and parent is not None:
+            add(parent)
+        if entity_id not in ordered:
+            ordered.append(entity_id)
+
+    for entity_id in wanted:
+        add(entity_id)
+    return ordered
+
+
+def with_parents(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
+    """The entities and all that they lie below, parents first."""
+    wanted = list(entity_ids)
+    for entity_id in wanted:  # grows as it goes
+        parent = parent_of(kind, entity_id)
+        if parent is not None and parent not in wanted:
+            wanted.append(parent)
+    return in_order(kind, wanted)
+
+
+def parent_of(kind: Kind, entity_id: str) -> str | None:
+    """The entity below whose records those of this one lie."""
+    search = kind.entity(entity_id).search
+    return search.sync.parent.entity if search and search.sync and search.sync.parent else None
+
+
+def synchronized(kind: Kind) -> list[str]:
+    """The entities that have a copy, parents first."""
+    return in_order(kind, [name for name, entity in kind.spec.entities.items() if entity.search and entity.search.sync])
+
+
+def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: Since | None) -> Listing:
+    parent = search.sync.parent if search.sync and read is not search.sync.removed else None
+    send = _naming_fields(read.send, search)
+    paging = kind.spec.paging.get(read.paging or "")
+    names = [*send, *(paging.request_params[:1] if paging else ()), *(parent.params if parent else ())]
+    if since is not None:
+        names += ["filterGroups", "sorts"] if since.style == "window" else [since.param] if since.param else []
+    action = Action(
+        request=read.request,
+        effect=Effect.READ,
+        description="What the synchronizer reads.",
+        params={name: {} for name in names},
+        records=read.records,
+        paging=read.paging,
+        rule=read.rule,
+        timeout=_TIMEOUT,
+    )
+    return Listing(Operation(kind.spec, entity_id, "synchronize", action), send, since, parent, read.pace)
+
+
+def _naming_fields(send: Mapping[str, Any], search: Search) -> dict[str, Any]:
+    """The params with the names of the search fields where `{fields}` and `{properties}` stand for them."""
+    names = {
+        "{fields}": [name for name in search.fields if name != search.key],
+        "{properties}": [name.removeprefix("properties.") for name in search.fields if name.startswith("properties.")],
+    }
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [inner for item in value for inner in (names.get(item, [item]) if isinstance(item, str) else [item])]
+        return ",".join(names[value]) if isinstance(value, str) and value in names else value
+
+    return {name: named(value) for name, value in send.items()}

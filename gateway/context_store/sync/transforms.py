@@ -1,0 +1,138 @@
+"""Records of an application into search documents: only the declared fields, children with what their parent gives."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from gateway.connectors.responses import value_at
+from gateway.kinds.spec import Search
+
+Record = dict[str, Any]
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_RECORD = msgspec.json.Decoder(Record)
+_VALUE = msgspec.json.Decoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What a page of records comes to."""
+
+    #: stored id and JSON of those that are there
+    live: list[tuple[str, bytes]] = field(default_factory=list)
+    #: stored ids of those that are gone
+    gone: list[str] = field(default_factory=list)
+
+
+def documents(
+    search: Search, records: Iterable[msgspec.Raw], gives: Mapping[str, Any] | None = None, under: str | None = None
+) -> Documents:
+    """The search documents of records; `gives` are members of their parent, `under` its id where theirs holds it.
+
+    Records without an id cannot be found again and are left out.
+    """
+    found = Documents()
+    given = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in (gives or {}).items()}
+    names = dict.fromkeys(name.split(".", 1)[0] for name in search.fields)
+    deleted = search.sync.deleted if search.sync else {}
+    volatile = search.sync.volatile if search.sync else ()
+    for record in records:
+        for members in _shaped(search, record):
+            members.update(given)
+            id_ = stored_id(_decoded(members.get(search.key)), under)
+            if id_ is None:
+                continue
+            if any(_decoded(members.get(name)) == value for name, value in deleted.items()):
+                found.gone.append(id_)
+            else:
+                kept = {name: members[name] for name in names if name in members}
+                for path in volatile:
+                    _drop(kept, path)
+                found.live.append((id_, msgspec.json.encode(kept)))
+    return found
+
+
+def stored_id(value: Any, under: str | None = None) -> str | None:
+    """The id by which a record is stored; None where there is none."""
+    if value is None or value == "" or isinstance(value, bool | list | dict):
+        return None
+    return str(value) if under is None else f"{under}/{value}"
+
+
+def _shaped(search: Search, record: msgspec.Raw) -> Iterable[dict[str, msgspec.Raw]]:
+    shape = search.sync.shape if search.sync else None
+    if shape is None:
+        return [_MEMBERS.decode(record)]
+    return [_raw(shaped) for shaped in SHAPES[shape](_RECORD.decode(record))]
+
+
+def _raw(record: Record) -> dict[str, msgspec.Raw]:
+    return {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in record.items()}
+
+
+def _drop(members: dict[str, msgspec.Raw], path: tuple[str, ...]) -> None:
+    """Take a place out of a record, if it is there."""
+    if path[0] not in members:
+        return
+    if len(path) == 1:
+        del members[path[0]]
+        return
+    value = _VALUE.decode(members[path[0]])
+    holder = value_at(value, path[1:-1])
+    if isinstance(holder, dict) and holder.pop(path[-1], None) is not None:
+        members[path[0]] = msgspec.Raw(msgspec.json.encode(value))
+
+
+def _decoded(value: msgspec.Raw | None) -> Any:
+    return None if value is None else _VALUE.decode(value)
+
+
+def _associated_ids(record: Record) -> list[Record]:
+    """`associations.companies.results` → `companies`, the ids alone."""
+    ids = {
+        name.replace(" ", "_"): [one.get("id") for one in found.get("results") or () if isinstance(one, dict)]
+        for name, found in (record.get("associations") or {}).items()
+        if isinstance(found, dict)
+    }
+    return [{**record, **ids}]
+
+
+def _comment_events(record: Record) -> list[Record]:
+    """The comments among what happened to a ticket; a comment that came by itself stays."""
+    if "child_events" not in record:
+        return [record]
+    return [
+        {**event, "ticket_id": record.get("ticket_id"), "created_at": event.get("created_at", record.get("created_at"))}
+        for event in record["child_events"] or ()
+        if isinstance(event, dict) and event.get("event_type") == "Comment"
+    ]
+
+
+def _message_time(record: Record) -> list[Record]:
+    """The message's timestamp as a number too, for sorting and ranges; `ts` itself is text and identifies it."""
+    try:
+        return [{**record, "float_ts": float(record["ts"])}]
+    except (KeyError, TypeError, ValueError):
+        return [record]
+
+
+def _property_list(record: Record) -> list[Record]:
+    """The map of properties as an array, each with its name, as the documented search fields have it."""
+    properties = record.get("properties")
+    if not isinstance(properties, dict):
+        return [record]
+    named = [
+        {"name": name, **value} if isinstance(value, dict) else {"name": name, "value": value}
+        for name, value in properties.items()
+    ]
+    return [{**record, "properties": named}]
+
+
+SHAPES: Mapping[str, Callable[[Record], list[Record]]] = {
+    "associated_ids": _associated_ids,
+    "comment_events": _comment_events,
+    "message_time": _message_time,
+    "property_list": _property_list,
+}

@@ -1,0 +1,136 @@
+"""Reading one's own writes: what the gateway changed in an application is in the copies when the call returns."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.connectors.connector import Connector
+from gateway.connectors.responses import Answer, value_at
+from gateway.connectors.run_context import MemoryJournal
+from gateway.context_store import records
+from gateway.context_store.entities import Entity, find
+from gateway.context_store.sync import schedule, transforms
+from gateway.db.pool import Database
+from gateway.errors import GatewayError
+from gateway.kinds import params as checks
+from gateway.kinds.catalog import Operation
+from gateway.kinds.spec import Refresh
+
+log = logging.getLogger(__name__)
+
+#: seconds that a write waits for the copies; then the next synchronization brings it
+_PATIENCE = 5.0
+_NAME = re.compile(r"\{([\w.]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write that succeeded."""
+
+    operation: Operation
+    params: Mapping[str, Any]
+    answer: Answer
+
+    def value(self, name: str) -> Any:
+        """What `{name}` stands for: a param, or a member of the answer; None where there is neither."""
+        path = tuple(name.split("."))
+        if path[0] in self.params:
+            return value_at(self.params, path)
+        result = self.answer.decoded()
+        return value_at(result, path) if isinstance(result, dict) else None
+
+    def filled(self, value: Any) -> Any:
+        """The value with its names filled in; a text that is nothing but a name becomes what it stands for."""
+        if not isinstance(value, str):
+            return value
+        whole = _NAME.fullmatch(value)
+        return self.value(whole[1]) if whole else _NAME.sub(lambda found: str(self.value(found[1])), value)
+
+    def all_filled(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.filled(value) for name, value in members.items()}
+
+    def applies(self, refresh: Refresh) -> bool:
+        return refresh.when is None or value_at(self.params, refresh.when) is not None
+
+
+def refreshes_of(operation: Operation) -> Sequence[Refresh]:
+    """What a write of this operation leaves behind: what its spec says, else its own record, changed or gone."""
+    if operation.action.refreshes is not None:
+        return operation.action.refreshes
+    if operation.entity.search is None:
+        return ()
+    if operation.action_id != "delete":
+        return (Refresh(entity=operation.entity_id),)
+    in_path = [placement.name for placement in operation.placements if placement.where == "path"]
+    return (Refresh(entity=operation.entity_id, removes=f"{{{in_path[-1]}}}"),) if in_path else ()
+
+
+class Copies:
+    """The copies of this gateway, as writes change them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def learn(self, organization_id: UUID, connector_id: UUID, connector: Connector, write: Write) -> None:
+        """Let the copies know of a write. It has happened, so nothing here may make it look as if it had not."""
+        for refresh in refreshes_of(write.operation):
+            if not write.applies(refresh):
+                continue
+            entity = None
+            try:
+                async with self._database.tenant(organization_id) as connection:
+                    entity = await find(connection, connector_id, refresh.entity)
+                if entity is not None:
+                    async with asyncio.timeout(_PATIENCE):
+                        await self._refresh(entity, connector, write, refresh)
+            except (GatewayError, TimeoutError, msgspec.MsgspecError) as error:
+                log.warning(
+                    "a copy learns of a write later",
+                    extra={"connector_id": str(connector_id), "entity": refresh.entity, "error": type(error).__name__},
+                )
+                await self._hasten(entity)
+            except Exception:
+                log.exception("a copy could not learn of a write by a bug", extra={"entity": refresh.entity})
+                await self._hasten(entity)
+
+    async def _refresh(self, entity: Entity, connector: Connector, write: Write, refresh: Refresh) -> None:
+        if refresh.later:
+            await self._hasten(entity)
+            return
+        asked_at = datetime.now(UTC)
+        if refresh.removes is not None:
+            found = transforms.Documents(gone=[str(write.filled(refresh.removes))])
+        else:
+            found = await self._read(connector, write, refresh)
+        async with self._database.tenant(entity.organization_id) as connection:
+            await records.upsert(connection, entity, found.live, observed_at=asked_at)
+            if found.gone:
+                await records.mark_deleted(connection, entity, found.gone, observed_at=asked_at)
+
+    async def _read(self, connector: Connector, write: Write, refresh: Refresh) -> transforms.Documents:
+        answer = write.answer
+        if refresh.read is not None:
+            operation = connector.kind.operation(refresh.entity, refresh.read)
+            params = checks.validated(operation, write.all_filled(refresh.params))
+            answer = await connector.call(operation, params, MemoryJournal())
+        search = connector.kind.entity(refresh.entity).search
+        under = None if refresh.under is None else str(write.filled(refresh.under))
+        assert search is not None
+        found = answer.records if bytes(memoryview(answer.result)[:1]) == b"[" else [answer.result]
+        return transforms.documents(search, found, write.all_filled(refresh.gives), under)
+
+    async def _hasten(self, entity: Entity | None) -> None:
+        if entity is None:
+            return
+        try:
+            async with self._database.tenant(entity.organization_id) as connection:
+                await schedule.hasten(connection, entity)
+        except GatewayError:
+            log.warning("a copy learns of a write at its next turn", extra={"entity": entity.entity})

@@ -1,0 +1,135 @@
+"""Connectors opened for use: record, credentials and engine together, remembered for half a minute.
+
+A warm call makes no database round trip. Every change is told to all processes at once, and whoever may have missed
+news forgets everything; that records are looked at again all the same is a second net.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from yarl import URL
+
+from gateway.aio.single_flight import SingleFlight
+from gateway.connectors.auth import Authorizer
+from gateway.connectors.connector import Connector
+from gateway.connectors.transport import Transport
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore
+from gateway.errors import ConnectorNotReady, ReauthorizationRequired
+from gateway.kinds.catalog import Catalog
+
+_TRUST = 30.0
+_REMEMBERED = 20_000
+
+
+class Proof(Protocol):
+    """Who proves to applications that connectors may call them."""
+
+    def authorizer_of(self, record: ConnectorRecord) -> Authorizer:
+        """Who authenticates the calls of a record."""
+
+    async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
+        """The record with the variables that come only with its first token."""
+
+    async def refused(self, record: ConnectorRecord, reason: str) -> None:
+        """Note that the application refused credentials that are as new as can be."""
+
+
+_NEXT_STEP = {
+    ConnectorStatus.PENDING: "finish the OAuth consent, or start it again",
+    ConnectorStatus.NEEDS_REAUTH: "authorize it again: start an OAuth flow with its connector_id, or PATCH credentials",
+    ConnectorStatus.DISABLED: 'enable it: PATCH {"status": "active"}',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedConnector:
+    """A record and the engine's connector for it."""
+
+    record: ConnectorRecord
+    connector: Connector
+
+    def need_ready(self) -> None:
+        """Raise ConnectorNotReady, with the next step, unless calls can be made."""
+        if self.record.status is not ConnectorStatus.ACTIVE:
+            step = _NEXT_STEP[self.record.status]
+            raise ConnectorNotReady(
+                f"the connector is {self.record.status}; {step}",
+                extra={"connector_status": self.record.status.value, "next_step": step},
+            )
+
+
+class OpenConnectors:
+    """Opens connectors by organization and id."""
+
+    def __init__(
+        self,
+        store: ConnectorStore,
+        catalog: Catalog,
+        transport: Transport,
+        proof: Proof,
+        overrides: Mapping[str, URL],
+    ) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._transport = transport
+        self._proof = proof
+        self._overrides = overrides
+        #: by connector id, the one that was not asked for the longest first; until when each is trusted
+        self._opened: OrderedDict[UUID, tuple[float, OpenedConnector]] = OrderedDict()
+        #: how much news there was
+        self._news = 0
+        self._looking_up = SingleFlight(self._look_up)
+
+    async def get(self, organization_id: UUID, connector_id: UUID) -> OpenedConnector:
+        """The connector; raises NotFound for another organization's as for one that is not there."""
+        until, known = self._opened.get(connector_id, (0.0, None))
+        if known is not None and known.record.organization_id == organization_id and until > time.monotonic():
+            self._opened.move_to_end(connector_id)
+            return known
+        return await self._looking_up((organization_id, connector_id))
+
+    async def _look_up(self, key: tuple[UUID, UUID]) -> OpenedConnector:
+        now, news = time.monotonic(), self._news
+        record = await self._store.get(*key)
+        opened = self.open(await self._proof.completed(record))
+        if news != self._news:
+            return opened  # what was read may be older than the news
+        self._opened[record.id] = (now + _TRUST, opened)
+        self._opened.move_to_end(record.id)
+        if len(self._opened) > _REMEMBERED:
+            self._opened.popitem(last=False)
+        return opened
+
+    def open(self, record: ConnectorRecord) -> OpenedConnector:
+        """The engine's connector for a record at hand."""
+        connector = Connector(
+            kind=self._catalog.kind(record.kind),
+            environment=record.environment,
+            authorizer=self._proof.authorizer_of(record),
+            transport=self._transport,
+            override=self._overrides.get(record.kind),
+            account=str(record.id),
+        )
+        return OpenedConnector(record, connector)
+
+    async def refused(self, record: ConnectorRecord, refusal: ReauthorizationRequired) -> None:
+        """Make the connector `needs_reauth` when it is the application that refused its credentials."""
+        if refusal.upstream is not None:
+            await self._proof.refused(record, refusal.detail)
+
+    def heard(self, topic: str, subject: str) -> None:
+        """News of another process: what changed is opened anew."""
+        if topic == "connector":
+            self._news += 1
+            self._looking_up.forget()
+            self._opened.pop(UUID(subject), None)
+
+    def forget_all(self) -> None:
+        """News may have been missed."""
+        self._news += 1
+        self._looking_up.forget()
+        self._opened.clear()

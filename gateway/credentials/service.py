@@ -1,0 +1,190 @@
+"""Creating, changing and checking connectors: credentials are proven against the application before they are kept."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from yarl import URL
+
+from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
+from gateway.connectors.connector import Connector
+from gateway.connectors.requests import checked_environment
+from gateway.connectors.transport import Transport
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, NewConnector
+from gateway.errors import (
+    Conflict,
+    Fault,
+    GatewayError,
+    InvalidCredentials,
+    ReauthorizationRequired,
+    UpstreamNotFound,
+    UpstreamRejected,
+)
+from gateway.identity.store import IdentityStore
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.spec import AuthMethod
+from gateway.oauth.in_process import RefreshingAuthorizer
+from gateway.oauth.model import App
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """Credentials and variables that hold: of one method, whole, and accepted by the application if it was asked."""
+
+    kind: Kind
+    method: str
+    credentials: Mapping[str, str] = field(repr=False)
+    environment: Mapping[str, str]
+    #: when the access token ends, where asking has told
+    expires_at: datetime | None = None
+
+    @property
+    def authentication(self) -> AuthMethod:
+        return self.kind.spec.authentication[self.method]
+
+
+#: the app that renews tokens of an organization's kind: `Apps.of`
+AppOf = Callable[[UUID, str, Mapping[str, str]], Awaitable[App]]
+
+
+class ConnectorChanges:
+    """The use cases around a connector's record."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        store: ConnectorStore,
+        identity: IdentityStore,
+        transport: Transport,
+        overrides: Mapping[str, URL],
+        app_of: AppOf,
+    ) -> None:
+        self._app_of = app_of
+        self._catalog = catalog
+        self._store = store
+        self._identity = identity
+        self._transport = transport
+        self._overrides = overrides
+
+    async def prove(
+        self,
+        organization_id: UUID,
+        connector_type: str,
+        credentials: Mapping[str, Any],
+        environment: Mapping[str, Any],
+        *,
+        validate: bool,
+    ) -> Proven:
+        """The parts of a connector, checked; with `validate` the application has accepted them.
+
+        Raises InvalidCredentials with every fault, in credentials and variables alike.
+        """
+        kind = self._catalog.kind(connector_type)
+        variables = {
+            **environment,
+            **{name: credentials[name] for name in kind.spec.environment if name in credentials},
+        }
+        fields = {name: value for name, value in credentials.items() if name not in kind.spec.environment}
+        method, proven, variables = self._checked(kind, fields, variables)
+        given = Proven(kind, method, proven, variables)
+        return await self._accepted(organization_id, given) if validate else given
+
+    def _checked(
+        self, kind: Kind, fields: Mapping[str, Any], variables: Mapping[str, Any]
+    ) -> tuple[str, dict[str, str], dict[str, str]]:
+        """Method, credentials and variables; the faults of both in one error."""
+        faults: list[Fault] = []
+        method = ""
+        credentials: dict[str, str] = {}
+        environment: dict[str, str] = {}
+        try:
+            method, credentials = checked_credentials(kind.spec, fields)
+        except InvalidCredentials as error:
+            faults += error.faults
+        try:
+            environment = checked_environment(kind.spec, variables, self._overrides.get(kind.name))
+        except InvalidCredentials as error:
+            faults += error.faults
+        if faults:
+            detail = faults[0].message if len(faults) == 1 else f"{kind.name}: {len(faults)} faults in the credentials"
+            raise InvalidCredentials(detail, faults=faults)
+        return method, credentials, environment
+
+    async def _accepted(self, organization_id: UUID, given: Proven) -> Proven:
+        """What the application has accepted: asking may have minted the first token, or replaced the refresh token."""
+        try:
+            if given.authentication.oauth:
+                return await self._accepted_tokens(organization_id, given)
+            await self._check(given, StaticAuthorizer(headers_for(given.authentication, given.credentials)))
+        except (ReauthorizationRequired, UpstreamRejected, UpstreamNotFound) as refusal:
+            raise _refused(given.kind, given.method, refusal) from refusal
+        return given
+
+    async def _accepted_tokens(self, organization_id: UUID, given: Proven) -> Proven:
+        spec, override = given.kind.spec, self._overrides.get(given.kind.name)
+        try:
+            app = await self._app_of(organization_id, spec.kind, given.credentials)
+        except (Conflict, InvalidCredentials):
+            app = None  # without an app tokens cannot be renewed, but they may well be good
+        tokens = RefreshingAuthorizer(spec, given.credentials, given.environment, self._transport, override, app)
+        completed = replace(given, environment=await tokens.completed())
+        await self._check(completed, tokens)
+        return replace(
+            completed, credentials=tokens.credentials, environment=tokens.environment, expires_at=tokens.expires_at
+        )
+
+    async def _check(self, given: Proven, authorizer: Authorizer) -> None:
+        override = self._overrides.get(given.kind.name)
+        await Connector(given.kind, given.environment, authorizer, self._transport, override).check()
+
+    async def create(self, organization_id: UUID, workspace_name: str, name: str, proven: Proven) -> ConnectorRecord:
+        """The new connector's record; the workspace comes into being with its first connector."""
+        workspace_id = await self._identity.workspace_named(organization_id, workspace_name)
+        new = NewConnector(
+            workspace_id,
+            proven.kind.name,
+            name,
+            proven.method,
+            proven.environment,
+            proven.credentials,
+            proven.expires_at,
+        )
+        return await self._store.get(organization_id, await self._store.create(organization_id, new))
+
+    async def change(
+        self,
+        record: ConnectorRecord,
+        *,
+        name: str | None,
+        credentials: Mapping[str, Any] | None,
+        status: ConnectorStatus | None,
+    ) -> ConnectorRecord:
+        """The record changed; new credentials replace the old ones only once the application has accepted them."""
+        if credentials is not None:
+            proven = await self.prove(
+                record.organization_id, record.kind, credentials, record.environment, validate=True
+            )
+            await self._store.update(
+                record.organization_id,
+                record.id,
+                name=name,
+                status=status or ConnectorStatus.ACTIVE,
+                auth_method=proven.method,
+                environment=proven.environment,
+                credentials=proven.credentials,
+                expires_at=proven.expires_at,
+            )
+        else:
+            await self._store.update(record.organization_id, record.id, name=name, status=status)
+        return await self._store.get(record.organization_id, record.id)
+
+
+def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentials:
+    """The application's refusal, as the fault of the field that proves who calls."""
+    authentication = kind.spec.authentication[method]
+    field = authentication.token or (authentication.secrets or ("credentials",))[-1]
+    message = f"{kind.name}: the application refused {field}: {refusal.detail}"
+    fault = Fault(f"/credentials/{field}", field, "refused", message)
+    return InvalidCredentials(message, faults=[fault], upstream=refusal.upstream)

@@ -1,0 +1,75 @@
+"""News from other processes: one LISTEN connection for a whole process (PostgreSQL `NOTIFY`, channel `gateway`)."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from gateway.aio.background import ended
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "gateway"
+#: seconds until the connection is tried again, and between proofs that it is alive
+_RECONNECT, _PROOF = 0.5, 2.0
+
+#: called with the topic and id of what changed
+Listener = Callable[[str, str], None]
+#: called when news may have been missed: what was remembered must be forgotten or looked up again
+OnGap = Callable[[], None]
+
+
+class Changes:
+    """Tells listeners what changed; after a lost connection tells them that they may have missed something."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._listeners: list[tuple[Listener, OnGap]] = []
+
+    def subscribe(self, listener: Listener, on_gap: OnGap) -> None:
+        self._listeners.append((listener, on_gap))
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator["Changes"]:
+        """Listens for as long as the block lasts, whatever happens to the connection."""
+        task = asyncio.create_task(self._listen(), name="listen for changes")
+        try:
+            yield self
+        finally:
+            await ended(task)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._listen_once()
+            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
+                log.warning("lost the connection for changes; trying again", extra={"seconds": _RECONNECT})
+            await asyncio.sleep(_RECONNECT)
+
+    async def _listen_once(self) -> None:
+        connection = await asyncpg.connect(self._url, timeout=3, command_timeout=3)
+        lost = asyncio.Event()
+        try:
+            connection.add_termination_listener(lambda _: lost.set())
+            await connection.add_listener(CHANNEL, self._heard)
+            self._tell_gap()
+            while not connection.is_closed():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_PROOF):
+                        await lost.wait()
+                    return
+                await connection.execute("SELECT 1")
+        finally:
+            connection.terminate()
+
+    def _heard(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
+        topic, _, subject = str(payload).partition(":")
+        for listener, _on_gap in self._listeners:
+            listener(topic, subject)
+
+    def _tell_gap(self) -> None:
+        for _listener, on_gap in self._listeners:
+            on_gap()

@@ -1,1 +1,0 @@
-"""Files on their way through: which bytes, under which labels, from the application or from storage."""

@@ -1,0 +1,127 @@
+"""The one middleware: request id, limits, authentication, errors, metrics and access log, in one frame for speed."""
+
+import logging
+import re
+import time
+from secrets import token_hex
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from gateway.errors import GatewayError, InternalError, MalformedRequest, Unauthorized
+from gateway.http.admission import NO_RATES
+from gateway.http.bodies import bearer_token
+from gateway.http.errors import from_http, problem_response
+from gateway.http.handlers.jobs import follower
+from gateway.http.keys import CALLER, IS_DRAINING, LIMITS, REQUEST_ID, SERVICES
+from gateway.identity.model import Caller
+from gateway.telemetry import tracing
+from gateway.telemetry.logs import begin_context
+from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
+
+log = logging.getLogger("gateway.access")
+bugs = logging.getLogger(__name__)
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
+#: paths that need no token
+_OPEN = frozenset(
+    {
+        "/api/v1/account/applications/token",
+        "/oauth/token",
+        "/api/v1/integrations/connectors/oauth/callback",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+        "/docs",
+    }
+)
+#: paths that answer also when there is too much to do: whoever asks here looks after the gateway
+_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+
+
+@web.middleware
+async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Every request passes here; whatever goes wrong leaves as a problem document."""
+    started = time.perf_counter()
+    request_id = _begun(request)
+    limits, rates = request.app[LIMITS], NO_RATES
+    limits.in_progress += 1
+    try:
+        if request.path not in _PROBES:
+            limits.enter()
+        if request.path not in _OPEN:
+            request[CALLER] = caller = await _caller(request)
+            if limits.rates.is_limiting:
+                rates = limits.rates.take(caller)
+                if rates.refusal is not None:
+                    raise rates.refusal
+        with tracing.span(request.method, "server", request_id=request_id):
+            response = await handler(request)
+    except GatewayError as error:
+        response = _told(error, request_id)
+    except web.HTTPException as error:
+        response = problem_response(from_http(error), request_id)
+    except ConnectionError:
+        raise
+    except Exception:
+        bugs.exception("a request failed by a bug")
+        response = problem_response(InternalError(), request_id)
+    finally:
+        limits.in_progress -= 1
+    if not response.prepared:
+        response.headers["X-Request-Id"] = request_id
+        response.headers.update(rates.headers)
+        if request.app[IS_DRAINING].is_set():
+            # The next request belongs on another connection, to a process that stays.
+            response.force_close()
+    _count(request, response, time.perf_counter() - started)
+    return response
+
+
+def _begun(request: web.Request) -> str:
+    """The request's id, which logs name from here on, as they do its trace."""
+    given = request.headers.get("X-Request-Id", "")
+    request_id = given if _SAFE_ID.fullmatch(given) else token_hex(16)
+    request[REQUEST_ID] = request_id
+    tracing.continued(request.headers)
+    trace_id = tracing.trace_id()
+    begin_context({"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id})
+    return request_id
+
+
+def _told(error: GatewayError, request_id: str) -> web.Response:
+    response = problem_response(error, request_id)
+    if response.status == 500:
+        bugs.error("a request failed: %s", error.detail, exc_info=error)
+    return response
+
+
+async def _caller(request: web.Request) -> Caller:
+    """Who calls, for which organization; the same refusal for every token that is not good."""
+    token = bearer_token(request)
+    if request.query_string and "access_token" in request.query:
+        raise MalformedRequest("a token does not belong in a query string; send it in the Authorization header")
+    try:
+        client = await request.app[SERVICES].tokens.verify(token)
+    except Unauthorized:
+        caller = await follower(request, token)
+        if caller is None:
+            raise
+        return caller
+    return client.caller(request.headers.get("X-Organization-Id"))
+
+
+def _count(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
+    resource = request.match_info.route.resource
+    route = resource.canonical if resource else "none"
+    REQUESTS.add(request.method if resource else "none", route, str(response.status))
+    REQUEST_SECONDS.observe(seconds, route)
+    if log.isEnabledFor(logging.INFO):
+        fields = {
+            "method": request.method,
+            "route": route,
+            "status": response.status,
+            "took_ms": round(seconds * 1000, 1),
+        }
+        log.info("request", extra=fields)

@@ -1,0 +1,1 @@
+"""Ranges, conditions, multipart and integrity of files over HTTP (RFC 9110); pure."""

@@ -1,0 +1,94 @@
+"""The labels of a file that are passed on, each made safe; nothing else of an application's headers is."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from urllib.parse import quote, unquote_to_bytes
+
+from multidict import CIMultiDict
+
+from gateway.http_ranges.conditions import is_entity_tag
+
+#: a file name's bytes in UTF-8; the common limit of file systems
+LONGEST_NAME = 255
+DEFAULT_TYPE = "application/octet-stream"
+
+_WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_QUOTED = r'"(?:[^"\\\x00-\x1f\x7f]|\\[^\x00-\x1f\x7f])*"'
+_PARAMETER = re.compile(rf";[ \t]*({_WORD})[ \t]*=[ \t]*({_WORD}|{_QUOTED})")
+_MEDIA_TYPE = re.compile(rf"{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|{_QUOTED}))*", re.ASCII)
+_CODINGS = re.compile(rf"{_WORD}(?:[ \t]*,[ \t]*{_WORD})*", re.ASCII)
+_HTTP_DATE = re.compile(
+    r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
+)  # RFC 9110 §5.6.7
+# Control and format characters (the latter can turn a name round to hide its ending), lone surrogates, line separators.
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_UNSAFE_IN_NAMES = re.compile(r'["*:<>?|\ufffd]')
+
+
+def labels(upstream: Mapping[str, str]) -> dict[str, str]:
+    """What the file is, from names in any case: its type, tag, date and name, and the coding of its bytes if any."""
+    upstream = CIMultiDict(upstream)
+    coding = upstream.get("Content-Encoding", "").strip()
+    found = {
+        "Content-Type": media_type(upstream.get("Content-Type")),
+        "ETag": _entity_tag(upstream.get("ETag")),
+        "Last-Modified": _date(upstream.get("Last-Modified")),
+        "Content-Disposition": content_disposition(upstream.get("Content-Disposition")),
+        # Identity was asked for; where the bytes are coded all the same, only this header makes them readable.
+        "Content-Encoding": coding if coding.lower() != "identity" and _CODINGS.fullmatch(coding) else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def media_type(value: str | None) -> str:
+    """The media type as given where it is well formed, otherwise that of unknown bytes."""
+    text = (value or "").strip()
+    return text if text.isascii() and _MEDIA_TYPE.fullmatch(text) else DEFAULT_TYPE
+
+
+def content_disposition(value: str | None) -> str | None:
+    """The disposition (RFC 6266) with a safe file name: `inline` where it says so, else `attachment`; None for none."""
+    if value is None:
+        return None
+    kind = "inline" if value.partition(";")[0].strip().lower() == "inline" else "attachment"
+    name = safe_name(_stated_name(value))
+    if not name:
+        return kind
+    # Some clients decode percent signs in the plain form, so it never holds one (RFC 6266 appendix D).
+    plain = name.encode("ascii", "replace").decode("ascii").replace("?", "_").replace("%", "_")
+    extended = f"; filename*=UTF-8''{quote(name, safe='')}" if plain != name else ""
+    return f'{kind}; filename="{plain}"{extended}'
+
+
+def safe_name(name: str) -> str:
+    """The last part of a path without what could fool a shell, a file system or a reader's eye; may be empty."""
+    text = unicodedata.normalize("NFC", name)
+    visible = "".join(character for character in text if unicodedata.category(character) not in _HIDDEN)
+    last = re.split(r"[/\\]", visible)[-1]
+    return _shortened(_UNSAFE_IN_NAMES.sub("_", last).strip(". ~"))
+
+
+def _stated_name(disposition: str) -> str:
+    parameters = {name.lower(): value for name, value in _PARAMETER.findall(disposition)}
+    charset, _, rest = parameters.get("filename*", "").partition("'")
+    if charset.lower() in ("utf-8", "iso-8859-1") and "'" in rest:
+        return unquote_to_bytes(rest.partition("'")[2]).decode(charset, "replace")
+    plain = parameters.get("filename", "")
+    return re.sub(r"\\(.)", r"\1", plain[1:-1]) if plain.startswith('"') else plain
+
+
+def _shortened(name: str) -> str:
+    stem, dot, ending = name.rpartition(".")
+    if not stem or len(ending.encode()) > 32:
+        stem, dot, ending = name, "", ""
+    room = LONGEST_NAME - len(f"{dot}{ending}".encode())
+    return stem.encode()[:room].decode("utf-8", "ignore") + dot + ending
+
+
+def _entity_tag(value: str | None) -> str | None:
+    return value if value is not None and is_entity_tag(value) else None
+
+
+def _date(value: str | None) -> str | None:
+    return value if value is not None and _HTTP_DATE.fullmatch(value) else None

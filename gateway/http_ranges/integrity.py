@@ -1,0 +1,149 @@
+"""Whether what came of a file is all of it: a part never passes for the whole."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
+from gateway.http_ranges.ranges import parse_content_range
+from gateway.http_ranges.responses import Reply
+
+#: bytes decoded at a time, only to be counted
+_WINDOW = 64 << 10
+_YIELD_EVERY = 1 << 20
+_GZIP = zlib.MAX_WBITS | 16
+_GZIP_NAMES = ("gzip", "x-gzip")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file, or the part of it that was asked for, on its way: iterate over its bytes, once."""
+
+    status: int
+    headers: Mapping[str, str]
+    #: bytes of the whole file, None where the application does not say
+    size: int | None
+    _pieces: AsyncIterator[bytes]
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Pieces as the network brings them; raises UpstreamTruncated in place of the last when the file is cut."""
+        return self._pieces
+
+    async def read(self) -> bytes:
+        """All the bytes at once, for files known to be small."""
+        return b"".join([piece async for piece in self])
+
+
+def judged_file(reply: Reply, headers: Mapping[str, str], size: int | None, pieces: AsyncIterator[bytes]) -> File:
+    """The file to give for an answer of these headers; `size` is what the record states of its plain bytes.
+
+    Raises UpstreamTruncated and UpstreamInvalidResponse where the answer and the record contradict each other.
+    """
+    coding = reply.headers.get("Content-Encoding", "").lower()
+    part = parse_content_range(headers.get("Content-Range"))
+    stated = int(headers["Content-Length"]) if "Content-Length" in headers else None
+    total = part.total if part is not None else stated
+    is_body = reply.status in (200, 206)
+    if is_body and not coding and not _is_multipart(headers):
+        _compare(total, size)
+    if is_body and part is None and coding in _GZIP_NAMES:
+        pieces = _read_along(pieces, size)
+    known = (total if total is not None else size) if not coding else None
+    if reply.skip or reply.length != stated:  # what HTTP frames needs no second count
+        ends_with_record = part is None and stated is None and reply.skip == 0 and reply.status == 200
+        pieces = _cut_to_size(pieces, reply, ends_with_record)
+    return File(reply.status, reply.headers, known, pieces)
+
+
+def _is_multipart(headers: Mapping[str, str]) -> bool:
+    return headers.get("Content-Type", "").lower().startswith("multipart/byteranges")
+
+
+def _compare(total: int | None, size: int | None) -> None:
+    if total is None or size is None or total == size:
+        return
+    if total < size:
+        raise UpstreamTruncated(f"the application sends {total} bytes of a file that has {size} by its record")
+    raise UpstreamInvalidResponse(f"the application sends {total} bytes for a file that has {size} by its record")
+
+
+async def _cut_to_size(pieces: AsyncIterator[bytes], reply: Reply, ends_with_record: bool) -> AsyncIterator[bytes]:
+    """What the reply promises, no more and no less."""
+    skip, left = reply.skip, reply.length
+    async for piece in pieces:
+        if skip:
+            dropped = min(skip, len(piece))
+            skip -= dropped
+            piece = piece[dropped:]
+            if not piece:
+                continue
+        if left is None:
+            yield piece
+        elif len(piece) < left:
+            left -= len(piece)
+            yield piece
+        else:
+            if ends_with_record and (len(piece) > left or await _has_more(pieces)):
+                raise UpstreamInvalidResponse("the file is longer than its record says")
+            if left:
+                yield piece[:left]
+            return
+    if left:
+        raise UpstreamTruncated(f"the file ended {left} bytes before its end")
+
+
+async def _has_more(pieces: AsyncIterator[bytes]) -> bool:
+    async for piece in pieces:
+        if piece:
+            return True
+    return False
+
+
+async def _read_along(pieces: AsyncIterator[bytes], size: int | None) -> AsyncIterator[bytes]:
+    """The pieces as they are; the last is held back until the gzip stream has proved whole (RFC 1952)."""
+    watch, held = _GzipWatch(size), b""
+    async for piece in pieces:
+        await watch.feed(piece)
+        if held:
+            yield held
+        held = piece
+    watch.finish()
+    if held:
+        yield held
+
+
+class _GzipWatch:
+    """Decodes to nothing, to know where the stream ends."""
+
+    def __init__(self, size: int | None) -> None:
+        self._expected = size
+        self._decoded = 0
+        self._decoder = zlib.decompressobj(_GZIP)
+
+    async def feed(self, piece: bytes) -> None:
+        before = self._decoded
+        while piece:
+            if self._decoder.eof:
+                self._decoder = zlib.decompressobj(_GZIP)
+            self._count(piece)
+            piece = self._decoder.unconsumed_tail or self._decoder.unused_data
+            if self._decoded - before >= _YIELD_EVERY:  # a small piece may decode to a thousand times its size
+                before = self._decoded
+                await asyncio.sleep(0)
+
+    def finish(self) -> None:
+        while not self._decoder.eof and self._count(b""):
+            pass
+        if not self._decoder.eof or (self._expected is not None and self._decoded < self._expected):
+            raise UpstreamTruncated("the compressed file is cut short")
+
+    def _count(self, piece: bytes) -> int:
+        try:
+            count = len(self._decoder.decompress(piece, _WINDOW))
+        except zlib.error as error:
+            raise UpstreamInvalidResponse("the file is not compressed as its headers say") from error
+        self._decoded += count
+        if self._expected is not None and self._decoded > self._expected:
+            raise UpstreamInvalidResponse("the compressed file is longer than its record says")
+        return count

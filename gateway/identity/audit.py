@@ -1,0 +1,148 @@
+"""Who did what, when, with which outcome: written in batches, off the path of the calls it tells of."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.aio.background import ended
+from gateway.db.pool import Database
+from gateway.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+#: seconds between batches, and entries kept while PostgreSQL is away
+_INTERVAL, _KEPT = 0.5, 50_000
+
+_INSERT = """
+    INSERT INTO audit (organization_id, at, actor, connector_id, what, outcome, intent, request_id)
+    SELECT organization_id, at, actor, connector_id, what, outcome, intent, request_id
+    FROM json_to_recordset($1::json) AS entry (organization_id uuid, at timestamptz, actor uuid, connector_id uuid,
+                                               what text, outcome text, intent text, request_id text)
+"""
+_FIND = """
+    SELECT id, at, actor, connector_id, what, outcome, intent, request_id FROM audit
+    WHERE organization_id = $1
+      AND ($2::uuid IS NULL OR connector_id = $2)
+      AND ($3::uuid IS NULL OR actor = $3)
+      AND ($4::timestamptz IS NULL OR at >= $4)
+      AND ($5::timestamptz IS NULL OR at < $5)
+      AND ($6::bigint IS NULL OR id < $6)
+    ORDER BY id DESC
+    LIMIT $7
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One deed. `what` is an operation or an action on a record; never params, never secrets."""
+
+    organization_id: UUID
+    actor: UUID | None
+    what: str
+    outcome: str
+    connector_id: UUID | None = None
+    intent: str | None = None
+    request_id: str | None = None
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """An entry as the log keeps it."""
+
+    id: int
+    at: datetime
+    actor: UUID | None
+    connector_id: UUID | None
+    what: str
+    outcome: str
+    intent: str | None
+    request_id: str | None
+
+
+def _document(batch: Sequence[Entry]) -> str:
+    """The entries as one JSON text, which costs less than arrays of their members, each value looked at by the driver.
+
+    PostgreSQL has no word for NUL, and one entry that it refuses would take its whole batch along.
+    """
+    document = msgspec.json.encode(batch)
+    if b"\\u0000" in document:
+        entries: list[dict[str, Any]] = msgspec.to_builtins(batch)
+        document = msgspec.json.encode(
+            [{name: _without_nul(value) for name, value in entry.items()} for entry in entries]
+        )
+    return document.decode()
+
+
+def _without_nul(value: Any) -> Any:
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
+
+
+class Audit:
+    """The audit log of a process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._pending: list[Entry] = []
+
+    def note(self, entry: Entry) -> None:
+        """Take an entry down; it reaches PostgreSQL with the next batch."""
+        if len(self._pending) >= _KEPT:
+            log.error("audit entries are dropped: PostgreSQL has been away for too long")
+            return
+        self._pending.append(entry)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator["Audit"]:
+        """Batches are written for as long as the block lasts, the last one at its end."""
+        task = asyncio.create_task(self._write_batches(), name="write the audit log")
+        try:
+            yield self
+        finally:
+            await ended(task)
+            with contextlib.suppress(Unavailable):
+                await self._write()
+
+    async def _write_batches(self) -> None:
+        while True:
+            await asyncio.sleep(_INTERVAL)
+            try:
+                await self._write()
+            except Unavailable:
+                log.warning("the audit log waits for PostgreSQL", extra={"entries": len(self._pending)})
+
+    async def _write(self) -> None:
+        batch = self._pending
+        if not batch:
+            return
+        self._pending = []
+        try:
+            async with self._database.system() as connection:
+                await connection.execute(_INSERT, _document(batch))
+        except Unavailable:
+            self._pending = batch + self._pending
+            raise
+
+    async def find(
+        self,
+        organization_id: UUID,
+        *,
+        connector_id: UUID | None = None,
+        actor: UUID | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        before: int | None = None,
+        limit: int = 100,
+    ) -> Sequence[StoredEntry]:
+        """Entries of one organization, the newest first."""
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_FIND, organization_id, connector_id, actor, since, until, before, limit)
+        return [StoredEntry(**row) for row in rows]

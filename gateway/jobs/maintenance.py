@@ -1,0 +1,142 @@
+"""The sweeper: finds what killed processes left behind. Every worker runs it, one at a time sweeps."""
+
+import logging
+from collections.abc import Sequence
+
+from gateway.db.pool import Connection, Database
+from gateway.errors import Unavailable
+from gateway.jobs.leases import LEASE
+from gateway.jobs.outcome import UNKNOWN
+
+log = logging.getLogger(__name__)
+
+#: seconds between sweeps
+INTERVAL = 2.0
+#: workers that a job may lose before it is given up
+CRASHES = 2
+#: seconds after which a worker without a sign of life is forgotten, and after which it counts as gone
+_FORGOTTEN, _GONE = 3600, 15
+#: any number; all gateways agree on it
+_LOCK = 0x73776570
+
+_TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
+# A server that was away let all leases run out: their holders get the time to say that they are still there.
+_JUST_STARTED = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => $1)"
+_LOST = "status = 'running' AND lease_until < now()"
+_ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $1), lease_until = NULL, worker = NULL"
+
+# A write whose answer was lost is never run again: that is the one honest end.
+_END_LOST_WRITES = f"""
+    UPDATE jobs
+    SET status = 'unknown', {_ENDS},
+        message = 'the worker was lost after a write had been sent',
+        error = json_build_object(
+            'code', '{UNKNOWN}',
+            'detail', 'the worker was lost after a write had been sent; look it up before sending it again',
+            'known', json_strip_nulls(json_build_object(
+                'request_id', request_id,
+                'sent_at', to_char(sending_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                'find_by', find_by)))::text
+    WHERE {_LOST} AND sending_since IS NOT NULL AND effect = 'write'
+    RETURNING id
+"""
+# What was run for a caller who waited, and did not go out, leaves no trace: with the row goes its idempotency key.
+_FORGET_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
+_GIVE_UP = f"""
+    UPDATE jobs
+    SET status = 'failed', crashes = crashes + 1, {_ENDS},
+        message = 'its worker crashed',
+        error = json_build_object('code', 'worker_crashed', 'detail', 'the worker crashed while it ran the job')::text
+    WHERE {_LOST} AND crashes + 1 >= {CRASHES}
+    RETURNING id
+"""
+_RETURN_LOST = f"""
+    UPDATE jobs
+    SET status = 'queued', crashes = crashes + 1, lease_until = NULL, worker = NULL, sending_since = NULL,
+        message = 'its worker was lost; waiting for another'
+    WHERE {_LOST}
+    RETURNING id
+"""
+_RETURN_DUE = """
+    UPDATE jobs SET status = 'queued', next_attempt_at = NULL
+    WHERE status = 'waiting' AND next_attempt_at <= now()
+    RETURNING id
+"""
+# Statements that take what they can in the time that a statement has, and are run again.
+_PRUNE = (
+    "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE expires_at < now() - interval '1 day' LIMIT 500)",
+    """
+    DELETE FROM job_results WHERE (job_id, part) IN (
+        SELECT job_id, part FROM jobs JOIN job_results ON job_id = id WHERE expires_at < now() LIMIT 500)
+    """,
+    """
+    UPDATE jobs SET result = NULL
+    WHERE id IN (SELECT id FROM jobs WHERE expires_at < now() AND result IS NOT NULL LIMIT 500)
+    """,
+    "DELETE FROM idempotency_keys WHERE expires_at < now()",
+    # Kept for a while: a caller that follows redirects to its job's result comes with the token that it began with.
+    "DELETE FROM tokens WHERE expires_at < now() - interval '2 hours'",
+    f"DELETE FROM workers WHERE seen_at < now() - interval '{_FORGOTTEN} seconds'",
+)
+_SEEN = "INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()"
+_LEAVE = "DELETE FROM workers WHERE id = $1"
+_A_WORKER_SEEN = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_GONE} seconds')"
+
+
+class Upkeep:
+    """What keeps the promise that an accepted job is never lost."""
+
+    def __init__(self, database: Database, retention: int, patience: float = LEASE) -> None:
+        self._database = database
+        self._retention = retention
+        #: seconds after an absence of PostgreSQL for which nothing is taken for lost
+        self._patience = patience
+        self._sweeps_to_wait = 0
+
+    async def sweep(self) -> int:
+        """End, return and forget what is overdue; how many jobs became due. Nothing while another worker sweeps."""
+        try:
+            async with self._database.system() as connection, connection.transaction():
+                if not await connection.fetchval(_TRY_LOCK, _LOCK):
+                    return 0
+                due = len(await connection.fetch(_RETURN_DUE))
+                return due + (await self._lost(connection) if await self._may_judge(connection) else 0)
+        except Unavailable:
+            self._sweeps_to_wait = round(self._patience / INTERVAL)
+            raise
+
+    async def _may_judge(self, connection: Connection) -> bool:
+        self._sweeps_to_wait = max(0, self._sweeps_to_wait - 1)
+        return not self._sweeps_to_wait and not await connection.fetchval(_JUST_STARTED, self._patience)
+
+    async def _lost(self, connection: Connection) -> int:
+        """What lost its worker: how much of it goes back to the queue."""
+        for statement, what, arguments in (
+            (_END_LOST_WRITES, "a write's outcome is unknown: its worker was lost", (self._retention,)),
+            (_FORGET_INLINE, "a call was lost with the process that ran it, and nothing was sent", ()),
+            (_GIVE_UP, "a job was given up: its workers crashed", (self._retention,)),
+        ):
+            for row in await connection.fetch(statement, *arguments):
+                log.warning(what, extra={"job_id": str(row["id"])})
+        returned: Sequence[object] = await connection.fetch(_RETURN_LOST)
+        return len(returned)
+
+    async def prune(self) -> None:
+        """Drop what has outlived its time."""
+        async with self._database.system() as connection:
+            for statement in _PRUNE:
+                await connection.execute(statement)
+
+    async def sign_of_life(self, worker: str) -> None:
+        async with self._database.system() as connection:
+            await connection.execute(_SEEN, worker)
+
+    async def leave(self, worker: str) -> None:
+        """Tell that a worker is gone for good."""
+        async with self._database.system() as connection:
+            await connection.execute(_LEAVE, worker)
+
+    async def is_a_worker_there(self) -> bool:
+        """Whether any worker gave a sign of life lately."""
+        async with self._database.system() as connection:
+            return bool(await connection.fetchval(_A_WORKER_SEEN))

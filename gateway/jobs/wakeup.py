@@ -1,0 +1,222 @@
+"""The bell: Redis and arq, which wake workers. Losing it loses nothing. This is the one module that names arq.
+
+arq alone loses or doubles work when it is killed, so it carries nothing but the word that there is some: a ring makes
+one worker claim a few due jobs, whichever they are, from PostgreSQL. A ring is answered when they are taken, not when
+they have run, so the ring of a worker that is killed is soon free for another.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from arq.connections import ArqRedis
+from arq.constants import in_progress_key_prefix
+from arq.worker import Worker, func
+from redis.asyncio import ConnectionPool
+from redis.exceptions import RedisError
+
+from gateway.aio.background import ended
+
+log = logging.getLogger(__name__)
+
+#: the arq queue, and the channel that wakes workers at once instead of at their next poll
+QUEUE = "gateway:jobs"
+CHANNEL = "gateway:rung"
+#: jobs that one ring stands for at most; so many a worker claims at a time
+BATCH = 20
+#: seconds until Redis counts as away, and for which it is then not asked again
+_PATIENCE, _SILENCE = 1.0, 1.0
+#: seconds between looks at the queue when no ring is heard, and after Redis failed
+_POLL, _PAUSE = 0.5, 0.5
+#: seconds that answering a ring may take, which is one claim
+_ANSWER_TIMEOUT = 10
+#: rings answered at a time
+_RINGS = 10
+_AWAY = (RedisError, OSError, TimeoutError)
+
+# arq logs two lines for every ring, which are none of an operator's business.
+logging.getLogger("arq.worker").setLevel(logging.WARNING)
+
+
+def _packed(value: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def _unpacked(value: bytes) -> dict[str, Any]:
+    unpacked: dict[str, Any] = msgspec.json.decode(value)
+    return unpacked
+
+
+def _client(url: str) -> ArqRedis:
+    """A client that connects when it is first used; a silent Redis counts as one that is away."""
+    pool: ConnectionPool = ConnectionPool.from_url(url, socket_timeout=_PATIENCE, socket_connect_timeout=_PATIENCE)
+    return ArqRedis(pool, job_serializer=_packed, job_deserializer=_unpacked, default_queue_name=QUEUE)
+
+
+async def _closed(client: ArqRedis) -> None:
+    with contextlib.suppress(*_AWAY):
+        await client.aclose(close_connection_pool=True)
+
+
+class Bell:
+    """Rings for jobs in the background: nobody waits for Redis, and while it is away the bell is silent."""
+
+    def __init__(self, url: str) -> None:
+        self._redis = _client(url)
+        self._rung: list[str] = []
+        self._ringing: asyncio.Task[None] | None = None
+        self._silent_until = 0.0
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str) -> AsyncIterator["Bell"]:
+        bell = cls(url)
+        try:
+            yield bell
+        finally:
+            if bell._ringing is not None:
+                await bell._ringing
+            await _closed(bell._redis)
+
+    async def ring(self, job_id: UUID, attempt: int) -> None:
+        """Wake a worker for a job; returns before it is done. Rings at one moment are rung as few."""
+        self._rung.append(f"{job_id}:{attempt}")
+        if self._ringing is None or self._ringing.done():
+            self._ringing = asyncio.create_task(self._ring_all(), name="ring")
+
+    async def _ring_all(self) -> None:
+        while self._rung:
+            rung, self._rung = self._rung, []
+            if asyncio.get_running_loop().time() < self._silent_until:
+                continue
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    for ring_id in rung[::BATCH]:
+                        await self._redis.enqueue_job("run", _job_id=ring_id)
+                    await self._redis.publish(CHANNEL, b"")
+            except _AWAY:
+                log.warning("Redis is away; workers will find the jobs in PostgreSQL", extra={"jobs": len(rung)})
+                self._silent_until = asyncio.get_running_loop().time() + _SILENCE
+
+    async def is_there(self) -> bool:
+        """Whether Redis answers."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._redis.ping()
+        except _AWAY:
+            return False
+        return True
+
+
+class BellWorker(Worker):
+    """arq's loop, awake as soon as it is rung and unmoved by Redis going away."""
+
+    def __init__(self, answer: Callable[[], Awaitable[None]], url: str) -> None:
+        self._rung = asyncio.Event()
+        self._redis = _client(url)
+
+        async def run(ctx: dict[Any, Any]) -> None:
+            await answer()
+
+        async def freed(ctx: dict[Any, Any]) -> None:
+            self._rung.set()
+
+        super().__init__(
+            functions=[func(run, name="run")],
+            queue_name=QUEUE,
+            redis_pool=self._redis,
+            max_jobs=_RINGS,
+            poll_delay=_POLL,
+            job_timeout=_ANSWER_TIMEOUT,
+            max_tries=1,
+            retry_jobs=False,
+            keep_result=0,
+            allow_abort_jobs=False,
+            log_results=False,
+            health_check_interval=5,
+            handle_signals=False,
+            after_job_end=freed,
+            job_serializer=_packed,
+            job_deserializer=_unpacked,
+        )
+
+    async def main(self) -> None:
+        """Look at the queue when rung, when a ring was answered, and every half second besides."""
+        listener = asyncio.create_task(self._listen(), name="listen for rings")
+        try:
+            while True:
+                await self._look()
+                # Not `wait_for`: before Python 3.12 it swallows being canceled when a ring comes at the same moment.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self.poll_delay_s):
+                        await self._rung.wait()
+        finally:
+            await ended(listener)
+
+    async def _look(self) -> None:
+        self._rung.clear()
+        try:
+            await self._poll_iteration()
+        except _AWAY:
+            await asyncio.sleep(_PAUSE)
+        except Exception:
+            log.exception("looking for rings failed by a bug; going on")
+            await asyncio.sleep(_PAUSE)
+
+    async def start_jobs(self, job_ids: list[bytes]) -> None:
+        """As arq does it, but in one round trip, and so that no slot is lost when Redis goes away half-way."""
+        names = [job_id.decode() for job_id in job_ids[: self.max_jobs - self.job_counter]]
+        if not names:
+            return
+        async with self.pool.pipeline(transaction=True) as pipe:
+            for name in names:
+                pipe.set(in_progress_key_prefix + name, b"1", nx=True, px=int(self.in_progress_timeout_s * 1000))
+                pipe.zscore(self.queue_name, name)
+            answers = await pipe.execute()
+        for name, is_ours, score in zip(names, answers[::2], answers[1::2], strict=True):
+            if is_ours and score is not None:
+                self._start(name, int(score))
+
+    def _start(self, name: str, score: int) -> None:
+        self.job_counter += 1
+        task = asyncio.create_task(self.run_job(name, score))
+        task.add_done_callback(self._answered)
+        self.tasks[name] = task
+
+    def _answered(self, _task: "asyncio.Task[None]") -> None:
+        self.job_counter -= 1
+
+    async def close_quietly(self) -> None:
+        """Let the rings in hand be answered and close the connection, whether or not Redis is there to hear it."""
+        if self.tasks:
+            await asyncio.wait(self.tasks.values(), timeout=_PATIENCE)
+        await _closed(self._redis)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with self.pool.pubsub() as channel:
+                    await channel.subscribe(CHANNEL)
+                    self._rung.set()
+                    await self._hear(channel)
+            except _AWAY:
+                log.warning("Redis is away; jobs are found in PostgreSQL until it is back")
+            await asyncio.sleep(_PAUSE)
+
+    async def _hear(self, channel: Any) -> None:
+        """Wake at every ring; a Redis that does not echo within two silent seconds is away."""
+        is_asked = False
+        while True:
+            message = await channel.get_message(timeout=_PATIENCE)
+            if message is None and is_asked:
+                raise TimeoutError
+            is_asked = message is None
+            if is_asked:
+                await channel.ping()
+            elif message["type"] == "message":
+                self._rung.set()

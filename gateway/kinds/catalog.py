@@ -1,0 +1,245 @@
+"""The kinds that are there: specs read from folders, and every operation of theirs ready to run."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
+from gateway.kinds.editor_schema import members_at
+from gateway.kinds.sources import Complaint, SpecError, complaint, read_yaml
+from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging
+from gateway.kinds.suggestions import did_you_mean
+
+#: the action that the context store answers, on entities with search fields
+SEARCH_ACTION = "context_store_search"
+#: keywords of ours beside JSON Schema's own: where a param goes and what it is called there
+PLACEMENT_KEYWORDS = ("in", "as")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a param goes in the request, and its name there."""
+
+    name: str
+    where: str
+    wire: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One entity.action of a kind, compiled: what `requests`, `params` and `responses` work from."""
+
+    spec: ConnectorSpec
+    entity_id: str
+    action_id: str
+    action: Action
+
+    def __str__(self) -> str:
+        return f"{self.entity_id}.{self.action_id}"
+
+    @property
+    def entity(self) -> Entity:
+        return self.spec.entities[self.entity_id]
+
+    @cached_property
+    def method(self) -> str:
+        return self.action.request.split(" ", 1)[0]
+
+    @cached_property
+    def path(self) -> str:
+        return self.action.request.split(" ", 1)[1]
+
+    @cached_property
+    def numeric_ids(self) -> frozenset[str]:
+        """The params of the path that are integers; callers may send them as text."""
+        schemas = self.action.params
+        in_path = (placement.name for placement in self.placements if placement.where == "path")
+        return frozenset(name for name in in_path if schemas[name].get("type") == "integer")
+
+    @cached_property
+    def placements(self) -> tuple[Placement, ...]:
+        by_default = "query" if self.method in ("GET", "DELETE") else "body"
+        in_path = set(re.findall(r"{(\w+)}", self.action.request))
+        return tuple(
+            Placement(
+                name,
+                "path" if name in in_path else schema.get("in", by_default),
+                schema.get("as", name),
+            )
+            for name, schema in self.action.params.items()
+        )
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema 2020-12 of the params as callers see them."""
+        return {
+            "type": "object",
+            "properties": {name: _plain(schema) for name, schema in self.action.params.items()},
+            "required": list(self.action.required),
+            "additionalProperties": False,
+            **self.action.constraints,
+            **({"$defs": self.spec.definitions} if self.spec.definitions else {}),
+        }
+
+    @cached_property
+    def validator(self) -> jsonschema_rs.Draft202012Validator:
+        return jsonschema_rs.Draft202012Validator(self.schema, validate_formats=True)
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        return {name: schema["default"] for name, schema in self.action.params.items() if "default" in schema}
+
+    @cached_property
+    def member_defaults(self) -> dict[str, dict[str, Any]]:
+        """The defaults within params that are objects: they complete an object that was given."""
+        found = {
+            name: {
+                member: inner["default"] for member, inner in schema.get("properties", {}).items() if "default" in inner
+            }
+            for name, schema in self.action.params.items()
+        }
+        return {name: defaults for name, defaults in found.items() if defaults}
+
+    @cached_property
+    def paging(self) -> Paging | None:
+        return self.spec.paging[self.action.paging] if self.action.paging else None
+
+    @property
+    def is_list(self) -> bool:
+        return self.action.records is not None
+
+    @property
+    def is_download(self) -> bool:
+        return self.action.download is not None
+
+    def instead(self, params: Mapping[str, Any]) -> "Operation":
+        """This operation, or the one that stands for it when a param is left out."""
+        for alternative in self.action.alternatives:
+            if alternative.without not in params:
+                changes = {"request": alternative.request, "paging": alternative.paging, "alternatives": ()}
+                return Operation(self.spec, self.entity_id, self.action_id, self.action.model_copy(update=changes))
+        return self
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    return {keyword: value for keyword, value in schema.items() if keyword not in PLACEMENT_KEYWORDS}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of application: its spec and its operations."""
+
+    spec: ConnectorSpec
+
+    @property
+    def name(self) -> str:
+        return self.spec.kind
+
+    @cached_property
+    def operations(self) -> dict[tuple[str, str], Operation]:
+        return {
+            (entity_id, action_id): Operation(self.spec, entity_id, action_id, action)
+            for entity_id, entity in self.spec.entities.items()
+            for action_id, action in entity.actions.items()
+        }
+
+    def actions_of(self, entity_id: str) -> list[str]:
+        """The action ids of an entity, `context_store_search` among them where it is offered."""
+        entity = self.entity(entity_id)
+        return [*entity.actions, *([SEARCH_ACTION] if entity.search else [])]
+
+    def entity(self, entity_id: str) -> Entity:
+        found = self.spec.entities.get(entity_id)
+        if found is None:
+            hint = did_you_mean(entity_id, self.spec.entities)
+            raise UnknownEntity(f"{self.name} has no entity {entity_id!r}; {hint}")
+        return found
+
+    def operation(self, entity_id: str, action_id: str) -> Operation:
+        """The operation; `search` is understood as `api_search`."""
+        action_id = "api_search" if action_id == "search" else action_id
+        found = self.operations.get((entity_id, action_id))
+        if found is None:
+            actions = self.actions_of(entity_id)
+            hint = did_you_mean(action_id, actions)
+            raise UnknownAction(f"{self.name} {entity_id} has no action {action_id!r}; {hint}")
+        return found
+
+    @property
+    def health_check(self) -> Operation:
+        entity_id, action_id = self.spec.health_check.split(".")
+        return self.operation(entity_id, action_id)
+
+
+class Catalog:
+    """All kinds, by name."""
+
+    def __init__(self, kinds: Iterable[Kind]) -> None:
+        self.kinds: dict[str, Kind] = {kind.name: kind for kind in kinds}
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self.kinds.values())
+
+    def kind(self, name: str) -> Kind:
+        """The kind by its name in any mix of case, space, `-` and `_`: `Support-Desk`, `support_desk`."""
+        found = self.kinds.get(re.sub(r"[\s_-]+", "-", name.strip().lower()))
+        if found is None:
+            hint = did_you_mean(name, (kind.spec.display_name for kind in self))
+            raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
+        return found
+
+
+def shipped_specs() -> Path:
+    """The folder of the kinds that come with the package: inside a wheel, else beside the checkout's packages."""
+    inside = Path(str(files("gateway") / "specs"))
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "specs"
+
+
+def spec_folders(extra: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
+    """Every kind's folder, the shipped ones first; a later folder replaces an earlier kind of its name."""
+    roots = [shipped_specs(), *(Path(folder) for folder in extra)]
+    missing = [root for root in roots if not root.is_dir()]
+    if missing:
+        raise SpecError([Complaint(root, 1, "there is no such folder; mend GATEWAY_SPECS") for root in missing])
+    return [
+        folder for root in roots for folder in sorted([root, *root.iterdir()]) if (folder / "connector.yaml").is_file()
+    ]
+
+
+def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
+    """All shipped kinds and those in the extra folders (`GATEWAY_SPECS`); raises SpecError."""
+    return Catalog(load_kind(folder) for folder in spec_folders(extra))
+
+
+def load_kind(folder: Path) -> Kind:
+    """The kind in a folder: `connector.yaml` and one file for each entity; raises SpecError."""
+    document = read_yaml(folder / "connector.yaml")
+    entity_files = sorted(path for path in folder.glob("*.yaml") if path.name != "connector.yaml")
+    document["entities"] = {path.stem: read_yaml(path) for path in entity_files}
+    try:
+        spec = ConnectorSpec.model_validate(document)
+    except ValidationError as error:
+        raise SpecError([_complaint(folder, fault) for fault in error.errors()]) from error
+    return Kind(spec)
+
+
+def _complaint(folder: Path, fault: ErrorDetails) -> Complaint:
+    """What the model says of a member, as a complaint that tells how to mend it."""
+    place = [str(part) for part in fault["loc"] if part != "[key]"]
+    message = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "missing":
+        message = "is missing; add it"
+        if place[-1] == "effect":
+            message = "is missing; say what running it twice would do: read, idempotent or write"
+    elif fault["type"] == "extra_forbidden":
+        message = f"is not a member of this; {did_you_mean(place[-1], members_at(place[:-1]))}"
+    return complaint(folder, place, message)

@@ -1,0 +1,89 @@
+"""What there is to call, as plain data: the same for the HTTP answer, the command line and whoever reads specs."""
+
+from typing import Any
+
+from gateway.kinds.catalog import SEARCH_ACTION, Kind, Operation
+from gateway.kinds.spec import Action, Paging
+
+
+def kind_summary(kind: Kind) -> dict[str, Any]:
+    """A kind in brief: how to authenticate, its entities and the names of their actions."""
+    spec = kind.spec
+    return {
+        "kind": spec.kind,
+        "connector_type": spec.display_name,
+        "definition_id": spec.definition_id,
+        "title": spec.title,
+        "description": spec.description,
+        "auth_methods": [_auth_method(name, kind) for name in spec.authentication],
+        "environment": {name: variable.model_dump(mode="json") for name, variable in spec.environment.items()},
+        "oauth": spec.oauth is not None,
+        "docs_skill_id": spec.kind,
+        "entities": {entity: kind.actions_of(entity) for entity in spec.entities},
+    }
+
+
+def kind_view(kind: Kind) -> dict[str, Any]:
+    """A kind whole: every operation with the JSON Schema of its params, an example and its effect."""
+    return {**kind_summary(kind), "entities": {entity: _entity(kind, entity) for entity in kind.spec.entities}}
+
+
+def _auth_method(name: str, kind: Kind) -> dict[str, Any]:
+    method = kind.spec.authentication[name]
+    return {
+        "id": name,
+        "title": method.title,
+        "oauth": method.oauth,
+        "fields": {field: each.model_dump(mode="json") for field, each in method.credentials.items()},
+    }
+
+
+def _entity(kind: Kind, entity_id: str) -> dict[str, Any]:
+    entity = kind.entity(entity_id)
+    actions = {action: _action(kind.operation(entity_id, action)) for action in entity.actions}
+    view: dict[str, Any] = {"description": entity.description, "fields": entity.fields, "actions": actions}
+    if entity.search:
+        view["search_fields"] = entity.search.fields
+        actions[SEARCH_ACTION] = {
+            "description": "Filter and sort the synchronized copy of the records.",
+            "effect": "read",
+            "runs": "inline",
+            "params": {"$ref": "#/components/schemas/SearchParams"},
+        }
+    return view
+
+
+def _action(operation: Operation) -> dict[str, Any]:
+    action, paging = operation.action, operation.paging
+    return {
+        "description": action.description,
+        "effect": action.effect.value,
+        "runs": action.runs,
+        "params": operation.schema,
+        "meta": list(paging.meta) if paging else [],
+        "paging": _paging(paging),
+        "alternatives": _alternatives(action, operation),
+        "example": {"entity": operation.entity_id, "action": operation.action_id, "params": action.example},
+    }
+
+
+def _paging(paging: Paging | None) -> dict[str, Any] | None:
+    """How to ask for the next page: the member of Meta that names it goes into `param`."""
+    if paging is None:
+        return None
+    return {
+        "style": paging.style.value,
+        "param": paging.param,
+        "size": paging.size,
+        "next": ".".join(paging.next),
+        "more": paging.more,
+        "pages": paging.pages,
+    }
+
+
+def _alternatives(action: Action, operation: Operation) -> list[dict[str, Any]]:
+    """The paging that holds instead when a param is left out."""
+    return [
+        {"without": other.without, "paging": _paging(operation.spec.paging[other.paging] if other.paging else None)}
+        for other in action.alternatives
+    ]

@@ -1,0 +1,82 @@
+"""The JSON Schema of spec files: editors complete and check them by it. Generated from the models of `spec`."""
+
+import inspect
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from gateway.kinds import spec
+from gateway.kinds.spec import ConnectorSpec
+
+
+def editor_schema() -> dict[str, Any]:
+    """One schema for both sorts of files: one that names a `kind` is a connector.yaml, any other an entity's."""
+    schema = json.loads(json.dumps(_schema_of_models()))
+    definitions = schema["$defs"]
+    definitions["ConnectorSpec"]["properties"].pop("entities")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A spec file of the agent connector gateway",
+        "if": {"required": ["kind"]},
+        "then": {"$ref": "#/$defs/ConnectorSpec"},
+        "else": {"$ref": "#/$defs/Entity"},
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def editor_schema_text() -> str:
+    """The schema as `specs/spec.schema.json` holds it."""
+    return json.dumps(editor_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def members_at(place: Sequence[str]) -> list[str]:
+    """The members that a spec may have at a place, such as `authentication.oauth`; none where any name will do."""
+    node = _resolved({"$ref": "#/$defs/ConnectorSpec"})
+    for part in place:
+        node = _resolved(_inner(node, part))
+    return list(node.get("properties", {}))
+
+
+def _inner(node: Mapping[str, Any], part: str) -> Mapping[str, Any]:
+    named = node.get("properties", {}).get(part)
+    inner = [named, *node.get("patternProperties", {}).values(), node.get("additionalProperties"), node.get("items")]
+    return next((schema for schema in inner if isinstance(schema, dict)), {})
+
+
+def _resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema behind references and optional values."""
+    while "$ref" in node or "anyOf" in node:
+        if "$ref" in node:
+            node = _schema_of_models()["$defs"][node["$ref"].rpartition("/")[2]]
+        else:
+            node = next((choice for choice in node["anyOf"] if choice.get("type") != "null"), {})
+    return node
+
+
+@cache
+def _schema_of_models() -> dict[str, Any]:
+    root = ConnectorSpec.model_json_schema()
+    definitions = root.pop("$defs")
+    definitions["ConnectorSpec"] = root
+    for name, definition in definitions.items():
+        for field, said in _comments(getattr(spec, name)).items():
+            definition.get("properties", {}).get(field, {}).setdefault("description", said)
+    return {"$defs": definitions}
+
+
+def _comments(model: type[BaseModel]) -> dict[str, str]:
+    """What the `#:` lines above the fields of a model say."""
+    found, said = {}, list[str]()
+    for line in map(str.strip, inspect.getsource(model).splitlines()):
+        field = re.match(r"(\w+): ", line)
+        if line.startswith("#:"):
+            said.append(line.removeprefix("#:").strip())
+            continue
+        if field and said:
+            found[field[1]] = " ".join(said)
+        said = []
+    return found

@@ -1,0 +1,1 @@
+"""What is wrong with a spec beyond what loading it finds."""

@@ -1,0 +1,177 @@
+"""What is wrong with a spec beyond what loading it finds: a list of complaints, each with file, line and remedy."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gateway.connectors.egress import host_matches
+from gateway.errors import BY_CODE
+from gateway.kinds.catalog import SEARCH_ACTION, Kind, load_kind
+from gateway.kinds.lint import operations as lint_operations
+from gateway.kinds.lint import sync as lint_sync
+from gateway.kinds.lint.schemas import Finding, of_schema, references
+from gateway.kinds.sources import Complaint, SpecError, complaint, repeated_members
+from gateway.kinds.spec import AuthMethod
+from gateway.kinds.suggestions import did_you_mean
+
+#: the action ids of product document 1
+ACTIONS = ("list", "get", "create", "update", "delete", "download", "api_search")
+#: how `fields` writes the type of a member; a `?` marks one that may be null
+_FIELD_TYPE = re.compile(
+    r"(string|integer|number|boolean|object|any|array(<(string|integer|number|boolean|object)>)?)\??"
+)
+
+
+def lint(folder: Path) -> list[Complaint]:
+    """Everything wrong with the spec in a folder, by file and line; empty when it is sound."""
+    try:
+        kind = load_kind(folder)
+    except SpecError as error:
+        return list(error.complaints)
+    found = [complaint(folder, place, message) for check in CHECKS for place, message in check(kind)]
+    found += [repeated for path in sorted(folder.glob("*.yaml")) for repeated in repeated_members(path)]
+    return sorted(set(found), key=lambda each: (each.path.name != "connector.yaml", each.path, each.line, each.message))
+
+
+def _descriptions(kind: Kind) -> Iterator[Finding]:
+    """Every kind, entity and action says what it is: agents choose by these sentences."""
+    described: dict[tuple[str, ...], str] = {("description",): kind.spec.description}
+    for entity_id, entity in kind.spec.entities.items():
+        described["entities", entity_id, "description"] = entity.description
+        for action_id, action in entity.actions.items():
+            described["entities", entity_id, "actions", action_id, "description"] = action.description
+    for place, description in described.items():
+        if not re.search(r"\w", description):
+            yield place, "says nothing; write one sentence on what it is and what it answers"
+
+
+def _entities(kind: Kind) -> Iterator[Finding]:
+    if not kind.spec.entities:
+        yield (), "the kind has no entities; add a file beside connector.yaml for each"
+    for entity_id, entity in kind.spec.entities.items():
+        place = ("entities", entity_id)
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", entity_id):
+            yield place, f"the file's name is the entity's id: write {entity_id!r} in lower snake case"
+        for action_id in entity.actions:
+            if action_id == SEARCH_ACTION:
+                yield (*place, "actions", action_id), "is offered by itself wherever the entity has `search`; remove it"
+            elif action_id not in ACTIONS:
+                yield (*place, "actions", action_id), f"is not an action; {did_you_mean(action_id, ACTIONS)}"
+        if entity.search and entity.search.key not in entity.search.fields:
+            hint = did_you_mean(entity.search.key, entity.search.fields)
+            yield (*place, "search", "key"), f"{entity.search.key} is not among the search fields; {hint}"
+        for name, type_ in entity.fields.items():
+            if isinstance(type_, str) and not _FIELD_TYPE.fullmatch(type_):
+                yield (
+                    (*place, "fields", name),
+                    f"{type_!r} is not a type; write for example string, integer? or array<object>",
+                )
+
+
+def _health_check(kind: Kind) -> Iterator[Finding]:
+    entity_id, _, action_id = kind.spec.health_check.partition(".")
+    operation = kind.operations.get((entity_id, action_id))
+    if operation is None:
+        known = [".".join(each) for each in kind.operations]
+        yield ("health_check",), f"there is no {kind.spec.health_check}; {did_you_mean(kind.spec.health_check, known)}"
+    elif operation.action.effect != "read" or operation.action.required:
+        yield ("health_check",), f"{operation} must be a read without required params"
+
+
+def _authentication(kind: Kind) -> Iterator[Finding]:
+    spec = kind.spec
+    for name, method in spec.authentication.items():
+        for field in sorted(_credentials_used(method) - set(method.credentials)):
+            hint = did_you_mean(field, method.credentials)
+            yield ("authentication", name), f"uses {field}, which is not among its credentials; {hint}"
+        if not method.secrets:
+            yield (
+                ("authentication", name, "credentials"),
+                "no field is secret; mark with `secret: true` what must never be shown",
+            )
+    if spec.oauth and spec.oauth_method is None:
+        yield ("oauth",), "no authentication method has `oauth: true`, so nothing could hold the tokens"
+    if spec.oauth_method and spec.oauth is None:
+        yield ("authentication", spec.oauth_method, "oauth"), "there are no OAuth endpoints; add `oauth`"
+    if spec.oauth and spec.oauth_method:
+        known = {*spec.authentication[spec.oauth_method].credentials, *spec.environment}
+        for name in spec.oauth.learns:
+            if name not in known:
+                yield ("oauth", "learns", name), f"is neither a credential nor a variable; {did_you_mean(name, known)}"
+
+
+def _credentials_used(method: AuthMethod) -> set[str]:
+    if method.scheme == "bearer":
+        return {method.token or "token"}
+    return {name for half in (method.username, method.password) for name in re.findall(r"{(\w+)}", half or "")}
+
+
+def _addresses(kind: Kind) -> Iterator[Finding]:
+    spec = kind.spec
+    addresses: dict[tuple[str, ...], str | None] = {("address",): spec.address}
+    if spec.oauth:
+        addresses |= {("oauth", "token"): spec.oauth.token, ("oauth", "revoke"): spec.oauth.revoke}
+    for place, address in addresses.items():
+        if address is None:
+            continue
+        for name in re.findall(r"{(\w+)}", address):
+            if name not in spec.environment:
+                hint = did_you_mean(name, spec.environment)
+                yield place, f"needs {{{name}}}, which is not in the environment; {hint}"
+        if not re.match(r"https://|{", address):
+            yield place, "must be an https URL, or begin with a variable that is one"
+        host = re.match(r"https://((?!{\w+}/)[^/]+)", address)
+        if host and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
+            yield place, f"{host[1]} is not among the hosts that may see credentials; add it to `hosts`"
+
+
+def _failures(kind: Kind) -> Iterator[Finding]:
+    for code in kind.spec.failure.codes:
+        if code not in BY_CODE:
+            yield ("failure", "codes", code), f"is not an error code of the gateway; {did_you_mean(code, BY_CODE)}"
+
+
+def _paging(kind: Kind) -> Iterator[Finding]:
+    used = {name for operation in kind.operations.values() for name in lint_operations.pagings(operation.action)}
+    searches = [entity.search for entity in kind.spec.entities.values() if entity.search]
+    used |= {read.paging for search in searches for read in search.reads.values() if read.paging}
+    for name, paging in kind.spec.paging.items():
+        place = ("paging", name)
+        if name not in used:
+            yield place, "no action pages this way; remove it"
+        for member, what in ((paging.next[0] if paging.next else "", "next"), (paging.more, "more")):
+            if member is not None and member not in paging.meta:
+                yield (*place, what), f"{member or '$'} is not a member of `meta`; {did_you_mean(member, paging.meta)}"
+
+
+def _definitions(kind: Kind) -> Iterator[Finding]:
+    spec = kind.spec
+    schemas = [*spec.definitions.values()]
+    for operation in kind.operations.values():
+        schemas += [*operation.action.params.values(), operation.action.constraints]
+    used = {reference for schema in schemas for reference in references(schema)}
+    for name, schema in spec.definitions.items():
+        yield from of_schema(spec, ("definitions", name), schema)
+        if f"#/$defs/{name}" not in used:
+            yield ("definitions", name), "nothing refers to it; remove it"
+
+
+def _operations(kind: Kind) -> Iterator[Finding]:
+    for operation in kind.operations.values():
+        for place, message in lint_operations.of_operation(kind, operation):
+            yield ("entities", operation.entity_id, "actions", operation.action_id, *place), message
+
+
+#: every check of a kind that could be loaded
+CHECKS: tuple[Callable[[Kind], Iterator[Finding]], ...] = (
+    _descriptions,
+    _entities,
+    _health_check,
+    _authentication,
+    _addresses,
+    _failures,
+    _paging,
+    _definitions,
+    _operations,
+    lint_sync.of_kind,
+)

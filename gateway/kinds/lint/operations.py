@@ -1,0 +1,127 @@
+"""What is wrong with single operations of a spec."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from gateway.errors import InvalidParams
+from gateway.kinds import params as checks
+from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.lint.schemas import Finding, of_param, of_schema
+from gateway.kinds.spec import Action, Effect
+from gateway.kinds.suggestions import did_you_mean
+
+#: actions that must not claim to change nothing
+_WRITES = ("create", "update", "delete")
+
+
+def of_operation(kind: Kind, operation: Operation) -> Iterator[Finding]:
+    """Everything wrong with one operation, places counted from its action."""
+    schemas = [
+        finding
+        for name, schema in operation.action.params.items()
+        for finding in of_param(operation.spec, ("params", name), schema)
+    ]
+    schemas += of_schema(operation.spec, ("constraints",), operation.action.constraints)
+    yield from schemas
+    for check in _CHECKS:
+        yield from check(kind, operation)
+    if not schemas:
+        yield from _example(operation)
+
+
+def pagings(action: Action) -> set[str]:
+    """The paging styles that an action uses."""
+    return {name for name in (action.paging, *(each.paging for each in action.alternatives)) if name}
+
+
+def _effect(kind: Kind, operation: Operation) -> Iterator[Finding]:
+    action, is_get = operation.action, operation.method == "GET"
+    if is_get and action.effect is not Effect.READ:
+        yield ("effect",), f"a GET changes nothing, yet this says {action.effect}; write `effect: read`"
+    if operation.action_id in _WRITES and action.effect is Effect.READ:
+        yield ("effect",), "it changes something: write `idempotent` when twice is the same as once, else `write`"
+    if action.write_if is not None:
+        if action.effect is not Effect.IDEMPOTENT:
+            yield ("write_if",), "only an `idempotent` operation can become a write"
+        if not action.write_if or action.write_if[0] not in action.params:
+            named = ".".join(action.write_if)
+            yield ("write_if",), f"{named} begins with no param; {did_you_mean(named, action.params)}"
+
+
+def _answer(kind: Kind, operation: Operation) -> Iterator[Finding]:
+    action = operation.action
+    if operation.action_id == "list" and action.records is None:
+        yield ("records",), "a list answers records; say where they lie in the answer"
+    if (operation.action_id == "download") != (action.download is not None):
+        yield ("download",), "the action `download`, and no other, says where the bytes are in `download`"
+    if action.paging and not operation.is_list:
+        yield ("paging",), "only an action with `records` has pages"
+
+
+def _placements(kind: Kind, operation: Operation) -> Iterator[Finding]:
+    in_path = re.findall(r"{(\w+)}", operation.action.request)
+    seen: dict[tuple[str, str], str] = {("query", name): f"fixed {name}" for name in operation.action.fixed}
+    left_out = {alternative.without for alternative in operation.action.alternatives}
+    for placement in operation.placements:
+        name, schema = placement.name, operation.action.params[placement.name]
+        place = ("params", name)
+        if schema.get("in") == "path" and name not in in_path:
+            yield place, f"goes into the path, which has no {{{name}}}; write it into the request or drop `in: path`"
+        if name in in_path and "as" in schema:
+            yield (*place, "as"), "a param of the path has the name it has there; drop `as`"
+        if name in in_path and name not in operation.action.required and name not in left_out:
+            yield place, "is part of the path, so it must be among `required`"
+        if placement.where == "body" and operation.method in ("GET", "DELETE"):
+            yield (*place, "in"), f"a {operation.method} has no body; drop `in: body`"
+        taken = seen.setdefault((placement.where, placement.wire), name)
+        if taken != name:
+            yield place, f"goes to the same place as {taken}: {placement.wire} of the {placement.where}"
+
+
+def _pages(kind: Kind, operation: Operation) -> Iterator[Finding]:
+    for style in sorted(pagings(operation.action)):
+        for name in kind.spec.paging[style].request_params:
+            if name not in operation.action.params:
+                hint = did_you_mean(name, operation.action.params)
+                yield ("paging",), f"{style} turns pages by {name}, which is not among the params; {hint}"
+
+
+def _alternatives(kind: Kind, operation: Operation) -> Iterator[Finding]:
+    for position, alternative in enumerate(operation.action.alternatives):
+        place = ("alternatives", str(position))
+        if alternative.without not in operation.action.params:
+            hint = did_you_mean(alternative.without, operation.action.params)
+            yield (*place, "without"), f"{alternative.without} is not among the params; {hint}"
+        for name in re.findall(r"{(\w+)}", alternative.request):
+            if name not in operation.action.params or name == alternative.without:
+                yield (*place, "request"), f"needs {{{name}}}, which is not there when this request is made"
+
+
+def _find_by(kind: Kind, operation: Operation) -> Iterator[Finding]:
+    named = re.match(r"([a-z_]+)\.([a-z_]+)\b", operation.action.find_by or "")
+    if named and (named[1], named[2]) not in kind.operations:
+        hint = did_you_mean(named[0], (".".join(each) for each in kind.operations))
+        yield ("find_by",), f"there is no {named[0]}; {hint}"
+
+
+def _example(operation: Operation) -> Iterator[Finding]:
+    action = operation.action
+    if action.required and not action.example:
+        yield ("example",), f"is missing; show the params of a call, at least {', '.join(action.required)}"
+    if not action.example:
+        return
+    try:
+        checks.validated(operation, action.example)
+    except InvalidParams as refused:
+        for fault in refused.faults:
+            yield ("example", *filter(None, fault.field.split("."))), f"would be refused: {fault.message}"
+
+
+_CHECKS: tuple[Callable[[Kind, Operation], Iterator[Finding]], ...] = (
+    _effect,
+    _answer,
+    _placements,
+    _pages,
+    _alternatives,
+    _find_by,
+)

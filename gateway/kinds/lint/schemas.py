@@ -1,0 +1,96 @@
+"""What is wrong with the JSON Schemas in a spec; JSON Schema itself passes over most mistakes in silence."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema_rs
+
+from gateway.kinds.catalog import PLACEMENT_KEYWORDS
+from gateway.kinds.spec import ConnectorSpec
+from gateway.kinds.suggestions import did_you_mean, nearest
+
+#: a place in the spec and what is wrong there
+Finding = tuple[tuple[str, ...], str]
+
+_ONE_SCHEMA = ("additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then")
+_SCHEMAS_BY_NAME = ("dependentSchemas", "patternProperties", "properties")
+_LISTS_OF_SCHEMAS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_ASSERTIONS = (
+    *("type", "enum", "const", "format", "pattern", "minLength", "maxLength"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minItems", "maxItems", "uniqueItems", "required", "minProperties", "maxProperties", "dependentRequired"),
+)
+_ANNOTATIONS = ("$ref", "title", "description", "default", "examples", "deprecated")
+KEYWORDS = (*_ONE_SCHEMA, *_SCHEMAS_BY_NAME, *_LISTS_OF_SCHEMAS, *_ASSERTIONS, *_ANNOTATIONS)
+
+
+def of_param(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
+    """As `of_schema`, for the schema of a param, which may say where the param goes."""
+    yield from of_schema(spec, place, {name: value for name, value in schema.items() if name not in PLACEMENT_KEYWORDS})
+
+
+def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
+    """Misspelt keywords, missing definitions, wrong values of keywords, defaults that do not fit."""
+    found = [finding for at, part in parts(schema) for finding in _of_words(spec, (*place, *at), part)]
+    yield from found
+    if found:
+        return
+    try:
+        whole = jsonschema_rs.Draft202012Validator({**schema, "$defs": spec.definitions}, validate_formats=True)
+    except ValueError as error:
+        where = map(str, getattr(error, "instance_path", ()))
+        yield (*place, *where), f"is not JSON Schema: {getattr(error, 'message', error)}"
+        return
+    for at, part in parts(schema):
+        yield from _of_values((*place, *at), part)
+    if "default" in schema and not whole.is_valid(schema["default"]):
+        yield (*place, "default"), f"{schema['default']!r} is not a value that the param takes"
+
+
+def parts(schema: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """A schema and every schema within it, each with its place."""
+    yield at, schema
+    for keyword, value in schema.items():
+        if keyword in _ONE_SCHEMA and isinstance(value, dict):
+            yield from parts(value, (*at, keyword))
+        elif keyword in _SCHEMAS_BY_NAME and isinstance(value, dict):
+            for name, inner in value.items():
+                yield from parts(inner if isinstance(inner, dict) else {}, (*at, keyword, str(name)))
+        elif keyword in _LISTS_OF_SCHEMAS and isinstance(value, list):
+            for position, inner in enumerate(value):
+                yield from parts(inner if isinstance(inner, dict) else {}, (*at, keyword, str(position)))
+
+
+def references(schema: Mapping[str, Any]) -> Iterator[str]:
+    """The `$ref`s in a schema."""
+    return (part["$ref"] for _, part in parts(schema) if isinstance(part.get("$ref"), str))
+
+
+def _of_words(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
+    for keyword, value in schema.items():
+        if keyword not in KEYWORDS:
+            yield (*place, str(keyword)), _unknown(str(keyword), value)
+        elif keyword in _LISTS_OF_SCHEMAS and not (isinstance(value, list) and all(isinstance(v, dict) for v in value)):
+            yield (*place, keyword), "is a list of schemas, such as [{required: [name]}]"
+    known = [f"#/$defs/{name}" for name in spec.definitions]
+    if "$ref" in schema and schema["$ref"] not in known:
+        yield (*place, "$ref"), f"there is no {schema['$ref']}; {did_you_mean(str(schema['$ref']), known)}"
+
+
+def _of_values(place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
+    if schema.get("type") == "string":
+        for value in schema.get("enum", ()):
+            if not isinstance(value, str):
+                yield (*place, "enum"), f"{value!r} is not a string: YAML reads yes, no, on and 1.0 as values; quote it"
+    properties = schema.get("properties", {})
+    if properties and schema.get("additionalProperties") is False:
+        for name in schema.get("required", ()):
+            if name not in properties:
+                yield (*place, "required"), f"{name} is not among the properties; {did_you_mean(name, properties)}"
+
+
+def _unknown(keyword: str, value: Any) -> str:
+    if value is None:
+        return "stands alone: in {…} a comma ends the text before it; put the text between quotes"
+    meant = nearest(keyword, KEYWORDS)
+    return f"is not a JSON Schema keyword; {f'did you mean {meant}?' if meant else 'remove it'}"

@@ -1,0 +1,130 @@
+"""What is wrong with how a spec keeps copies fresh: what is read, below which parents, and after which writes."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.lint.schemas import Finding
+from gateway.kinds.spec import Search, Since, Sync, SyncRead
+from gateway.kinds.suggestions import did_you_mean
+
+
+def of_kind(kind: Kind) -> Iterator[Finding]:
+    """Everything wrong with the copies of a kind, places counted from the whole spec."""
+    for entity_id, entity in kind.spec.entities.items():
+        if entity.search is not None:
+            for place, message in _of_search(kind, entity.search):
+                yield ("entities", entity_id, "search", *place), message
+    for operation in kind.operations.values():
+        for place, message in _refreshes(kind, operation):
+            yield ("entities", operation.entity_id, "actions", operation.action_id, "refreshes", *place), message
+
+
+def _of_search(kind: Kind, search: Search) -> Iterator[Finding]:
+    if search.sync is None:
+        yield (), "could never find anything: say in `sync` how the records are copied"
+        return
+    for check in _CHECKS:
+        for place, message in check(kind, search.sync):
+            yield ("sync", *place), message
+
+
+def _parent(kind: Kind, sync: Sync) -> Iterator[Finding]:
+    known = _copied(kind)
+    if sync.parent is None:
+        return
+    if sync.parent.entity not in known:
+        hint = did_you_mean(sync.parent.entity, known)
+        yield ("parent", "entity"), f"{sync.parent.entity} is not copied, so there is nothing to walk; {hint}"
+        return
+    if not sync.parent.params:
+        yield ("parent", "params"), "is empty; say which param takes the parent's id"
+    if sync.parent.within and len(sync.parent.params) != 1:
+        yield ("parent", "within"), "takes one param: the one that names what the records lie below"
+    for where, place in (*sync.parent.params.items(), *sync.parent.gives.items()):
+        if place and place[0] not in known[sync.parent.entity]:
+            hint = did_you_mean(place[0], known[sync.parent.entity])
+            yield (
+                ("parent",),
+                f"{where} comes from {place[0]}, which copies of {sync.parent.entity} do not have; {hint}",
+            )
+
+
+def _requests(kind: Kind, sync: Sync) -> Iterator[Finding]:
+    for member, read in _reads(sync):
+        names = {*read.send, *(sync.parent.params if sync.parent else ())}
+        for name in re.findall(r"{(\w+)}", read.request):
+            if name not in names:
+                yield (*member, "request"), f"needs {{{name}}}, which neither `send` nor the parent has"
+
+
+def _since(kind: Kind, sync: Sync) -> Iterator[Finding]:
+    since = sync.since
+    if since is None:
+        if sync.changes is not None:
+            yield ("changes",), "is never read: say in `since` how changes are asked for"
+        return
+    missing = [name for name in _NEEDED[since.style] if getattr(since, name) is None]
+    for name in missing:
+        yield ("since",), f"the style {since.style} needs `{name}`"
+    if since.style in ("cursor", "end_time", "window") and _changes(sync).paging is None:
+        yield ("paging",), f"is missing; the style {since.style} goes on by it"
+    if since.style == "window" and sync.changes is None:
+        yield ("changes",), "is missing; the style window searches for changes there"
+    if since.style == "modified" and not _tells_time(sync, since) and not (sync.parent and sync.parent.only_changed):
+        yield (
+            ("since",),
+            "the time goes nowhere: name a `param`, write {since} into `send`, or walk changed parents only",
+        )
+    if since.end and _changes(sync).paging and since.end not in kind.spec.paging[_changes(sync).paging or ""].meta:
+        meta = kind.spec.paging[_changes(sync).paging or ""].meta
+        yield ("since", "end"), f"{since.end} is not a member of the paging's Meta; {did_you_mean(since.end, meta)}"
+
+
+def _refreshes(kind: Kind, operation: Operation) -> Iterator[Finding]:
+    known = _copied(kind)
+    for number, refresh in enumerate(operation.action.refreshes or ()):
+        place = (str(number),)
+        if refresh.entity not in known:
+            yield (*place, "entity"), f"{refresh.entity} is not copied; {did_you_mean(refresh.entity, known)}"
+        if refresh.read and (refresh.entity, refresh.read) not in kind.operations:
+            yield (*place, "read"), f"{refresh.entity} has no action {refresh.read}"
+        if refresh.when and refresh.when[0] not in operation.action.params:
+            hint = did_you_mean(refresh.when[0], operation.action.params)
+            yield (*place, "when"), f"{refresh.when[0]} is not among the params; {hint}"
+
+
+def _copied(kind: Kind) -> dict[str, set[str]]:
+    """The members of the copies of each entity that has some."""
+    return {
+        name: {*entity.search.fields, *(entity.search.sync.parent.gives if entity.search.sync.parent else ())}
+        for name, entity in kind.spec.entities.items()
+        if entity.search and entity.search.sync
+    }
+
+
+def _reads(sync: Sync) -> Iterator[tuple[tuple[str, ...], SyncRead]]:
+    yield (), sync
+    for member, read in (("changes", sync.changes), ("removed", sync.removed)):
+        if read is not None:
+            yield (member,), read
+
+
+def _changes(sync: Sync) -> SyncRead:
+    return sync.changes or sync
+
+
+def _tells_time(sync: Sync, since: Since) -> bool:
+    texts = [value for value in _changes(sync).send.values() if isinstance(value, str)]
+    return since.param is not None or any("{since}" in text for text in texts)
+
+
+#: what a style of `since` cannot do without
+_NEEDED = {
+    "modified": (),
+    "newest_first": ("field",),
+    "cursor": ("param", "end"),
+    "end_time": ("param", "end"),
+    "window": ("field",),
+}
+_CHECKS: tuple[Callable[[Kind, Sync], Iterator[Finding]], ...] = (_parent, _requests, _since)

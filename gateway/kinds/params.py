@@ -1,0 +1,232 @@
+"""Params against their schema: everything wrong with them at once, before anything is sent."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jsonschema_rs
+
+from gateway.errors import Fault, InvalidParams
+from gateway.kinds.catalog import Operation
+from gateway.kinds.suggestions import did_you_mean
+
+#: how much of a caller's value an error repeats
+_SHOWN_CHARACTERS = 60
+#: nesting beyond which params are refused; no application takes more
+_DEPTH = 64
+#: what a format looks like
+_FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026-01-31"}
+
+
+def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
+    given = _with_limit_mapped(operation, _with_numeric_ids(operation, params))
+    found = list(_unsafe_values(operation, given)) or _faults(operation, given)
+    if found:
+        raise invalid(str(operation), found)
+    completed = {**operation.defaults, **given}
+    for name, defaults in operation.member_defaults.items():
+        if isinstance(completed.get(name), dict):
+            completed[name] = {**defaults, **completed[name]}
+    return {name: _integral(value) for name, value in completed.items()}
+
+
+def invalid(subject: str, found: list[Fault]) -> InvalidParams:
+    """The error for a list of faults, counted in its detail."""
+    if len(found) == 1:
+        return InvalidParams(found[0].message, faults=found)
+    return InvalidParams(f"{subject}: {len(found)} params are invalid", faults=found)
+
+
+def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
+    """`limit` under the name that the application has for it; an unpaged list is cut to it afterwards."""
+    given = dict(params)
+    paging = operation.instead(params).paging
+    size = paging.size if paging else None
+    is_own_param = size == "limit" or (size is None and "limit" in operation.action.params)
+    if not operation.is_list or "limit" not in given or is_own_param:
+        return given
+    limit = given.pop("limit")
+    if not _is_integer(limit) or limit < 1:
+        raise invalid(
+            str(operation), [_fault(operation, ["limit"], "minimum", f"limit is {_shown(limit)}; at least 1")]
+        )
+    if size is None:
+        return given
+    if given.setdefault(size, limit) != limit:
+        text = f"limit is {limit} and {size} is {_shown(given[size])}; send one of them"
+        raise invalid(str(operation), [_fault(operation, ["limit"], "conflict", text)])
+    return given
+
+
+def unpaged_limit(operation: Operation, params: Mapping[str, Any]) -> int | None:
+    """The `limit` of a list that the application does not page: the answer is cut to it."""
+    is_sized = operation.paging is not None and operation.paging.size is not None
+    if not operation.is_list or is_sized or "limit" in operation.action.params:
+        return None
+    limit = params.get("limit")
+    return limit if _is_integer(limit) else None
+
+
+def _with_numeric_ids(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Ids of the path may come as text: clients keep ids as strings, and `"35436"` names the same ticket as 35436."""
+    ids = operation.numeric_ids
+    return {name: int(value) if name in ids and _is_digits(value) else value for name, value in params.items()}
+
+
+def _is_digits(value: Any) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
+
+
+def _faults(operation: Operation, params: Mapping[str, Any]) -> list[Fault]:
+    """What the schema finds wrong, each as a sentence that stands alone."""
+    try:
+        if operation.validator.is_valid(params):
+            return []
+        return [fault for error in operation.validator.iter_errors(params) for fault in _faults_of(operation, error)]
+    except ValueError as error:
+        return [_fault(operation, [], "type", f"params are not JSON: {error}")]
+
+
+def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> Iterator[Fault]:
+    place = [str(part) for part in error.instance_path]
+    kind, name = error.kind, ".".join(place)
+    said = f"{name or 'params'} is {_shown(error.instance)}"
+    match kind.name:
+        case "required":
+            missing = [*place, kind.value]
+            yield _fault(operation, missing, "required", f"{'.'.join(missing)} is missing; {_what(operation, missing)}")
+        case "additionalProperties":
+            known = _schema_at(operation, place).get("properties", {})
+            for unexpected in kind.value:
+                named = [*place, unexpected]
+                hint = did_you_mean(unexpected, known)
+                yield _fault(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
+        case "enum":
+            yield _fault(operation, place, "enum", f"{said}; allowed: {', '.join(map(str, kind.value))}")
+        case "oneOf" | "anyOf" | "not":
+            yield _fault(operation, place, kind.name, f"{name or 'params'}: {_combination(operation, error)}")
+        case "pattern":
+            text = f"{said}; must match {kind.value}{_described(_schema_at(operation, place))}"
+            yield _fault(operation, place, "pattern", text)
+        case "type":
+            yield _fault(operation, place, "type", f"{said}; expected {_what(operation, place)}")
+        case _:
+            expectation = f"{_expectation(kind.name, kind.value)}{_condition(error)}"
+            yield _fault(operation, place, kind.name, f"{said}; {expectation}")
+
+
+def _condition(error: jsonschema_rs.ValidationError) -> str:
+    """The other param on which a limit depends."""
+    path = list(error.schema_path)
+    return f" with {path[path.index('dependentSchemas') + 1]}" if "dependentSchemas" in path else ""
+
+
+def _expectation(keyword: str, value: Any) -> str:
+    sentences = {
+        "minimum": f"at least {value}",
+        "maximum": f"at most {value}",
+        "minLength": f"at least {value} characters",
+        "maxLength": f"at most {value} characters",
+        "minItems": f"at least {value} items",
+        "maxItems": f"at most {value} items",
+        "minProperties": f"at least {value} members",
+        "format": f"must be a {value}{_FORMATS.get(value, '')}",
+        "const": f"must be {value}",
+    }
+    return sentences.get(keyword, f"must satisfy {keyword} {value}")
+
+
+def _combination(operation: Operation, error: jsonschema_rs.ValidationError) -> str:
+    """The sentence for `oneOf`, `anyOf` and `not` over required members, the only form specs use them in."""
+    if error.kind.name == "not":
+        excluded = error.kind.value.get("required", ["these params"])
+        return f"{' and '.join(excluded)} exclude each other; send one of them"
+    path = list(error.schema_path)
+    choices = [" with ".join(choice.get("required", ["something else"])) for choice in _subschema(operation, path)]
+    given = sorted(error.instance) if isinstance(error.instance, dict) else []
+    wanted = f"{'exactly' if error.kind.name == 'oneOf' else 'at least'} one of {', '.join(choices)}"
+    if "dependentSchemas" in path:
+        return f"{path[path.index('dependentSchemas') + 1]} needs {wanted}; given: {', '.join(given)}"
+    return f"{wanted} must be given; given: {', '.join(given) or 'none'}"
+
+
+def _subschema(operation: Operation, path: Sequence[str | int]) -> Any:
+    """The part of the operation's schema that a path of keywords leads to, through its definitions."""
+    found: Any = operation.schema
+    for part in path:
+        found = operation.spec.definitions[found["$ref"].removeprefix("#/$defs/")] if part == "$ref" else found[part]
+    return found
+
+
+def _fault(operation: Operation, place: list[str], code: str, text: str) -> Fault:
+    pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in ["params", *place])
+    return Fault(
+        pointer=_whole(pointer), field=_whole(".".join(place)), code=code, message=_whole(f"{operation}: {text}")
+    )
+
+
+def _whole(text: str) -> str:
+    """The text with half characters spelt out, so that the error itself can be sent."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _schema_at(operation: Operation, place: list[str]) -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = operation.schema
+    for part in place:
+        schema = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part, {})
+        if "$ref" in schema:
+            schema = {**operation.spec.definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
+    return schema
+
+
+def _what(operation: Operation, place: list[str]) -> str:
+    schema = _schema_at(operation, place)
+    expected = schema.get("type", "a value")
+    name = " or ".join(expected) if isinstance(expected, list) else expected
+    return f"{name}{_described(schema)}"
+
+
+def _described(schema: Mapping[str, Any]) -> str:
+    return f" ({schema['description']})" if "description" in schema else ""
+
+
+def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()) -> Iterator[Fault]:
+    """Text that no application takes (NUL, lone surrogates), numbers JSON has no word for, bottomless nesting."""
+    if isinstance(value, str):
+        if "\x00" in value or (not value.isascii() and _has_lone_surrogate(value)):
+            shown = ".".join(place)
+            yield _fault(operation, list(place), "text", f"{shown} holds NUL or half a character; remove it")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield _fault(operation, list(place), "number", f"{'.'.join(place)} is not a finite number")
+    elif isinstance(value, dict | list):
+        if len(place) > _DEPTH:
+            yield _fault(operation, list(place[:3]), "depth", f"{place[0]} is nested more than {_DEPTH} levels deep")
+            return
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, member in members:
+            yield from _unsafe_values(operation, key if isinstance(key, str) else None, (*place, str(key)))
+            yield from _unsafe_values(operation, member, (*place, str(key)))
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _integral(value: Any) -> Any:
+    """JSON Schema counts 2.0 as an integer; applications read `2`."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -1,0 +1,458 @@
+"""What a spec may say: the models behind `specs/<kind>/*.yaml`, explained for people in `specs/README.md`.
+
+A spec is data. Its vocabulary is closed: a handful of paging styles, authentication schemes and named rules.
+"""
+
+import re
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
+
+Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+KindName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
+JsonSchema = dict[str, Any]
+
+
+class Effect(StrEnum):
+    """What running an operation twice would do; decides what a lost answer means."""
+
+    #: changes nothing: run again at will
+    READ = "read"
+    #: twice is the same as once: run again after a lost answer
+    IDEMPOTENT = "idempotent"
+    #: twice is one too many: a lost answer ends as `unknown`
+    WRITE = "write"
+
+
+class PagingStyle(StrEnum):
+    """How the next page of a list is asked for."""
+
+    #: a page number, one more each time, while the application names a next page
+    PAGE = "page"
+    #: an opaque value from the answer goes into a param of the next request
+    CURSOR = "cursor"
+    #: a path from the answer is the next request
+    LINK = "link"
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+def _members(value: object) -> object:
+    """A dotted path as its members; `$` is the answer itself."""
+    if not isinstance(value, str):
+        return value
+    return () if value == "$" else tuple(value.split("."))
+
+
+#: where something lies in a JSON answer, written `a.b.c`, or `$` for the whole
+JsonPath = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_members),
+    WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, or $ for the whole answer"}),
+]
+
+
+class Paging(Model):
+    """A named paging style of a kind: which param turns the page and which members of the answer are the Meta."""
+
+    style: PagingStyle
+    #: the param that asks for the next page
+    param: str
+    #: the param that sets how many records a page holds, where there is one
+    size: str | None = None
+    #: how many pages the application serves at most
+    pages: int | None = None
+    #: the Meta member whose value goes into `param` (a dotted path within Meta)
+    next: JsonPath
+    #: the Meta member that must be true for a next page to exist, where the application has one
+    more: str | None = None
+    #: every Meta member of the product documents, and where it lies in the answer
+    meta: dict[str, JsonPath]
+
+    @property
+    def request_params(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.param, self.size) if name)
+
+
+class CredentialField(Model):
+    """One member of a connector's credentials."""
+
+    description: str
+    required: bool = False
+    secret: bool = False
+    format: Literal["email"] | None = None
+
+
+class AuthMethod(Model):
+    """One way of proving who calls: its credential fields and how they become a header."""
+
+    title: str
+    scheme: Literal["bearer", "basic"]
+    #: for `bearer`: the field that holds the token
+    token: str | None = None
+    #: for `basic`: the two halves, with `{field}` filled in
+    username: str | None = None
+    password: str | None = None
+    #: tokens of this method come from, and are renewed by, the kind's OAuth endpoints
+    oauth: bool = False
+    credentials: dict[str, CredentialField]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return tuple(name for name, field in self.credentials.items() if field.secret)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return tuple(name for name, field in self.credentials.items() if field.required)
+
+
+class OAuthEndpoints(Model):
+    """The kind's OAuth 2.0 authorization server (RFC 6749), as far as it differs from the textbook."""
+
+    authorize: str
+    token: str
+    revoke: str | None = None
+    #: how the revocation is sent: RFC 7009 form, a form without client authentication, or the bearer token alone
+    revoke_style: Literal["rfc7009", "bearer"] = "rfc7009"
+    revoke_method: Literal["POST", "DELETE"] = "POST"
+    #: client authentication at the token endpoint
+    client_authentication: Literal["basic", "body"] = "body"
+    #: encoding of the token request
+    encoding: Literal["form", "json"] = "form"
+    scopes: tuple[str, ...] = ()
+    scope_separator: str = " "
+    pkce: bool = False
+    #: constant query members of the authorization request
+    authorize_params: dict[str, str] = Field(default_factory=dict)
+    #: credentials and variables that come with the token answer: name → where it lies; of the members that RFC 6749
+    #: names, such as `access_token`, the place that is looked at when the answer has none
+    learns: dict[str, JsonPath] = Field(default_factory=dict)
+    #: the application's own words for RFC 6749's `invalid_grant`: the refresh token counts no more
+    refused: tuple[str, ...] = ()
+
+
+class Variable(Model):
+    """A non-secret value of one connector that addresses need, such as the account's subdomain."""
+
+    description: str
+    #: not for a variable that OAuth `learns`: until the first token a connector may be without it
+    required: bool = True
+    #: what it must be: one DNS label, one of the kind's hosts, or an https origin on one of them
+    type: Literal["dns_label", "host", "origin"] = "dns_label"
+    example: str | None = None
+    #: what stands in where the caller names none
+    default: str | None = None
+
+
+class Failure(Model):
+    """How the application says no."""
+
+    #: places of its own error code and message, the first that holds text wins
+    code: tuple[JsonPath, ...] = ()
+    message: tuple[JsonPath, ...] = ()
+    #: place of its id for the request, in the answer
+    request_id: tuple[JsonPath, ...] = ()
+    #: a member that must be true for an answer to count as a success
+    ok: str | None = None
+    #: application codes that mean something whatever the status: gateway error code → application codes
+    codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+class RateLimit(Model):
+    """The application's published budget for one connector; what its answers say goes before it."""
+
+    requests: int
+    seconds: int
+    concurrent: int | None = None
+    #: answer headers that carry what is left and when it fills up again
+    remaining_header: str | None = None
+    limit_header: str | None = None
+    reset_header: str | None = None
+
+
+class Download(Model):
+    """Where the bytes of a file are: in the answer itself, or behind an address in it."""
+
+    #: place of the address of the bytes; None when the answer is the file
+    url: JsonPath | None = None
+    #: places of what the record knows of the file
+    size: JsonPath | None = None
+    name: JsonPath | None = None
+    #: the end of the name, where the record keeps it apart
+    extension: JsonPath | None = None
+    content_type: JsonPath | None = None
+    #: the request whose answer is the record, where the request of the file is not
+    described_by: str | None = None
+    #: whether the address carries its own permission, so that credentials must never go with it
+    presigned: bool = False
+
+
+class Alternative(Model):
+    """Where an operation goes instead when a param is left out."""
+
+    without: str
+    request: str
+    paging: str | None = None
+
+
+_REQUEST_LINE = r"^(GET|POST|PUT|PATCH|DELETE) /\S*$"
+
+
+def _request(value: str) -> str:
+    if not re.fullmatch(_REQUEST_LINE, value):
+        raise ValueError("a request is a method and a path, for example: GET /tickets/{ticket_id}.json")
+    return value
+
+
+RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]
+#: the rules of `gateway.connectors.rules` and `gateway.connectors.long_running`
+RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "single_page", "update_tickets"]
+_PLACES = ("path", "query", "body", "header")
+
+
+class Refresh(Model):
+    """What a write leaves behind in the synchronized copies, so that the next search sees it.
+
+    Texts may hold `{name}`: a param of the write, or a member of its answer where it has no such param.
+    """
+
+    #: the entity whose records changed
+    entity: Identifier
+    #: the action that reads what changed; without one the answer of the write is the record
+    read: Literal["get", "list"] | None = None
+    #: what that action is given
+    params: dict[str, Any] = Field(default_factory=dict)
+    #: members that the records get besides, such as the id of their parent
+    gives: dict[str, str] = Field(default_factory=dict)
+    #: the stored id of the parent, where records have ids of their own only below it
+    under: str | None = None
+    #: only when the write was given this param, as a dotted path
+    when: JsonPath | None = None
+    #: the stored id of a record that is gone now
+    removes: str | None = None
+    #: too much to read at once: the next synchronization comes at once instead
+    later: bool = False
+
+
+class Action(Model):
+    """One operation of an entity as its file tells it."""
+
+    request: RequestLine
+    effect: Effect
+    description: str
+    #: the param whose presence turns an `idempotent` operation into a `write`, as a dotted path
+    write_if: JsonPath | None = None
+    params: dict[str, JsonSchema] = Field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    #: further JSON Schema keywords over all params together (`oneOf`, `not`, `dependentRequired`)
+    constraints: JsonSchema = Field(default_factory=dict)
+    #: constant query members
+    fixed: dict[str, str] = Field(default_factory=dict)
+    records: JsonPath | None = None
+    record: JsonPath | None = None
+    download: Download | None = None
+    paging: str | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    runs: Literal["inline", "job"] = "inline"
+    #: a named Python rule of `gateway.connectors.rules` for what data cannot say
+    rule: RuleName | None = None
+    #: seconds for the whole operation, tries included
+    timeout: float = 60
+    #: the search or list that finds what a lost write may have made
+    find_by: str | None = None
+    example: dict[str, Any] = Field(default_factory=dict)
+    #: what synchronized copies must learn of a write; left out, its answer is a record of the entity
+    refreshes: tuple[Refresh, ...] | None = None
+    #: fields of the record where they differ from the entity's
+    fields: dict[str, str | JsonSchema] | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if sum(part is not None for part in (self.records, self.record, self.download)) != 1:
+            raise ValueError("an action has exactly one of records, record and download")
+        for name in self.required:
+            if name not in self.params:
+                raise ValueError(f"required names {name}, which is not among the params")
+        for name, schema in self.params.items():
+            if schema.get("in", "query") not in _PLACES:
+                raise ValueError(f"param {name}: in is one of {', '.join(_PLACES)}")
+            if not isinstance(schema.get("as", name), str):
+                raise ValueError(f"param {name}: as is the name that the application has for it")
+        for name in re.findall(r"{(\w+)}", self.request):
+            if name not in self.params and not any(alternative.without == name for alternative in self.alternatives):
+                raise ValueError(f"the request needs {{{name}}}, which is not among the params")
+        return self
+
+
+class SyncRead(Model):
+    """A list as the synchronizer reads it: one request, constant params, the paging style."""
+
+    request: RequestLine
+    #: place of the records in the answer
+    records: JsonPath
+    #: constant params, in the query or body as usual; in texts `{since}` is the time from which changes are wanted,
+    #: `{fields}` the search fields and `{properties}` those of the property map, with commas between them
+    send: dict[str, Any] = Field(default_factory=dict)
+    paging: str | None = None
+    rule: RuleName | None = None
+    #: seconds from one page to the next, where the application allows this list less than others
+    pace: float = Field(0, ge=0)
+
+
+class Since(Model):
+    """How the synchronizer asks for what changed since it read last."""
+
+    #: `modified`: a param or text names the time; `newest_first`: read down to that time; `cursor`: the application's
+    #: own cursor goes on for ever; `end_time`: each answer names the time of the next; `window`: a search that ends
+    #: early is asked anew from the last time it told
+    style: Literal["modified", "newest_first", "cursor", "end_time", "window"]
+    #: the param that takes the time
+    param: str | None = None
+    #: how the application writes times in requests
+    format: Literal["iso", "seconds", "milliseconds"] = "iso"
+    #: the member of a record that holds the time of its change
+    field: JsonPath | None = None
+    #: the Meta member that is true at the end
+    end: str | None = None
+    #: seconds before the last read from which is read again: clocks differ, and changes may show late
+    look_back: int = Field(120, ge=0)
+    #: seconds that a time in a request must lie in the past
+    lag: int = Field(0, ge=0)
+
+
+class Parent(Model):
+    """The entity whose records are walked, because the list belongs to one of them at a time."""
+
+    entity: Identifier
+    #: param → the member of the parent that fills it
+    params: dict[str, JsonPath]
+    #: members that records get from their parent: name → the parent's member
+    gives: dict[str, JsonPath] = Field(default_factory=dict)
+    #: members that a parent must have to be read at all; `*` is any value
+    where: dict[str, Any] = Field(default_factory=dict)
+    #: whether changes are only below parents that changed themselves
+    only_changed: bool = False
+    #: whether ids count only below the parent
+    identifies: bool = False
+    #: the member that is true of a record that has records of its own below it, to be read by its id
+    within: str | None = None
+    #: those that have not, in spite of it: member → values
+    apart: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+class Sync(SyncRead):
+    """How the copy of an entity is made and kept fresh."""
+
+    since: Since | None = None
+    parent: Parent | None = None
+    #: another list, where the one of everything cannot tell what changed; what its records lack is kept
+    changes: SyncRead | None = None
+    #: the list of records that are gone
+    removed: SyncRead | None = None
+    #: members that a record has when it is gone
+    deleted: dict[str, Any] = Field(default_factory=dict)
+    #: places in a record that are never kept: they change with every answer, or are a permission by themselves
+    volatile: tuple[JsonPath, ...] = ()
+    #: whether records that the application no longer lists are kept
+    keeps: bool = False
+    #: members of records that the list does not show: that it misses them says nothing
+    unlisted: dict[str, Any] = Field(default_factory=dict)
+    #: a named Python function of `gateway.context_store.sync.transforms` that makes search documents of records
+    shape: Literal["associated_ids", "comment_events", "message_time", "property_list"] | None = None
+    #: seconds from one synchronization to the next, and from one reading of everything to the next
+    every: int = Field(900, ge=1)
+    sweep_every: int = Field(86_400, ge=1)
+
+
+class Search(Model):
+    """The fields that `context_store_search` may name, and how the copy is kept fresh."""
+
+    fields: dict[str, Literal["string", "integer", "number", "boolean", "array", "object", "any"]]
+    #: the member that identifies a record
+    key: str = "id"
+    sync: Sync | None = None
+
+    @property
+    def reads(self) -> dict[str, SyncRead]:
+        """The lists that the synchronizer reads, by the member that tells of them."""
+        if self.sync is None:
+            return {}
+        found = {"": self.sync, "changes": self.sync.changes, "removed": self.sync.removed}
+        return {member: read for member, read in found.items() if read is not None}
+
+
+class Entity(Model):
+    """A kind of resource: the actions on it, its record and its search fields."""
+
+    description: str
+    fields: dict[str, str | JsonSchema] = Field(default_factory=dict)
+    actions: dict[Identifier, Action]
+    search: Search | None = None
+
+
+class ConnectorSpec(Model):
+    """One kind of application, whole."""
+
+    kind: KindName
+    title: str
+    description: str
+    #: the id by which public SDKs look the kind up
+    definition_id: str
+    #: scheme, host and path prefix of every request, with `{variable}` filled in
+    address: str
+    #: hosts that may see credentials and that addresses in answers may name: names or `*.suffix`
+    hosts: tuple[str, ...]
+    #: hosts that files may come from, without credentials; `*` is any public host
+    file_hosts: tuple[str, ...] = ()
+    environment: dict[Identifier, Variable] = Field(default_factory=dict)
+    authentication: dict[Identifier, AuthMethod]
+    oauth: OAuthEndpoints | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    content_type: str = "application/json"
+    failure: Failure = Failure()
+    paging: dict[Identifier, Paging] = Field(default_factory=dict)
+    rate_limit: RateLimit
+    health_check: str
+    #: names that callers use for the application's own, in property maps: ours → theirs; `a_*: b_*` is for a prefix
+    property_names: dict[str, str] = Field(default_factory=dict)
+    #: JSON Schemas that params refer to as `$ref: "#/$defs/name"`
+    definitions: dict[Identifier, JsonSchema] = Field(default_factory=dict)
+    entities: dict[Identifier, Entity] = Field(default_factory=dict)
+
+    @property
+    def display_name(self) -> str:
+        """The kind's name as `connector_type` shows it: `support-desk` is `Support-Desk`."""
+        return "-".join(part.capitalize() for part in self.kind.split("-"))
+
+    @cached_property
+    def oauth_method(self) -> str | None:
+        """The authentication method whose tokens come from the OAuth flow."""
+        return next((name for name, method in self.authentication.items() if method.oauth), None)
+
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Self:
+        for ours, theirs in self.property_names.items():
+            if ours.endswith("*") is not theirs.endswith("*"):
+                raise ValueError(f"property_names: {ours} and {theirs} must both end with * or neither")
+        for entity_id, entity in self.entities.items():
+            for action_id, action in entity.actions.items():
+                for paging in (action.paging, *(alternative.paging for alternative in action.alternatives)):
+                    if paging is not None and paging not in self.paging:
+                        raise ValueError(f"{entity_id}.{action_id}: connector.yaml defines no paging {paging!r}")
+            for read in entity.search.reads.values() if entity.search else ():
+                if read.paging is not None and read.paging not in self.paging:
+                    raise ValueError(f"{entity_id}: search.sync: connector.yaml defines no paging {read.paging!r}")
+        return self

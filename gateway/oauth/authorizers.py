@@ -1,0 +1,168 @@
+"""The OAuth grants behind stored connectors: who proves that a connector may call, and the end of a grant."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from yarl import URL
+
+from gateway.aio.single_flight import SingleFlight
+from gateway.connectors.auth import Authorizer, headers_for
+from gateway.connectors.transport import Transport
+from gateway.credentials.authorizer import SealedAuthorizer
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, Secret
+from gateway.errors import GatewayError, ReauthorizationRequired
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.spec import AuthMethod, ConnectorSpec
+from gateway.oauth.apps import Apps
+from gateway.oauth.model import is_due, missing_variables
+from gateway.oauth.renewals import Renewals
+from gateway.oauth.token_client import TokenEndpoint
+from gateway.oauth.token_persistence import Keeping
+
+log = logging.getLogger(__name__)
+
+_NOT_RENEWABLE = (
+    "the application refused the access token, and there is no refresh token to renew it with; "
+    "authorize again: start an OAuth flow with this connector_id, or PATCH credentials"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Credentials at hand and the headers they make."""
+
+    secret: Secret
+    headers: Mapping[str, str]
+
+
+class StoredAuthorizer:
+    """A connector's OAuth tokens, renewed before they end and when the application refuses them."""
+
+    def __init__(
+        self,
+        record: ConnectorRecord,
+        method: AuthMethod,
+        connectors: ConnectorStore,
+        renewals: Renewals,
+        keeping: Keeping,
+    ) -> None:
+        self._record = record
+        self._method = method
+        self._connectors = connectors
+        self._renewals = renewals
+        self._keeping = keeping
+        self._held: _Held | None = None
+        self._reading = SingleFlight(self._read)
+
+    async def headers(self) -> Mapping[str, str]:
+        if self._held is not None and not is_due(self._held.secret.expires_at, datetime.now(UTC)):
+            return self._held.headers
+        secret = await self._reading(self._record.id)
+        if self._is_renewable(secret) and (self._has_none(secret) or is_due(secret.expires_at, datetime.now(UTC))):
+            secret = await self._renewed_early(secret)
+        return self._hold(secret)
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        secret = await self._read(self._record.id)
+        if not self._has_none(secret) and headers_for(self._method, secret.values) != refused:
+            return self._hold(secret)
+        if not self._is_renewable(secret):
+            await self._keeping.refuse(self._record.organization_id, self._record.id, secret.version, _NOT_RENEWABLE)
+            return None
+        return self._hold(await self._renewals.renewed(self._record, secret))
+
+    async def _renewed_early(self, secret: Secret) -> Secret:
+        """New tokens; the old ones when they still have a while and the new ones cannot be had right now."""
+        try:
+            return await self._renewals.renewed(self._record, secret)
+        except GatewayError as error:
+            has_ended = secret.expires_at is None or secret.expires_at <= datetime.now(UTC)
+            if isinstance(error, ReauthorizationRequired) or self._has_none(secret) or has_ended:
+                raise
+            return secret
+
+    async def _read(self, connector_id: UUID) -> Secret:
+        return await self._connectors.secret(self._record.organization_id, connector_id)
+
+    def _is_renewable(self, secret: Secret) -> bool:
+        return bool(secret.values.get("refresh_token"))
+
+    def _has_none(self, secret: Secret) -> bool:
+        return not secret.values.get(self._method.token or "")
+
+    def _hold(self, secret: Secret) -> Mapping[str, str]:
+        self._held = _Held(secret, headers_for(self._method, secret.values))
+        return self._held.headers
+
+
+class Grants:
+    """Authorizers for connector records, and what else a grant needs in its life."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        connectors: ConnectorStore,
+        apps: Apps,
+        renewals: Renewals,
+        keeping: Keeping,
+        transport: Transport,
+        overrides: Mapping[str, URL],
+    ) -> None:
+        self._catalog = catalog
+        self._connectors = connectors
+        self._apps = apps
+        self._renewals = renewals
+        self._keeping = keeping
+        self._transport = transport
+        self._overrides = overrides
+
+    def authorizer_of(self, record: ConnectorRecord) -> Authorizer:
+        """Who authenticates the calls of a record."""
+        spec = self._catalog.kind(record.kind).spec
+        if not _is_oauth(record, spec):
+            return SealedAuthorizer(self._connectors, self._catalog, record)
+        method = spec.authentication[record.auth_method or ""]
+        return StoredAuthorizer(record, method, self._connectors, self._renewals, self._keeping)
+
+    async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
+        """The record with the variables that only a token brings, minting the first one where they are missing."""
+        spec = self._catalog.kind(record.kind).spec
+        is_whole = not _is_oauth(record, spec) or not missing_variables(spec, record.environment)
+        if is_whole or record.status is not ConnectorStatus.ACTIVE:
+            return record
+        secret = await self._connectors.secret(record.organization_id, record.id)
+        if not secret.values.get("refresh_token"):
+            return record
+        await self._renewals.renewed(record, secret)
+        return await self._connectors.get(record.organization_id, record.id)
+
+    async def refused(self, record: ConnectorRecord, reason: str) -> None:
+        """Note that the application refused the stored credentials although they are as new as can be."""
+        secret = await self._connectors.secret(record.organization_id, record.id)
+        await self._keeping.refuse(record.organization_id, record.id, secret.version, reason)
+
+    async def revoke(self, record: ConnectorRecord) -> bool:
+        """End the grant at the application, best effort; whether the application said that it did."""
+        try:
+            return await self._revoked(record, self._catalog.kind(record.kind).spec)
+        except GatewayError as error:
+            log.info("a grant could not be revoked", extra={"connector_id": str(record.id), "code": error.code})
+            return False
+
+    async def _revoked(self, record: ConnectorRecord, spec: ConnectorSpec) -> bool:
+        if not _is_oauth(record, spec) or spec.oauth is None or spec.oauth.revoke is None:
+            return False
+        secret = await self._connectors.secret(record.organization_id, record.id)
+        is_by_token = spec.oauth.revoke_style == "bearer"
+        if is_by_token and is_due(secret.expires_at, datetime.now(UTC)):
+            secret = await self._renewals.renewed(record, secret)
+        app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, secret.values)
+        server = TokenEndpoint(spec, record.environment, self._transport, self._overrides.get(record.kind))
+        return await server.revoke(app, secret.values)
+
+
+def _is_oauth(record: ConnectorRecord, spec: ConnectorSpec) -> bool:
+    return record.auth_method is not None and spec.authentication[record.auth_method].oauth

@@ -1,0 +1,69 @@
+"""Talks to one application's authorization server, over the transport that all requests go through."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from yarl import URL
+
+from gateway.connectors import responses
+from gateway.connectors.requests import UpstreamRequest
+from gateway.connectors.transport import Transport
+from gateway.errors import GatewayError
+from gateway.kinds.spec import ConnectorSpec, Failure
+from gateway.oauth import messages, token_response
+from gateway.oauth.model import App, Denial, Tokens, need_refresh_token
+
+#: seconds for a whole token request
+_TIMEOUT = 20.0
+# Statuses alone decide about another try; what an answer means is for `answers` to say.
+_BY_STATUS = Failure()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEndpoint:
+    """The authorization server of a kind, as one connector's variables address it."""
+
+    spec: ConnectorSpec
+    environment: Mapping[str, str]
+    transport: Transport
+    override: URL | None = None
+
+    async def redeem(self, app: App, code: messages.Code) -> Tokens | Denial:
+        """Tokens for a code. Whatever goes wrong is a Denial; a lost answer is never asked for twice."""
+        oauth = token_response.oauth_of(self.spec)
+        request = messages.code_request(oauth, self._address(oauth.token), app, code)
+        return await self._tokens(request, app, code.code, code.verifier or "")
+
+    async def renew(self, app: App, credentials: Mapping[str, str]) -> Tokens | Denial:
+        """New tokens for the refresh token; raises ReauthorizationRequired where there is none."""
+        oauth, refresh_token = token_response.oauth_of(self.spec), need_refresh_token(credentials)
+        request = messages.refresh_request(oauth, self._address(oauth.token), app, refresh_token)
+        return await self._tokens(request, app, refresh_token)
+
+    async def revoke(self, app: App | None, credentials: Mapping[str, str]) -> bool:
+        """End the grant at the application; whether it said that it did."""
+        oauth = token_response.oauth_of(self.spec)
+        if oauth.revoke is None:
+            return False
+        request = messages.revoke_request(oauth, self._address(oauth.revoke), app, credentials)
+        if request is None:
+            return False
+        try:
+            response = await self.transport.send(request, failure=self.spec.failure, timeout=_TIMEOUT)
+        except GatewayError:
+            return False
+        return responses.failure(self.spec.failure, response) is None
+
+    def _address(self, template: str) -> URL:
+        return messages.endpoint(template, self.environment, self.override)
+
+    async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> Tokens | Denial:
+        # The clock is read before sending: a token may end earlier than we think, never later.
+        sent_at = datetime.now(UTC)
+        try:
+            response = await self.transport.send(request, failure=_BY_STATUS, timeout=_TIMEOUT)
+        except GatewayError as error:
+            return token_response.lost(error)
+        secrets = (*secrets, app.client_secret.get_secret_value())
+        return token_response.read_tokens(self.spec, response, sent_at, secrets=secrets)

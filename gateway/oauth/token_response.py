@@ -1,0 +1,137 @@
+"""What a token endpoint's answer means: tokens with what comes along, or why there are none. Pure."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from gateway.connectors.responses import UpstreamResponse, value_at
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamRateLimited,
+    UpstreamTimeout,
+)
+from gateway.kinds.spec import ConnectorSpec, JsonPath, OAuthEndpoints
+from gateway.oauth.model import SKEW, Denial, Meaning, Tokens
+
+#: RFC 6749 §5.2: the app itself is refused, not what it asks with
+_APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
+#: seconds; a longer life is taken for one without end
+_LONGEST_LIFE = 10 * 365 * 86400
+#: characters of an application's own words that are repeated
+_WORDS = 200
+
+
+def oauth_of(spec: ConnectorSpec) -> OAuthEndpoints:
+    """The kind's OAuth endpoints, for callers who know that it has them."""
+    if spec.oauth is None:
+        raise InternalError
+    return spec.oauth
+
+
+def read_tokens(
+    spec: ConnectorSpec, response: UpstreamResponse, now: datetime, *, secrets: Iterable[str] = ()
+) -> Tokens | Denial:
+    """The tokens in an answer that came for a request sent at `now`; `secrets` never show in a reason."""
+    document = _document(response.body)
+    access = _member(oauth_of(spec), document, "access_token")
+    if 200 <= response.status < 300 and _says_yes(spec, document) and isinstance(access, str) and access.isprintable():
+        return _tokens(spec, document, now)
+    return _denial(spec, response.status, document, tuple(secrets))
+
+
+def lost(error: GatewayError) -> Denial:
+    """A token request without an answer; `is_lost` when the application may have acted on it."""
+    return Denial(
+        "temporarily_unavailable",
+        f"the application's token endpoint: {error.detail}",
+        Meaning.MOMENT,
+        UpstreamTimeout if isinstance(error, UpstreamTimeout) else UpstreamError,
+        is_lost=error.is_outcome_unknown,
+    )
+
+
+def _document(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def _says_yes(spec: ConnectorSpec, document: Any) -> bool:
+    """Where an application's answers say whether they are a success, its token endpoint's do too: 200 can be a no."""
+    return spec.failure.ok is None or value_at(document, (spec.failure.ok,)) is not False
+
+
+def _tokens(spec: ConnectorSpec, document: Any, now: datetime) -> Tokens:
+    oauth, method = oauth_of(spec), spec.authentication[spec.oauth_method or ""]
+    credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in method.credentials))
+    return Tokens(
+        _texts(oauth, document, credentials),
+        _texts(oauth, document, (name for name in oauth.learns if name in spec.environment)),
+        _end(_member(oauth, document, "expires_in"), now),
+    )
+
+
+def _texts(oauth: OAuthEndpoints, document: Any, names: Iterable[str]) -> dict[str, str]:
+    found = {name: _member(oauth, document, name) for name in names}
+    return {name: value for name, value in found.items() if isinstance(value, str) and value}
+
+
+def _member(oauth: OAuthEndpoints, document: Any, name: str) -> Any:
+    """A member of the answer where RFC 6749 §5.1 has it, else where the spec says that it lies."""
+    found = value_at(document, (name,))
+    return value_at(document, oauth.learns[name]) if found in (None, "") and name in oauth.learns else found
+
+
+def _end(lifetime: Any, now: datetime) -> datetime | None:
+    """When a token ends that lives so many seconds; one of less than two minutes is renewed at half its life."""
+    try:
+        seconds = float(lifetime)
+    except (TypeError, ValueError):
+        return None
+    if isinstance(lifetime, bool) or not 0 < seconds < _LONGEST_LIFE:
+        return None
+    return now + max(timedelta(seconds=seconds), timedelta(seconds=seconds / 2) + SKEW)
+
+
+def _denial(spec: ConnectorSpec, status: int, document: Any, secrets: tuple[str, ...]) -> Denial:
+    """Why there are no tokens. Only a plain refusal of the grant or the app counts against them."""
+    code = _first_text(document, (("error",), *spec.failure.code, ("status",)))
+    if status >= 500 or status == 429 or code is None:
+        return _unclear(status)
+    said = _first_text(document, (("error_description",), *spec.failure.message, ("message",)))
+    meaning = _meaning(oauth_of(spec), status, code)
+    return Denial(plain(code, secrets), plain(said or "", secrets), meaning, UpstreamError)
+
+
+def _unclear(status: int) -> Denial:
+    description = f"the application's token endpoint answered {status}"
+    if status >= 500 or status == 429:
+        error = UpstreamRateLimited if status == 429 else UpstreamError
+        # A proxy's 502 or 504 says nothing of what the application behind it did.
+        return Denial("temporarily_unavailable", description, Meaning.MOMENT, error, is_lost=status >= 500)
+    text = f"{description} without tokens that can be read"
+    return Denial("server_error", text, Meaning.MOMENT, UpstreamInvalidResponse, is_lost=status < 300)
+
+
+def _meaning(oauth: OAuthEndpoints, status: int, code: str) -> Meaning:
+    if code == "invalid_grant" or code in oauth.refused:
+        return Meaning.GRANT
+    return Meaning.APP if code in _APP_CODES or status == 401 else Meaning.MOMENT
+
+
+def _first_text(document: Any, places: Iterable[JsonPath]) -> str | None:
+    found = (value_at(document, place) for place in places if isinstance(document, Mapping))
+    return next((value for value in found if isinstance(value, str) and value), None)
+
+
+def plain(text: str, secrets: Iterable[str] = ()) -> str:
+    """An application's words as they may be repeated: short, of the characters of RFC 6749 §5.2, without secrets."""
+    for secret in secrets:
+        text = text.replace(secret, "***") if secret else text
+    return "".join(each if " " <= each <= "~" and each not in '"\\' else " " for each in text)[:_WORDS].strip()

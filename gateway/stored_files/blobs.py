@@ -1,0 +1,139 @@
+"""Where stored files lie: a folder by default, an S3-compatible bucket by setting; nothing half-written is seen."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from gateway.errors import ResultExpired
+from gateway.http_ranges.ranges import Slice
+
+#: bytes written and read at a time: a thread's while, not a connection's patience
+_WRITTEN, _READ = 1 << 20, 256 << 10
+#: names listed at a time
+_LISTED = 1000
+_PARTIAL = ".part"
+
+
+class Blob(Protocol):
+    """Stored bytes, open for reading."""
+
+    def read(self, part: Slice) -> AsyncIterator[bytes]:
+        """The bytes of a part, in pieces."""
+
+
+class Blobs(Protocol):
+    """A store of byte strings by name; a name is `owner/item`, of characters that are safe in paths."""
+
+    async def put(self, name: str, pieces: AsyncIterator[bytes]) -> None:
+        """Keep all the pieces, or, where they raise, nothing."""
+
+    def open(self, name: str, size: int) -> AbstractAsyncContextManager[Blob]:
+        """The stored bytes; raises ResultExpired when they are not there in that size."""
+
+    async def delete(self, names: Sequence[str]) -> None:
+        """Remove what is there of these."""
+
+    def names(self) -> AsyncIterator[Sequence[str]]:
+        """Every name, unfinished ones too, so many at a time."""
+
+
+def gone() -> ResultExpired:
+    """The error for a stored file that is not there any more."""
+    return ResultExpired("the stored file is gone; download it again")
+
+
+class FolderBlobs:
+    """Blobs as files of one folder, which all processes of the gateway must share."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def put(self, name: str, pieces: AsyncIterator[bytes]) -> None:
+        path = self._folder / name
+        partial = path.with_name(path.name + _PARTIAL)
+        file = await asyncio.to_thread(_created, partial)
+        try:
+            with file:
+                async for block in blocks(pieces, _WRITTEN):
+                    await asyncio.to_thread(file.write, block)
+                await asyncio.to_thread(os.fsync, file.fileno())
+            partial.rename(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+    @asynccontextmanager
+    async def open(self, name: str, size: int) -> AsyncIterator[Blob]:
+        try:
+            file = await asyncio.to_thread((self._folder / name).open, "rb", 0)
+        except FileNotFoundError as error:
+            raise gone() from error
+        with file:
+            if os.fstat(file.fileno()).st_size != size:
+                raise gone()
+            yield _OpenFile(file.fileno())
+
+    async def delete(self, names: Sequence[str]) -> None:
+        def delete() -> None:
+            for name in names:
+                path = self._folder / name
+                path.unlink(missing_ok=True)
+                path.with_name(path.name + _PARTIAL).unlink(missing_ok=True)
+
+        await asyncio.to_thread(delete)
+
+    async def names(self) -> AsyncIterator[Sequence[str]]:
+        listed = await asyncio.to_thread(lambda: list(self._listed()))
+        for start in range(0, len(listed), _LISTED):
+            yield listed[start : start + _LISTED]
+
+    def _listed(self) -> Iterator[str]:
+        for path in self._folder.glob("*/*"):
+            yield f"{path.parent.name}/{path.name.removesuffix(_PARTIAL)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenFile:
+    descriptor: int
+
+    async def read(self, part: Slice) -> AsyncIterator[bytes]:
+        position, end = part.start, part.end + 1
+        while position < end:
+            piece = await asyncio.to_thread(os.pread, self.descriptor, min(_READ, end - position), position)
+            if not piece:
+                raise gone()
+            position += len(piece)
+            yield piece
+
+
+async def blocks(pieces: AsyncIterator[bytes], least: int) -> AsyncIterator[bytes]:
+    """The same bytes in blocks of at least so many; the last may be smaller."""
+    gathered: list[bytes] = []
+    size = 0
+    async for piece in pieces:
+        gathered.append(piece)
+        size += len(piece)
+        if size >= least:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield b"".join(gathered)
+
+
+def _created(path: Path) -> BinaryIO:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb", 0)
+
+
+async def read_all(blob: Blob, pieces: Iterable[bytes | Slice]) -> AsyncIterator[bytes]:
+    """An answer's framing as it is, and the bytes of its slices."""
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            yield piece
+        else:
+            async for part in blob.read(piece):
+                yield part

@@ -1,0 +1,78 @@
+"""Blobs in an S3-compatible bucket; address and keys come from the usual AWS_… variables of the environment."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from gateway.errors import Unavailable
+from gateway.http_ranges.ranges import Slice
+from gateway.stored_files.blobs import Blob, gone
+
+#: bytes of one part of an upload (5 MiB is the least that S3 takes, 10,000 parts the most), and of one piece read
+_PART, _READ = 16 << 20, 256 << 10
+#: parts of one upload on their way at a time
+_AT_A_TIME = 2
+_LISTED = 1000
+
+
+class BucketBlobs:
+    """Blobs as objects; an upload that breaks off is aborted, so that no half of it is seen."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self._store = S3Store.from_url(url, **options)
+
+    async def put(self, name: str, pieces: AsyncIterator[bytes]) -> None:
+        try:
+            await obstore.put_async(self._store, name, pieces, chunk_size=_PART, max_concurrency=_AT_A_TIME)
+        except BaseError as error:
+            raise _away() from error
+
+    @asynccontextmanager
+    async def open(self, name: str, size: int) -> AsyncIterator[Blob]:
+        try:
+            found = await obstore.head_async(self._store, name)
+        except FileNotFoundError as error:
+            raise gone() from error
+        except BaseError as error:
+            raise _away() from error
+        if found["size"] != size:
+            raise gone()
+        yield _Object(self._store, name)
+
+    async def delete(self, names: Sequence[str]) -> None:
+        try:
+            await obstore.delete_async(self._store, names)
+        except BaseError as error:
+            raise _away() from error
+
+    async def names(self) -> AsyncIterator[Sequence[str]]:
+        try:
+            async for page in obstore.list(self._store, chunk_size=_LISTED):
+                yield [item["path"] for item in page]
+        except BaseError as error:
+            raise _away() from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    store: S3Store
+    name: str
+
+    async def read(self, part: Slice) -> AsyncIterator[bytes]:
+        try:
+            found = await obstore.get_async(self.store, self.name, options={"range": (part.start, part.end + 1)})
+            async for piece in found.stream(min_chunk_size=_READ):
+                yield bytes(piece)
+        except FileNotFoundError as error:
+            raise gone() from error
+        except BaseError as error:
+            raise _away() from error
+
+
+def _away() -> Unavailable:
+    return Unavailable("the store of files cannot be reached", retry_after=5)

@@ -1,0 +1,108 @@
+"""Stored downloads: a job's file, kept under its job's name until the job's result expires."""
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+from gateway.db.pool import Database
+from gateway.errors import UpstreamTooLarge
+from gateway.http_ranges.integrity import File
+from gateway.stored_files.blobs import Blob, Blobs
+
+# A blob is kept while the very run that writes it holds the job, and then for as long as the job's result.
+_VOUCHED_FOR = """
+    SELECT id, fence FROM jobs
+    WHERE id = ANY ($1) AND (expires_at IS NULL OR expires_at > now())
+      AND (status = 'running' OR (status = 'succeeded' AND result IS NOT NULL))
+"""
+_KEPT_LABELS = ("Content-Type", "Content-Disposition", "Content-Encoding", "Last-Modified")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """What a job's row says of its file."""
+
+    blob: str
+    size: int
+    sha256: str
+    #: the headers that the application gave it, made safe
+    labels: Mapping[str, str]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "StoredFile":
+        return cls(**document)
+
+    def document(self) -> dict[str, Any]:
+        """As plain data; `of` is the way back."""
+        return asdict(self)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Its labels, with the checksum as its entity tag: whatever has this tag is this file, byte for byte."""
+        return {**self.labels, "ETag": f'"{self.sha256}"'}
+
+
+class Progress(Protocol):
+    """Who is told how far a file has come."""
+
+    async def progress(self, done: int, total: int | None, message: str) -> None:
+        """Take note; raises JobCanceled when nobody wants the file any more."""
+
+
+class StoredFiles:
+    """The files of jobs, and who may still have them."""
+
+    def __init__(self, blobs: Blobs, database: Database, cap: int) -> None:
+        self._blobs = blobs
+        self._database = database
+        self._cap = cap
+
+    async def keep(self, organization_id: UUID, job_id: UUID, fence: int, file: File, journal: Progress) -> StoredFile:
+        """Store the file for a job's run; raises UpstreamTooLarge, and whatever reading the file raises."""
+        self._check(file.size or 0)
+        name = f"{organization_id}/{job_id}.{fence}"
+        digest, size = hashlib.sha256(), 0
+
+        async def counted() -> AsyncIterator[bytes]:
+            nonlocal size
+            async for piece in file:
+                size += len(piece)
+                self._check(size)
+                digest.update(piece)
+                await journal.progress(size, file.size, f"{size} bytes stored")
+                yield piece
+
+        await self._blobs.put(name, counted())
+        labels = {label: file.headers[label] for label in _KEPT_LABELS if label in file.headers}
+        return StoredFile(name, size, digest.hexdigest(), labels)
+
+    def _check(self, size: int) -> None:
+        if size > self._cap:
+            raise UpstreamTooLarge(f"the file is larger than the {self._cap} bytes that are stored; stream it instead")
+
+    @asynccontextmanager
+    async def open(self, file: StoredFile) -> AsyncIterator[Blob]:
+        """The stored bytes; raises ResultExpired when they are gone."""
+        async with self._blobs.open(file.blob, file.size) as blob:
+            yield blob
+
+    async def prune(self) -> None:
+        """Remove what no job vouches for: results that have expired, and what killed workers left half-written."""
+        async for names in self._blobs.names():
+            runs = {name: run for name in names if (run := _run_of(name)) is not None}
+            async with self._database.system() as connection:
+                rows = await connection.fetch(_VOUCHED_FOR, [job_id for job_id, _ in runs.values()])
+            kept = {(row["id"], row["fence"]) for row in rows}
+            await self._blobs.delete([name for name, run in runs.items() if run not in kept])
+
+
+def _run_of(name: str) -> tuple[UUID, int] | None:
+    """The job and the fence in a blob's name; None for what is none of ours."""
+    job_id, _, fence = name.rpartition("/")[2].partition(".")
+    try:
+        return UUID(job_id), int(fence)
+    except ValueError:
+        return None

@@ -1,0 +1,152 @@
+"""A process's counts and the shared figures as Prometheus reads them; on a port of its own where there is no other."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from gateway.db.pool import Database
+from gateway.errors import Unavailable
+from gateway.telemetry import metrics
+from gateway.telemetry.metrics import BOUNDS, Count, Level, Timing
+from gateway.telemetry.statistics import Figures, read_figures
+
+#: seconds for which the database's figures are told again instead of asked again
+_FRESH = 10.0
+#: seconds that a scrape waits for PostgreSQL
+_PATIENCE = 2.0
+
+
+class Exposition(Collector):
+    """All that one process tells of itself and of the gateway as a whole."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._figures: Figures | None = None
+        self._asked_at = float("-inf")
+        self._asking = asyncio.Lock()
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self._registry)
+        # Counted from the start, so that the first one to come is an increase.
+        for count in (metrics.LEASES_LOST, metrics.DOWNLOAD_BYTES):
+            count.add(by=0)
+
+    async def text(self) -> bytes:
+        """The exposition format; without the shared figures while PostgreSQL is away."""
+        async with self._asking:
+            if time.monotonic() - self._asked_at > _FRESH:
+                self._asked_at, self._figures = time.monotonic(), None
+                with contextlib.suppress(Unavailable, TimeoutError):
+                    async with asyncio.timeout(_PATIENCE):
+                        self._figures = await read_figures(self._database)
+        return generate_latest(self._registry)
+
+    async def response(self) -> web.Response:
+        """The answer to a scrape."""
+        return web.Response(body=await self.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in metrics.ALL:
+            yield _told(metric)
+        yield _pool(self._database)
+        if self._figures is not None:
+            yield from _shared(self._figures)
+
+
+@asynccontextmanager
+async def exposed(bind: str | None, database: Database) -> AsyncIterator[None]:
+    """`/metrics` and `/healthz` on `bind` for as long as the block lasts; nothing without one.
+
+    Raises OSError where the address is taken.
+    """
+    if bind is None:
+        yield
+        return
+    exposition = Exposition(database)
+
+    async def scrape(request: web.Request) -> web.Response:
+        return await exposition.response()
+
+    async def alive(request: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    app = web.Application()
+    app.router.add_get("/metrics", scrape)
+    app.router.add_get("/healthz", alive)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        host, _, port = bind.rpartition(":")
+        await web.TCPSite(runner, host.strip("[]") or "127.0.0.1", int(port)).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def _told(metric: Count | Timing | Level) -> Metric:
+    match metric:
+        case Count():
+            counter = CounterMetricFamily(metric.name, metric.documentation, labels=metric.labels)
+            for labels, value in list(metric.values.items()):
+                counter.add_metric(labels, value)
+            return counter
+        case Level():
+            gauge = GaugeMetricFamily(metric.name, metric.documentation, labels=metric.labels)
+            for labels, value in list(metric.values.items()):
+                gauge.add_metric(labels, value)
+            return gauge
+        case Timing():
+            histogram = HistogramMetricFamily(metric.name, metric.documentation, labels=metric.labels)
+            for labels, tally in list(metric.values.items()):
+                histogram.add_metric(labels, list(_cumulated(tally[:-1])), tally[-1])
+            return histogram
+
+
+def _cumulated(counts: list[float]) -> Iterator[tuple[str, float]]:
+    so_far = 0.0
+    for bound, count in zip((*map(str, BOUNDS), "+Inf"), counts, strict=True):
+        so_far += count
+        yield bound, so_far
+
+
+def _pool(database: Database) -> Metric:
+    use = GaugeMetricFamily("gateway_database_connections", "Connections to PostgreSQL.", labels=["state"])
+    for state, connections in database.use.items():
+        use.add_metric([state], connections)
+    return use
+
+
+def _shared(figures: Figures) -> Iterator[Metric]:
+    """What every process sees alike: take the maximum over processes, not the sum."""
+    jobs = GaugeMetricFamily("gateway_jobs", "Jobs that are not done, by state.", labels=["status"])
+    oldest = GaugeMetricFamily("gateway_jobs_oldest_seconds", "Age of the oldest job in a state.", labels=["status"])
+    for status, each in figures.jobs.items():
+        jobs.add_metric([status], each.jobs)
+        oldest.add_metric([status], each.oldest)
+    workers = GaugeMetricFamily("gateway_workers", "Workers with a recent sign of life.")
+    workers.add_metric([], sum(worker.is_there for worker in figures.workers))
+    connectors = GaugeMetricFamily("gateway_connectors", "Connectors by status.", labels=["kind", "status"])
+    for (kind, status), count in figures.connectors.items():
+        connectors.add_metric([kind, status], count)
+    copied = ["kind", "entity"]
+    lag = GaugeMetricFamily("gateway_sync_lag_seconds", "Age of the stalest copy of an entity.", labels=copied)
+    failed = GaugeMetricFamily("gateway_sync_failed", "Copies whose last synchronization failed.", labels=copied)
+    for copy in figures.synchronization:
+        lag.add_metric([copy.kind, copy.entity], copy.lag)
+        failed.add_metric([copy.kind, copy.entity], copy.failed)
+    yield from (jobs, oldest, workers, connectors, lag, failed)

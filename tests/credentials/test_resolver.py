@@ -1,0 +1,100 @@
+"""Connectors opened for use: remembered, never for another organization, and never older than the news."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from gateway.connectors.auth import StaticAuthorizer
+from gateway.connectors.transport import Transport
+from gateway.credentials.resolver import OpenConnectors
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus
+from gateway.errors import NotFound
+from gateway.kinds.catalog import load_catalog
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def a_record() -> ConnectorRecord:
+    return ConnectorRecord(
+        uuid4(), uuid4(), uuid4(), "w", "support-desk", "c", ConnectorStatus.ACTIVE, None, "api_token",
+        {"subdomain": "acme"}, NOW, NOW,
+    )  # fmt: skip
+
+
+class Rows:
+    """The rows as PostgreSQL would tell them, and how often it was asked."""
+
+    def __init__(self, record: ConnectorRecord) -> None:
+        self.record = record
+        self.asked = 0
+        #: runs while an answer is on its way
+        self.meanwhile: Callable[[], Awaitable[Any]] = lambda: asyncio.sleep(0)
+
+    async def get(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
+        self.asked += 1
+        found = self.record
+        await self.meanwhile()
+        if (found.organization_id, found.id) != (organization_id, connector_id):
+            raise NotFound("there is no such connector")
+        return found
+
+
+async def itself(record: ConnectorRecord) -> ConnectorRecord:
+    return record
+
+
+@pytest.fixture
+def rows() -> Rows:
+    return Rows(a_record())
+
+
+@pytest.fixture
+def opened(rows: Rows) -> OpenConnectors:
+    proof: Any = SimpleNamespace(authorizer_of=lambda record: StaticAuthorizer({}), completed=itself)
+    store: Any = rows
+    return OpenConnectors(store, load_catalog(), Transport(), proof, {})
+
+
+async def test_a_warm_call_asks_nobody(opened: OpenConnectors, rows: Rows):
+    first = await opened.get(rows.record.organization_id, rows.record.id)
+
+    assert await opened.get(rows.record.organization_id, rows.record.id) is first
+    assert rows.asked == 1
+
+
+async def test_what_is_remembered_is_not_there_for_another_organization(opened: OpenConnectors, rows: Rows):
+    await opened.get(rows.record.organization_id, rows.record.id)
+
+    with pytest.raises(NotFound):
+        await opened.get(uuid4(), rows.record.id)
+
+
+async def test_news_of_a_connector_opens_it_anew_and_leaves_others_alone(opened: OpenConnectors, rows: Rows):
+    before = await opened.get(rows.record.organization_id, rows.record.id)
+    opened.heard("connector", str(uuid4()))
+    assert await opened.get(rows.record.organization_id, rows.record.id) is before
+
+    rows.record = replace(rows.record, name="renamed")
+    opened.heard("connector", str(rows.record.id))
+
+    assert (await opened.get(rows.record.organization_id, rows.record.id)).record.name == "renamed"
+
+
+async def test_an_answer_that_was_overtaken_by_news_is_not_remembered(opened: OpenConnectors, rows: Rows):
+    old = rows.record
+
+    async def overtaken() -> None:
+        rows.record = replace(old, status=ConnectorStatus.DISABLED)
+        opened.heard("connector", str(old.id))
+
+    rows.meanwhile = overtaken
+    await opened.get(old.organization_id, old.id)
+
+    found = await opened.get(old.organization_id, old.id)
+    assert found.record.status is ConnectorStatus.DISABLED

@@ -1,0 +1,173 @@
+"""Our own door, byte by byte: what is no plain HTTP, senders that dawdle, and more connections than there is room."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from gateway.http.connection_guard import DoorRunner, Limits
+
+HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\n"
+WHOLE = HEAD + b"Content-Length: 5\r\n\r\nhello"
+
+
+async def echo(request: web.Request) -> web.Response:
+    return web.Response(body=await request.read())
+
+
+@asynccontextmanager
+async def a_door(handler: Handler = echo, **limits: float) -> AsyncIterator[int]:
+    """The port of an application behind the door."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handler)
+    runner = DoorRunner(app, Limits(**limits), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def said(port: int, request: bytes) -> bytes:
+    """Everything that comes back until the connection is closed."""
+    async with connected(port) as (reader, writer), asyncio.timeout(10):
+        writer.write(request)
+        return await reader.read()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", id="two framings"),
+        pytest.param(HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", id="two lengths"),
+        pytest.param(HEAD + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", id="one length twice"),
+        pytest.param(HEAD + b"Content-Length: 5, 5\r\n\r\nhello", id="a list of lengths"),
+        pytest.param(HEAD + b"Content-Length: +5\r\n\r\nhello", id="a signed length"),
+        pytest.param(HEAD + b"Content-Length: -5\r\n\r\nhello", id="a negative length"),
+        pytest.param(HEAD + b"Content-Length: 0x5\r\n\r\nhello", id="a length in hex"),
+        pytest.param(HEAD + b"Content-Length: 1_0\r\n\r\nhellohello", id="a length as Python writes it"),
+        pytest.param(HEAD + b"Content-Length : 5\r\n\r\nhello", id="space before the colon"),
+        pytest.param(HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", id="an unknown coding"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", id="chunked is not the last"),
+        pytest.param(
+            HEAD + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", id="two codings"
+        ),
+        pytest.param(HEAD + b"Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n", id="a vertical tab"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n", id="a negative chunk"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n", id="a chunk size in hex with 0x"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5;a\nhello\r\n", id="a chunk extension with a bare LF"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhelloX0\r\n", id="a chunk without its end"),
+        pytest.param(HEAD + b"X: a\r\n b\r\nContent-Length: 0\r\n\r\n", id="a folded header"),
+        pytest.param(HEAD + b"X: a\rContent-Length: 5\r\n\r\nhello", id="a bare CR"),
+        pytest.param(HEAD.replace(b"\r\n", b"\n") + b"\n", id="bare LFs"),
+        pytest.param(HEAD + b"X: a\x00b\r\n\r\n", id="a NUL"),
+        pytest.param(HEAD + b": a\r\n\r\n", id="a header without a name"),
+        pytest.param(HEAD + b"Host: b\r\n\r\n", id="two hosts"),
+        pytest.param(b"POST /x HTTP/1.1\r\n\r\n", id="no host"),
+        pytest.param(b"POST /x y HTTP/1.1\r\nHost: a\r\n\r\n", id="a space in the path"),
+        pytest.param(b"POST /x HTTP/9.9\r\nHost: a\r\n\r\n", id="an unknown version"),
+        pytest.param(HEAD + b"X: " + b"a" * 9000 + b"\r\n\r\n", id="a header beyond 8 KiB"),
+        pytest.param(HEAD + b"X: a\r\n" * 1000 + b"\r\n", id="a thousand headers"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="TLS"),
+    ],
+)
+async def test_what_is_no_plain_http_is_refused_in_our_words_and_the_connection_closed(request_: bytes):
+    async with a_door() as port:
+        answer = await said(port, request_ + WHOLE)
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.split(b"\r\n")[0].endswith(b"400 Bad Request")
+    assert b"Content-Type: application/problem+json" in head
+    assert json.loads(body)["code"] == "malformed_request"
+
+
+async def test_a_head_that_does_not_come_in_time_ends_the_connection():
+    async with a_door(head=0.2) as port:
+        assert await said(port, b"POST /x HTTP/1.1\r\nHos") == b""
+
+
+async def test_a_connection_that_says_nothing_is_ended():
+    async with a_door(head=0.2) as port:
+        assert await said(port, b"") == b""
+
+
+async def test_a_second_head_that_does_not_come_in_time_ends_the_connection():
+    async with a_door(head=0.2, body=60) as port, connected(port) as (reader, writer), asyncio.timeout(10):
+        writer.write(WHOLE)
+        await reader.readuntil(b"hello")
+        writer.write(b"POST /x HTTP/1.1\r\nHos")
+
+        assert await reader.read() == b""
+
+
+async def test_a_body_that_does_not_come_in_time_ends_the_connection():
+    async with a_door(body=0.2) as port:
+        assert await said(port, WHOLE[:-1]) == b""
+
+
+async def test_an_idle_connection_is_kept_for_the_next_request():
+    async with a_door(head=0.2, body=0.2) as port, connected(port) as (reader, writer):
+        writer.write(WHOLE)
+        await reader.readuntil(b"hello")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.read(1), 0.5)
+        writer.write(WHOLE)
+
+        assert await reader.readuntil(b"hello")
+
+
+async def test_one_connection_too_many_is_told_to_try_again():
+    async with a_door(connections=1) as port, connected(port) as (reader, writer):
+        writer.write(WHOLE)
+        await reader.readuntil(b"hello")
+
+        refused = await said(port, b"")
+
+    head, _, body = refused.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    assert b"Retry-After: 1" in head
+    assert json.loads(body)["code"] == "unavailable"
+
+
+async def test_a_place_that_is_given_up_is_free_again():
+    async with a_door(connections=1) as port:
+        async with connected(port) as (reader, writer):
+            writer.write(HEAD + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello")
+            await reader.read()
+
+        answer = await said(port, HEAD + b"Connection: close\r\nContent-Length: 2\r\n\r\nhi")
+
+    assert answer.endswith(b"\r\n\r\nhi")
+
+
+async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error_of_ours(caplog: pytest.LogCaptureFixture):
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def reading(request: web.Request) -> web.Response:
+        began.set()
+        try:
+            return await echo(request)
+        finally:
+            ended.set()
+
+    async with a_door(reading) as port, asyncio.timeout(10):
+        async with connected(port) as (_, writer):
+            writer.write(WHOLE[:-1])
+            await began.wait()
+        await ended.wait()
+
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []

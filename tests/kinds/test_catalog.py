@@ -1,0 +1,128 @@
+"""The kinds that are there: found by name, loaded from folders, refused with file and line."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
+from gateway.kinds.catalog import load_catalog, load_kind
+from gateway.kinds.sources import SpecError
+from tests.kinds.small_kind import SMALL_SPEC
+
+CATALOG = load_catalog()
+DESK = CATALOG.kind("support-desk")
+THINGS = """\
+description: Things.
+actions:
+  act:
+    request: GET /things/{id}
+    effect: read
+    description: Acts.
+    record: $
+    params:
+      id: {type: integer}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The small kind as a folder of files."""
+    (tmp_path / "connector.yaml").write_text(yaml.safe_dump(SMALL_SPEC, sort_keys=False))
+    (tmp_path / "things.yaml").write_text(THINGS)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["support-desk", "Support-Desk", "SUPPORT_DESK", " support desk ", "Support - Desk"])
+def test_a_kind_is_known_in_any_spelling(name):
+    assert CATALOG.kind(name) is DESK
+
+
+def test_an_unknown_kind_is_refused_with_the_nearest_name():
+    with pytest.raises(UnknownConnectorType, match=r"did you mean Support-Desk\?"):
+        CATALOG.kind("support-disk")
+
+
+def test_an_unknown_entity_is_refused_with_the_nearest_name():
+    with pytest.raises(UnknownEntity, match=r"support-desk has no entity 'tickts'; did you mean tickets\?"):
+        DESK.operation("tickts", "list")
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [("lst", "did you mean list?"), ("zzz", "known: context_store_search, create, get, list, update")],
+)
+def test_an_unknown_action_is_refused_with_the_nearest_names(action, said):
+    with pytest.raises(UnknownAction) as refused:
+        DESK.operation("tickets", action)
+
+    assert said in refused.value.detail
+
+
+def test_only_entities_with_search_fields_offer_the_context_store():
+    assert "context_store_search" in DESK.actions_of("tickets")
+    assert "context_store_search" not in DESK.actions_of("views")
+
+
+def test_the_health_check_is_an_operation():
+    assert str(DESK.health_check) == "tickets.list"
+
+
+def test_a_later_folder_replaces_a_kind(folder):
+    text = (folder / "connector.yaml").read_text()
+    (folder / "connector.yaml").write_text(text.replace("kind: small", "kind: support-desk", 1))
+
+    catalog = load_catalog([folder])
+
+    assert list(catalog.kind("support-desk").spec.entities) == ["things"]
+
+
+def test_a_kind_is_its_folder(folder):
+    kind = load_kind(folder)
+
+    assert list(kind.operations) == [("things", "act")]
+    assert [(placement.name, placement.where) for placement in kind.operation("things", "act").placements] == [
+        ("id", "path")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "line", "said"),
+    [
+        ("things.yaml", "request: GET /things/{id}", "request: FETCH /things/{id}", 4, "a method and a path"),
+        ("things.yaml", "{id}", "{key}", 3, "the request needs {key}"),
+        ("things.yaml", "effect: read", "effect: reads", 5, "read"),
+        ("things.yaml", "record: $", "records: $\n    record: $", 3, "exactly one of records, record and download"),
+        ("things.yaml", "type: integer", "type: integer, in: cookie", 3, "in is one of path, query, body, header"),
+        ("things.yaml", "    record: $", "    record: $\n    rule: magic", 8, "query_page"),
+        ("things.yaml", "    record: $", "    record: $\n    pageing: page", 8, "did you mean paging?"),
+        ("things.yaml", "actions:", "actions: [", 4, "YAML"),
+        ("things.yaml", THINGS, "just text\n", 1, "a mapping"),
+        ("connector.yaml", "scheme: bearer", "scheme: digest", 11, "bearer"),
+        ("connector.yaml", "address: https://api.example.com/v1\n", "", 1, "address"),
+    ],
+)
+def test_a_fault_of_a_spec_is_told_with_file_and_line(folder, file, old, new, line, said):
+    text = (folder / file).read_text()
+    (folder / file).write_text(text.replace(old, new, 1))
+
+    with pytest.raises(SpecError) as refused:
+        load_kind(folder)
+
+    [complaint] = refused.value.complaints
+    assert old in text
+    assert (complaint.path, complaint.line) == (folder / file, line)
+    assert said in complaint.message
+
+
+def test_a_folder_that_is_not_there_is_told():
+    with pytest.raises(SpecError, match="/nowhere/specs"):
+        load_catalog(["/nowhere/specs"])
+
+
+def test_a_name_with_a_prefix_needs_one_on_both_sides(folder):
+    text = (folder / "connector.yaml").read_text()
+    (folder / "connector.yaml").write_text(f"{text}\nproperty_names: {{'crm_*': hs_}}\n")
+
+    with pytest.raises(SpecError, match="must both end with"):
+        load_kind(folder)

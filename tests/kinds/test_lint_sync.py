@@ -1,0 +1,68 @@
+"""What the linter says of how copies are kept fresh."""
+
+import pytest
+import yaml
+
+from gateway.kinds.lint.kind import lint
+from tests.kinds.test_spec_language import EXAMPLE
+
+SHIPMENTS = "parcel-tracking/shipments.yaml"
+
+
+@pytest.fixture
+def complaints(tmp_path):
+    """What is said of the page's example with other ways of copying: `complaints({...})`."""
+    for name, text in EXAMPLE.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+
+    def said(sync, refreshes=None):
+        document = yaml.safe_load(EXAMPLE[SHIPMENTS])
+        document["search"]["sync"] = None if sync is None else {**document["search"]["sync"], **sync}
+        if refreshes is not None:
+            document["actions"]["create"]["refreshes"] = refreshes
+        (tmp_path / SHIPMENTS).write_text(yaml.safe_dump(document), "utf-8")
+        return [each.message for each in lint((tmp_path / SHIPMENTS).parent)]
+
+    return said
+
+
+PARENT = {"entity": "shipments", "params": {"parent_id": "id"}}
+
+
+@pytest.mark.parametrize(
+    ("sync", "words"),
+    [
+        (None, "could never find anything"),
+        ({"request": "GET /v2/shipments/{depot}"}, "needs {depot}"),
+        ({"paging": "offset"}, "defines no paging 'offset'"),
+        ({"parent": {**PARENT, "entity": "shipmints"}}, "did you mean shipments"),
+        ({"parent": {**PARENT, "params": {"parent_id": "idd"}}}, "comes from idd"),
+        ({"parent": {**PARENT, "params": {}}}, "say which param"),
+        ({"parent": {"entity": "shipments", "params": {"a": "id", "b": "id"}, "within": "x"}}, "takes one param"),
+        ({"since": {"style": "modified"}}, "the time goes nowhere"),
+        ({"since": {"style": "newest_first"}}, "needs `field`"),
+        ({"since": {"style": "cursor"}}, "needs `param`"),
+        ({"since": {"style": "cursor", "param": "a", "end": "dun"}}, "dun is not a member"),
+        ({"since": {"style": "end_time", "param": "a", "end": "b"}, "paging": None}, "goes on by it"),
+        ({"since": {"style": "window", "field": "a"}}, "searches for changes there"),
+        ({"since": None, "changes": {"request": "GET /c", "records": "c"}}, "is never read"),
+    ],
+)
+def test_a_copy_that_could_not_be_made_is_complained_about(complaints, sync, words):
+    assert words in "\n".join(complaints(sync))
+
+
+@pytest.mark.parametrize(
+    ("refresh", "words"),
+    [
+        ({"entity": "shipmints"}, "shipmints is not copied; did you mean shipments"),
+        ({"entity": "shipments", "when": "refrence"}, "did you mean reference"),
+    ],
+)
+def test_a_refresh_that_could_not_be_made_is_complained_about(complaints, refresh, words):
+    assert words in "\n".join(complaints({}, [refresh]))
+
+
+def test_what_is_right_is_not_complained_about(complaints):
+    assert complaints({}, [{"entity": "shipments", "read": "get", "params": {"shipment_id": "{id}"}}]) == []

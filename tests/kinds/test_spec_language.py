@@ -1,0 +1,234 @@
+"""The page about the spec language, the schema that editors use and the linter: held together, and to the models."""
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+import yaml
+
+from gateway.connectors.auth import StaticAuthorizer
+from gateway.connectors.connector import Connector
+from gateway.connectors.long_running import LONG_RULES
+from gateway.connectors.rules import RULES
+from gateway.connectors.transport import Transport
+from gateway.errors import InvalidParams
+from gateway.kinds.catalog import load_catalog, shipped_specs, spec_folders
+from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
+from gateway.kinds.lint.kind import lint
+from gateway.kinds.params import validated
+from gateway.kinds.sources import SpecError
+from gateway.kinds.spec import PagingStyle, RuleName
+
+PAGE = (shipped_specs() / "README.md").read_text("utf-8")
+EXAMPLE = dict(re.findall(r"```yaml\n(?:# yaml-language-server.*\n)?# ([\w/.-]+\.yaml) .*\n((?:.*\n)*?)```", PAGE))
+CONNECTOR, SHIPMENTS = "parcel-tracking/connector.yaml", "parcel-tracking/shipments.yaml"
+
+
+@pytest.fixture
+def example(tmp_path) -> Path:
+    """The kind of the page, as the files that it would be."""
+    for name, text in EXAMPLE.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+    return tmp_path / "parcel-tracking"
+
+
+def complaints(folder: Path) -> list[str]:
+    return [f"{each.path.name}:{each.line}: {each.message}" for each in lint(folder)]
+
+
+def test_the_worked_example_is_sound(example):
+    assert set(EXAMPLE) == {CONNECTOR, SHIPMENTS}
+    assert lint(example) == []
+
+
+def test_the_worked_example_joins_the_shipped_kinds(example):
+    catalog = load_catalog([example.parent])
+
+    assert {kind.name for kind in catalog} >= {"parcel-tracking", "support-desk"}
+    assert catalog.kind("Parcel-Tracking").spec.title == "Parcel tracking"
+
+
+def test_the_worked_example_makes_its_requests(example):
+    kind = load_catalog([example.parent]).kind("parcel-tracking")
+    connector = Connector(kind, {"account": "acme"}, StaticAuthorizer({}), Transport())
+
+    [listed] = connector.dry_run("shipments", "list", {"reference": "order-4711"})
+    [created] = connector.dry_run("shipments", "create", {"reference": "order-4711", "shop_id": "shop_9"})
+
+    assert (
+        listed["url"] == "https://acme.parcels.example.com/api/v2/shipments?limit=50&filter%5Breference%5D=order-4711"
+    )
+    assert listed["headers"]["Parcels-Version"] == "2026-01"
+    assert (created["method"], created["body"]) == ("POST", {"reference": "order-4711", "shop_id": "shop_9"})
+
+
+def test_the_worked_example_refuses_what_its_constraints_exclude(example):
+    create = load_catalog([example.parent]).kind("parcel-tracking").operation("shipments", "create")
+
+    with pytest.raises(InvalidParams, match="exactly one of address, shop_id must be given; given: reference"):
+        validated(create, {"reference": "order-4711"})
+
+
+@pytest.mark.parametrize("folder", spec_folders(), ids=lambda folder: folder.name)
+def test_every_shipped_kind_is_sound(folder):
+    assert complaints(folder) == []
+
+
+def test_the_page_tells_every_member_of_the_language():
+    definitions = editor_schema()["$defs"].values()
+    members = {name for definition in definitions for name in definition.get("properties", {})}
+    told = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", PAGE))))
+
+    assert members - told == set()
+
+
+def test_the_page_tells_every_rule_and_paging_style():
+    told = set(re.findall(r"`(\w+)`", PAGE))
+
+    assert {*RULES, *LONG_RULES, *PagingStyle} <= told
+
+
+def test_every_rule_that_specs_may_name_exists():
+    assert set(RuleName.__args__) == {*RULES, *LONG_RULES}
+
+
+def test_the_editors_schema_is_the_one_of_the_models():
+    written = (shipped_specs() / "spec.schema.json").read_text("utf-8")
+
+    assert written == editor_schema_text(), "write it anew: gateway specs schema > specs/spec.schema.json"
+
+
+def test_the_editors_schema_accepts_every_shipped_file():
+    validator = jsonschema_rs.Draft202012Validator(json.loads(editor_schema_text()))
+    files = [path for folder in spec_folders() for path in sorted(folder.glob("*.yaml"))]
+
+    refused = [path.name for path in files if not validator.is_valid(yaml.safe_load(path.read_text("utf-8")))]
+
+    assert refused == []
+
+
+@pytest.mark.parametrize("text", ["kind: x\ntitel: y\n", "description: x\nactions: {list: {request: FETCH /x}}\n"])
+def test_the_editors_schema_refuses_what_loading_would(text):
+    assert not jsonschema_rs.Draft202012Validator(editor_schema()).is_valid(yaml.safe_load(text))
+
+
+def test_members_are_known_at_every_place():
+    assert members_at(["entities", "tickets", "actions", "list", "download"])[:2] == ["url", "size"]
+    assert members_at(["authentication", "oauth", "credentials"]) == []
+
+
+MISTAKES = [
+    # what cannot be loaded
+    (CONNECTOR, "kind: parcel-tracking", "kind: [", 3, "not YAML"),
+    (CONNECTOR, "health_check: shipments.list\n", "", 1, "health_check: is missing; add it"),
+    (CONNECTOR, "scheme: bearer", "scheme: token", 12, "'bearer' or 'basic'"),
+    (CONNECTOR, "address: https", "adress: https", 5, "adress: is not a member of this; did you mean address?"),
+    (SHIPMENTS, "    effect: write\n", "", 28, "is missing; say what running it twice would do"),
+    (SHIPMENTS, "effect: write", "effect: writes", 30, "'read', 'idempotent' or 'write'"),
+    (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request is a method and a path"),
+    (SHIPMENTS, "    record: shipment\n    find_by", "    rule: any_page\n    find_by", 32, "'property_names'"),
+    # kinds
+    (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 28, "did you mean shipments.list?"),
+    (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 28, "without required params"),
+    (CONNECTOR, "    token: api_key", "    token: key", 10, "uses key, which is not among its credentials"),
+    (CONNECTOR, ", secret: true", "", 14, "mark with `secret: true`"),
+    (CONNECTOR, "https://{account}", "https://{acount}", 5, "did you mean account?"),
+    (CONNECTOR, '"*.parcels.example.com"', "api.example.com", 5, "add it to `hosts`"),
+    (CONNECTOR, "address: https", "address: http", 5, "must be an https URL"),
+    (CONNECTOR, "meta: {next_cursor:", "meta: {following:", 25, "next_cursor is not a member of `meta`"),
+    (
+        CONNECTOR,
+        "  message: [error.message]",
+        "  codes: {upstream_notfound: [gone]}",
+        19,
+        "did you mean upstream_not_found?",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "definitions: {unit: {type: string}}\nhealth_check:",
+        28,
+        "nothing refers to it; remove it",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "oauth: {authorize: 'https://x', token: 'https://a.parcels.example.com'}\nhealth_check:",
+        28,
+        "no authentication method has `oauth: true`",
+    ),
+    (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),
+    # entities
+    (SHIPMENTS, "description: One shipment by id.", "description: '~'", 22, "says nothing; write one sentence"),
+    (SHIPMENTS, "  get:\n", "  fetch:\n", 19, "is not an action; did you mean get?"),
+    (SHIPMENTS, "  fields: {id: string, ", "  fields: {", 45, "id is not among the search fields"),
+    (SHIPMENTS, "delivered: boolean\n", "delivered: bool\n", 6, "'bool' is not a type"),
+    # operations
+    (SHIPMENTS, "effect: write", "effect: read", 30, "it changes something"),
+    (SHIPMENTS, "effect: read", "effect: write", 11, "a GET changes nothing"),
+    (SHIPMENTS, "records: shipments\n    paging: cursor", "record: shipments", 9, "a list answers records"),
+    (SHIPMENTS, "    required: [shipment_id]\n", "", 25, "must be among `required`"),
+    (SHIPMENTS, "reference: {type: string, as", "reference: {type: string, in: path, as", 18, "has no {reference}"),
+    (SHIPMENTS, "reference: {type: string, as", "reference: {type: string, in: body, as", 18, "a GET has no body"),
+    (SHIPMENTS, 'as: "filter[reference]"', "as: limit", 18, "goes to the same place as limit"),
+    (SHIPMENTS, "cursor: {type: string,", "curser: {type: string,", 14, "did you mean curser?"),
+    (SHIPMENTS, "find_by: shipments.list", "find_by: shipments.lst", 33, "did you mean shipments.list?"),
+    (SHIPMENTS, "    example: {shipment_id: sh_123}\n", "", 19, "is missing; show the params of a call"),
+    (
+        SHIPMENTS,
+        "{shipment_id: sh_123}",
+        "{shipment_id: 123}",
+        27,
+        "would be refused: shipments.get: shipment_id is 123",
+    ),
+    (SHIPMENTS, ", shop_id: shop_9}", "}", 44, "exactly one of address, shop_id must be given"),
+    # schemas
+    (SHIPMENTS, "- {required: [address]}", "- true", 41, "is a list of schemas"),
+    (SHIPMENTS, 'as: "filter[reference]"', "as: [reference]", 9, "as is the name that the application has for it"),
+    (SHIPMENTS, "maxLength: 40", "maxLenght: 40", 35, "did you mean maxLength?"),
+    (SHIPMENTS, "maxLength: 40", "maxLength: forty", 35, "is not JSON Schema"),
+    (SHIPMENTS, "maxLength: 40", "description: at most 40, no more", 35, "a comma ends the text before it"),
+    (SHIPMENTS, "maxLength: 40", "enum: [yes, no]", 35, "True is not a string"),
+    (SHIPMENTS, "default: 50", "default: 500", 17, "500 is not a value that the param takes"),
+    (SHIPMENTS, "shop_id: {type: string}", 'shop_id: {$ref: "#/$defs/shop"}', 37, "there is no #/$defs/shop"),
+]
+
+
+@pytest.mark.parametrize(("file", "right", "wrong", "line", "said"), MISTAKES)
+def test_a_mistake_is_told_with_its_line_and_remedy(example, file, right, wrong, line, said):
+    path = example.parent / file
+    path.write_text(EXAMPLE[file].replace(right, wrong, 1), "utf-8")
+
+    found = complaints(example)
+
+    assert right in EXAMPLE[file]
+    assert [each for each in found if each.startswith(f"{path.name}:{line}: ") and said in each], found
+
+
+def test_a_paging_style_that_the_kind_lacks_is_told(example):
+    text = EXAMPLE[SHIPMENTS].replace("paging: cursor", "paging: page")
+    (example / "shipments.yaml").write_text(text, "utf-8")
+
+    assert complaints(example) == [
+        "connector.yaml:1: the file: shipments.list: connector.yaml defines no paging 'page'"
+    ]
+
+
+def test_a_folder_without_a_connector_is_told_so(tmp_path):
+    assert "a kind is a folder with a connector.yaml" in complaints(tmp_path)[0]
+
+
+def test_a_kind_that_cannot_be_used_stops_the_catalog_with_every_complaint(example):
+    (example / "shipments.yaml").write_text("description: x\nactions: {list: {effect: read, records: $}}\n", "utf-8")
+
+    with pytest.raises(SpecError) as refused:
+        load_catalog([example.parent])
+
+    assert [str(each).removeprefix(str(example)) for each in refused.value.complaints] == [
+        "/shipments.yaml:2: actions.list.request: is missing; add it",
+        "/shipments.yaml:2: actions.list.description: is missing; add it",
+    ]

@@ -1,0 +1,153 @@
+"""What answers of token endpoints mean."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gateway.connectors.responses import UpstreamResponse
+from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
+from gateway.kinds.catalog import Catalog
+from gateway.oauth.model import Denial, Meaning, Tokens
+from gateway.oauth.token_response import plain, read_tokens
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def _answer(status: int, body: object) -> UpstreamResponse:
+    return UpstreamResponse(status, {}, body if isinstance(body, bytes) else json.dumps(body).encode())
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "tokens"),
+    [
+        (
+            "work-management",
+            {"access_token": "a", "refresh_token": "r", "expires_in": 3600, "data": {"id": 1}},
+            Tokens({"access_token": "a", "refresh_token": "r"}, {}, NOW + timedelta(hours=1)),
+        ),
+        (
+            "work-management",
+            {"access_token": "a", "expires_in": "3600"},
+            Tokens({"access_token": "a"}, {}, NOW + timedelta(hours=1)),
+        ),
+        ("workspace-notes", {"access_token": "a", "refresh_token": None, "bot_id": "b"}, Tokens({"access_token": "a"})),
+        (
+            "crm-query",
+            {"access_token": "a", "instance_url": "https://acme.my.salesforce.com", "issued_at": "1"},
+            Tokens({"access_token": "a"}, {"instance_url": "https://acme.my.salesforce.com"}),
+        ),
+        (
+            "team-chat",
+            {"ok": True, "access_token": "bot", "authed_user": {"id": "U1"}, "expires_in": 43200, "refresh_token": "r"},
+            Tokens({"access_token": "bot", "refresh_token": "r"}, {}, NOW + timedelta(hours=12)),
+        ),
+        ("team-chat", {"ok": True, "authed_user": {"access_token": "user"}}, Tokens({"access_token": "user"})),
+    ],
+)
+def test_tokens_are_found_with_what_comes_along(catalog: Catalog, kind: str, body: object, tokens: Tokens) -> None:
+    found = read_tokens(catalog.kind(kind).spec, _answer(200, body), NOW)
+
+    assert found == tokens
+
+
+@pytest.mark.parametrize("lifetime", [None, True, 0, -5, "soon", [], 1e300, float("nan")])
+def test_a_lifetime_that_is_none_means_that_nobody_knows_the_end(catalog: Catalog, lifetime: object) -> None:
+    body = json.dumps({"access_token": "a", "expires_in": lifetime}).replace("NaN", '"NaN"').encode()
+
+    found = read_tokens(catalog.kind("work-management").spec, _answer(200, body), NOW)
+
+    assert found == Tokens({"access_token": "a"})
+
+
+def test_a_token_of_less_than_two_minutes_is_renewed_at_half_its_life(catalog: Catalog) -> None:
+    found = read_tokens(
+        catalog.kind("work-management").spec, _answer(200, {"access_token": "a", "expires_in": 20}), NOW
+    )
+
+    assert isinstance(found, Tokens)
+    assert found.expires_at == NOW + timedelta(seconds=70)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "body", "code", "meaning", "is_lost"),
+    [
+        (
+            "work-management",
+            400,
+            {"error": "invalid_grant", "error_description": "x"},
+            "invalid_grant",
+            Meaning.GRANT,
+            False,
+        ),
+        ("work-management", 401, {"error": "invalid_grant"}, "invalid_grant", Meaning.GRANT, False),
+        (
+            "team-chat",
+            200,
+            {"ok": False, "error": "invalid_refresh_token"},
+            "invalid_refresh_token",
+            Meaning.GRANT,
+            False,
+        ),
+        ("team-chat", 200, {"ok": False, "error": "ratelimited"}, "ratelimited", Meaning.MOMENT, False),
+        ("team-chat", 200, {"ok": False, "error": "x", "access_token": "a"}, "x", Meaning.MOMENT, False),
+        ("work-management", 401, {"error": "invalid_client"}, "invalid_client", Meaning.APP, False),
+        ("workspace-notes", 401, {"code": "unauthorized", "message": "m"}, "unauthorized", Meaning.APP, False),
+        ("work-management", 400, {"error": "unauthorized_client"}, "unauthorized_client", Meaning.APP, False),
+        ("work-management", 400, {"error": "invalid_request"}, "invalid_request", Meaning.MOMENT, False),
+        ("work-management", 500, {"error": "invalid_grant"}, "temporarily_unavailable", Meaning.MOMENT, True),
+        ("work-management", 503, b"<html>", "temporarily_unavailable", Meaning.MOMENT, True),
+        ("work-management", 429, b"", "temporarily_unavailable", Meaning.MOMENT, False),
+        ("work-management", 200, b"<html>welcome</html>", "server_error", Meaning.MOMENT, True),
+        ("work-management", 200, {"token_type": "bearer"}, "server_error", Meaning.MOMENT, True),
+        ("work-management", 200, {"access_token": "a\r\nX: y"}, "server_error", Meaning.MOMENT, True),
+        ("work-management", 200, {"access_token": 5}, "server_error", Meaning.MOMENT, True),
+        ("work-management", 200, b"[" * 100_000, "server_error", Meaning.MOMENT, True),
+        ("work-management", 302, b"", "server_error", Meaning.MOMENT, False),
+        ("work-management", 404, ["no"], "server_error", Meaning.MOMENT, False),
+    ],
+)
+def test_only_a_plain_refusal_counts_against_the_grant(
+    catalog: Catalog, kind: str, status: int, body: object, code: str, meaning: Meaning, is_lost: bool
+) -> None:
+    found = read_tokens(catalog.kind(kind).spec, _answer(status, body), NOW)
+
+    assert isinstance(found, Denial)
+    assert (found.code, found.meaning, found.is_lost) == (code, meaning, is_lost)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(429, UpstreamRateLimited), (502, UpstreamError), (200, UpstreamInvalidResponse)]
+)
+def test_a_denial_of_the_moment_says_what_callers_are_told(catalog: Catalog, status: int, error: type) -> None:
+    found = read_tokens(catalog.kind("work-management").spec, _answer(status, b"?"), NOW)
+
+    assert isinstance(found, Denial)
+    assert found.error is error
+
+
+def test_secrets_that_an_application_repeats_are_taken_out(catalog: Catalog) -> None:
+    body = {"error": "invalid_grant", "error_description": "r-secret was used before"}
+
+    found = read_tokens(catalog.kind("work-management").spec, _answer(400, body), NOW, secrets=["r-secret", ""])
+
+    assert str(found) == "invalid_grant: *** was used before"
+
+
+@pytest.mark.parametrize(
+    ("said", "repeated"),
+    [
+        ('a"b\\c', "a b c"),
+        ("line\r\nSet-Cookie: x", "line  Set-Cookie: x"),
+        ("é" * 3 + "e", "e"),
+        ("x" * 900, "x" * 200),
+    ],
+)
+def test_an_applications_words_are_repeated_in_plain_characters(said: str, repeated: str) -> None:
+    assert plain(said) == repeated
+
+
+def test_tokens_do_not_show_in_what_is_printed(catalog: Catalog) -> None:
+    found = read_tokens(catalog.kind("work-management").spec, _answer(200, {"access_token": "canary"}), NOW)
+
+    assert "canary" not in repr(found)

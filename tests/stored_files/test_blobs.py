@@ -1,0 +1,126 @@
+"""Stores of files, a folder and a bucket alike: all or nothing, read in parts, forgotten when told."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import ResultExpired, Unavailable, UpstreamTruncated
+from gateway.http_ranges.ranges import Slice
+from gateway.stored_files.blobs import Blobs, FolderBlobs, read_all
+
+NAME = "owner/item.1"
+HTTP = {"allow_http": True}
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[dict[str, str]]:
+    """How to reach an S3-compatible server with a bucket in it."""
+    moto = pytest.importorskip("moto.server", reason="moto, a stand-in for S3, is not installed")
+    pytest.importorskip("obstore", reason="the extra s3 is not installed")
+    boto3 = pytest.importorskip("boto3")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+    client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1", **keys)
+    client.create_bucket(Bucket="bucket")
+    client.close()
+    yield {"aws_endpoint": f"http://{host}:{port}", "aws_region": "us-east-1", **keys}
+    server.stop()
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
+    if request.param == "folder":
+        return FolderBlobs(tmp_path / "blobs")
+    config = request.getfixturevalue("bucket")
+    from gateway.stored_files.bucket import BucketBlobs
+
+    return BucketBlobs(f"s3://bucket/{tmp_path.name}", config=config, client_options=HTTP)
+
+
+async def pieces(*given: bytes, error: Exception | None = None) -> AsyncIterator[bytes]:
+    for piece in given:
+        yield piece
+    if error is not None:
+        raise error
+
+
+async def content(blobs: Blobs, size: int, *parts: bytes | Slice) -> bytes:
+    async with blobs.open(NAME, size) as blob:
+        return b"".join([piece async for piece in read_all(blob, parts)])
+
+
+async def names(blobs: Blobs) -> list[str]:
+    return [name async for page in blobs.names() for name in page]
+
+
+async def test_what_was_put_is_read_in_any_parts(blobs: Blobs):
+    await blobs.put(NAME, pieces(b"01234", b"", b"56789"))
+
+    assert await content(blobs, 10, Slice(0, 9)) == b"0123456789"
+    assert await content(blobs, 10, b"<", Slice(3, 3), b"|", Slice(8, 9), b">") == b"<3|89>"
+    assert await names(blobs) == [NAME]
+
+
+async def test_more_than_fits_into_one_write_comes_back_whole(blobs: Blobs):
+    parts = [bytes([number]) * (1 << 20) for number in range(20)]
+
+    await blobs.put(NAME, pieces(*parts))
+
+    assert await content(blobs, 20 << 20, Slice(0, (20 << 20) - 1)) == b"".join(parts)
+
+
+async def test_a_file_of_no_bytes_is_a_file(blobs: Blobs):
+    await blobs.put(NAME, pieces())
+
+    assert await content(blobs, 0) == b""
+
+
+@pytest.mark.parametrize("before", [b"", b"x" * (18 << 20)])
+async def test_nothing_is_kept_of_what_breaks_off(blobs: Blobs, before: bytes):
+    with pytest.raises(UpstreamTruncated):
+        await blobs.put(NAME, pieces(before, error=UpstreamTruncated()))
+
+    assert await names(blobs) == []
+    with pytest.raises(ResultExpired):
+        await content(blobs, len(before))
+
+
+async def test_a_second_put_takes_the_place_of_the_first(blobs: Blobs):
+    await blobs.put(NAME, pieces(b"old and long"))
+
+    await blobs.put(NAME, pieces(b"new"))
+
+    assert await content(blobs, 3, Slice(0, 2)) == b"new"
+
+
+async def test_what_is_not_there_in_that_size_has_expired(blobs: Blobs):
+    await blobs.put(NAME, pieces(b"0123"))
+
+    with pytest.raises(ResultExpired, match="download it again"):
+        await content(blobs, 5)
+
+
+async def test_what_is_deleted_is_gone_and_what_is_not_there_is_no_trouble(blobs: Blobs):
+    await blobs.put(NAME, pieces(b"0123"))
+
+    await blobs.delete([NAME, "owner/nothing.1"])
+
+    assert await names(blobs) == []
+
+
+async def test_files_are_nobody_elses(tmp_path: Path):
+    await FolderBlobs(tmp_path / "blobs").put(NAME, pieces(b"0123"))
+
+    assert (tmp_path / "blobs" / NAME).stat().st_mode & 0o077 == 0
+
+
+async def test_a_store_that_is_away_is_unavailable():
+    bucket = pytest.importorskip("gateway.stored_files.bucket", reason="the extra s3 is not installed")
+    config = {"aws_endpoint": "http://127.0.0.1:1", "aws_region": "r", "aws_skip_signature": "true"}
+    away = bucket.BucketBlobs("s3://bucket", config=config, client_options=HTTP, retry_config={"max_retries": 0})
+
+    with pytest.raises(Unavailable):
+        await away.put(NAME, pieces(b"0123"))

@@ -1,0 +1,120 @@
+"""Logs: one event a line, what it belongs to, and never a secret."""
+
+import asyncio
+import json
+import logging
+import sys
+
+import pytest
+
+from gateway.telemetry.logs import JsonFormatter, TextFormatter, add_context, begin_context, without_secrets
+
+CANARY = "c4n4ry-0123456789abcdef"
+
+
+def record(message: str, *arguments: object, error: BaseException | None = None, **fields: object) -> logging.LogRecord:
+    exc_info = (type(error), error, error.__traceback__) if error else None
+    made = logging.LogRecord("gateway.test", logging.WARNING, "test.py", 1, message, arguments, exc_info)
+    vars(made).update(fields)
+    return made
+
+
+def raised(error: Exception) -> Exception:
+    try:
+        raise error
+    except Exception as caught:
+        return caught
+
+
+def test_an_event_is_one_line_of_json_with_its_fields():
+    begin_context({})
+
+    line = JsonFormatter().format(record("two\nlines", took_ms=1.5, connector_id=None))
+
+    event = json.loads(line)
+    assert "\n" not in line
+    assert {name: event[name] for name in ("level", "logger", "event", "took_ms")} == {
+        "level": "warning",
+        "logger": "gateway.test",
+        "event": "two\nlines",
+        "took_ms": 1.5,
+    }
+    assert event["at"].endswith("+00:00")
+
+
+def test_an_event_on_a_terminal_is_a_line_for_people():
+    begin_context({})
+
+    line = TextFormatter().format(record("request", status=200, route=None))
+
+    assert line.endswith("warning request status=200")
+
+
+async def test_an_event_names_the_request_and_the_job_it_belongs_to_also_in_tasks_of_theirs():
+    begin_context({"request_id": "r-1"})
+
+    async def elsewhere() -> dict[str, object]:
+        add_context(job_id="j-1")
+        return json.loads(JsonFormatter().format(record("within")))
+
+    inner = await asyncio.create_task(elsewhere())
+    outer = json.loads(JsonFormatter().format(record("around")))
+
+    assert (inner["request_id"], inner["job_id"]) == ("r-1", "j-1")
+    assert outer["request_id"] == "r-1"
+    assert "job_id" not in outer
+
+
+def test_what_an_event_says_itself_goes_before_its_context():
+    begin_context({"job_id": "context"})
+
+    event = json.loads(JsonFormatter().format(record("given", job_id="own")))
+
+    assert event["job_id"] == "own"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Authorization: Bearer {CANARY}",
+        f"authorization: basic {CANARY}",
+        f"postgresql://gateway:{CANARY}@db.example:5432/gateway is away",
+        f"redis://:{CANARY}@cache/0",
+        f"https://{CANARY}@example.com/hook",
+        f"GET /x?access_token={CANARY}&page=2",
+        f'{{"refresh_token": "{CANARY}", "scope": "read"}}',
+        f"client_secret='{CANARY}'",
+        f"GATEWAY_S3_SECRET={CANARY}",
+        f"api_key={CANARY}; x-api-key: {CANARY}",
+        f"password: {CANARY}",
+    ],
+)
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()], ids=["json", "text"])
+def test_a_secret_that_a_message_or_an_error_quotes_is_masked(formatter: logging.Formatter, text: str):
+    quoted = formatter.format(record("a library said: %s", text))
+    told = formatter.format(record("a bug", error=raised(ValueError(text))))
+
+    assert CANARY not in quoted + told
+    assert "***" in quoted
+    assert "***" in told
+
+
+@pytest.mark.parametrize(
+    "text", ["tickets.list: page is 'x'; it must be an integer", "the token endpoint answered 503", "3 tokens left"]
+)
+def test_what_is_no_secret_is_left_as_it_is(text: str):
+    assert without_secrets(text) == text
+
+
+def test_a_terminal_or_a_pipe_decides_on_the_format(capfd: pytest.CaptureFixture[str]):
+    from gateway.telemetry.logs import configure_logs
+
+    before = logging.root.handlers[:], logging.root.level
+    try:
+        configure_logs("auto", "info")
+        logging.getLogger("gateway.test").info("hello", extra={"number": 1})
+        sys.stderr.flush()
+    finally:
+        logging.root.handlers[:], logging.root.level = before
+
+    assert json.loads(capfd.readouterr().err)["number"] == 1

@@ -1,0 +1,89 @@
+"""Counts and timings, and the text that Prometheus reads of them."""
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.db.pool import Database
+from gateway.telemetry import metrics
+from gateway.telemetry.metrics import BOUNDS, Count, Level, Timing
+from gateway.telemetry.prometheus import Exposition
+
+
+async def told(database: Database) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """The samples by name and labels."""
+    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    for family in text_string_to_metric_families((await Exposition(database).text()).decode()):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+def test_a_count_grows_by_labels():
+    count = Count("c", "", ("outcome",))
+
+    count.add("ok")
+    count.add("ok", by=2)
+    count.add("bad")
+
+    assert count.values == {("ok",): 3, ("bad",): 1}
+
+
+def test_a_level_goes_up_and_down_also_when_the_block_fails():
+    level = Level("l", "")
+
+    try:
+        with level.one_more():
+            during = dict(level.values)
+            raise ValueError
+    except ValueError:
+        pass
+
+    assert during == {(): 1}
+    assert level.values == {(): 0}
+
+
+def test_a_timing_counts_each_time_within_its_bound():
+    timing = Timing("t", "")
+
+    for seconds in (0.0005, 0.001, 0.0011, 1e9):
+        timing.observe(seconds)
+
+    tally = timing.values[()]
+    assert tally[:2] == [2, 1]
+    assert tally[len(BOUNDS)] == 1
+    assert tally[-1] == 1e9 + 0.0026
+
+
+def test_every_metric_is_ours_by_name_and_says_what_it_is():
+    names = [metric.name for metric in metrics.ALL]
+
+    assert all(name.startswith("gateway_") for name in names)
+    assert all(metric.documentation.endswith(".") for metric in metrics.ALL)
+    assert len(set(names)) == len(names)
+
+
+async def test_a_scrape_tells_counts_timings_the_pool_and_the_shared_figures(database: Database):
+    before = (await told(database)).get("gateway_executes_total", {})
+    labels = (("action", "list"), ("entity", "tickets"), ("kind", "support-desk"), ("outcome", "succeeded"))
+
+    metrics.EXECUTES.add("support-desk", "tickets", "list", "succeeded")
+    metrics.EXECUTE_SECONDS.observe(0.02, "support-desk")
+    found = await told(database)
+
+    assert found["gateway_executes_total"][labels] == before.get(labels, 0) + 1
+    buckets = found["gateway_execute_seconds_bucket"]
+    assert (
+        buckets[(("kind", "support-desk"), ("le", "+Inf"))] >= buckets[(("kind", "support-desk"), ("le", "0.025"))] > 0
+    )
+    assert sum(found["gateway_database_connections"].values()) >= 1
+    assert found["gateway_jobs"] == {(("status", status),): 0 for status in ("queued", "running", "waiting")}
+    assert found["gateway_leases_lost_total"][()] >= 0
+    assert "process_resident_memory_bytes" in found
+
+
+async def test_a_scrape_answers_also_while_postgresql_is_away(database_url: str):
+    async with Database.open(database_url, size=1) as pool:
+        exposition = Exposition(pool)
+    text = await exposition.text()
+
+    assert b"gateway_event_loop_lag_seconds" in text
+    assert b"gateway_jobs{" not in text

@@ -1,0 +1,95 @@
+"""W3C Trace Context: passed on as it came, or with spans of ours in between."""
+
+import pytest
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from gateway.telemetry import tracing
+
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+HEADER = f"00-{TRACE}-{PARENT}-01"
+
+
+@pytest.fixture(autouse=True)
+def no_context():
+    tracing.continued({})
+    yield
+    tracing.continued({})
+    tracing.stop_tracing()
+
+
+@pytest.fixture
+def spans():
+    exporter = InMemorySpanExporter()
+    tracing.send_spans_to(SimpleSpanProcessor(exporter))
+    return exporter.get_finished_spans
+
+
+@pytest.mark.parametrize("state", ["", "vendor=1", "a=1,b=2"])
+def test_a_context_is_passed_on_as_it_came(state: str):
+    tracing.continued({"traceparent": HEADER, "tracestate": state})
+
+    assert tracing.outgoing() == {"traceparent": HEADER, **({"tracestate": state} if state else {})}
+    assert tracing.traceparent() == HEADER
+    assert tracing.trace_id() == TRACE
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "nonsense",
+        HEADER.upper(),
+        f"ff-{TRACE}-{PARENT}-01",
+        f"00-{'0' * 32}-{PARENT}-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"00-{TRACE}-{PARENT}-01\r\nX-Injected: 1",
+        f"00-{TRACE}-{PARENT}",
+    ],
+)
+def test_a_malformed_context_counts_as_none(header: str):
+    tracing.continued({"traceparent": header, "tracestate": "vendor=1"})
+
+    assert tracing.outgoing() == {}
+    assert tracing.trace_id() is None
+
+
+def test_a_state_that_is_too_long_is_left_out_and_the_trace_goes_on():
+    tracing.continued({"traceparent": HEADER, "tracestate": "x" * 513})
+
+    assert tracing.outgoing() == {"traceparent": HEADER}
+
+
+def test_the_next_request_of_a_connection_has_a_context_of_its_own():
+    tracing.continued({"traceparent": HEADER})
+
+    tracing.continued({})
+
+    assert tracing.outgoing() == {}
+
+
+def test_spans_of_ours_continue_the_callers_trace(spans):
+    tracing.continued({"traceparent": HEADER})
+
+    with tracing.span("POST", "server"), tracing.span("GET", "client"):
+        sent = tracing.outgoing()["traceparent"]
+
+    client, server = spans()
+    assert f"{server.parent.span_id:016x}" == PARENT
+    assert client.parent.span_id == server.context.span_id
+    assert sent == f"00-{TRACE}-{client.context.span_id:016x}-01"
+
+
+def test_a_job_continues_the_trace_that_its_row_kept(spans):
+    tracing.continued({"traceparent": HEADER})
+    with tracing.span("POST", "server"):
+        kept = tracing.traceparent()
+    tracing.continued({})
+
+    tracing.continued({"traceparent": kept or ""})
+    with tracing.span("job operation", "consumer"):
+        pass
+
+    server, job = spans()
+    assert job.context.trace_id == server.context.trace_id == int(TRACE, 16)
+    assert job.parent.span_id == server.context.span_id
