@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from yarl import URL
 
-from gateway.connectors import download, pagination, requests, responses
+from gateway.connectors import download, pagination, requests, responses, retries
 from gateway.connectors.auth import Authorizer
 from gateway.connectors.long_running import LONG_RULES, Run
 from gateway.connectors.requests import UpstreamRequest
@@ -20,7 +20,7 @@ from gateway.connectors.responses import Answer, UpstreamResponse
 from gateway.connectors.rules import RULES, Rule
 from gateway.connectors.run_context import Journal, MemoryJournal
 from gateway.connectors.transport import Account, Transport
-from gateway.errors import ReauthorizationRequired
+from gateway.errors import ReauthorizationRequired, UpstreamInvalidResponse
 from gateway.http_ranges.integrity import File
 from gateway.http_ranges.responses import Wanted
 from gateway.kinds import params as checks
@@ -76,7 +76,10 @@ class Connector:
         operation = operation.instead(params)
         request = self.request(operation, params)
         response = await self.send(operation, request, journal)
-        return rule_of(operation).answer(operation, responses.read(operation, response))
+        try:
+            return rule_of(operation).answer(operation, responses.read(operation, response))
+        except UpstreamInvalidResponse as error:
+            raise retries.answer_lost(request.effect, error) from error
 
     def request(self, operation: Operation, params: Mapping[str, Any]) -> UpstreamRequest:
         """The exact request for validated params, credentials not yet on it."""

@@ -198,6 +198,8 @@ class Transport:
                 self._gate.learn(account, response.status, response.headers)
                 error = responses.failure(failure, response)
                 if error is None:
+                    if journal is not None:
+                        journal.answered()
                     return response
             except NotSent as unsent:
                 was_sent, error = False, unsent.error
@@ -207,8 +209,8 @@ class Transport:
                 _count(account, error.code, clock() - began)
             if isinstance(error, UpstreamRateLimited):
                 self._gate.pause(account, float(error.retry_after or 1))
-            if journal is not None and (not was_sent or isinstance(error, UpstreamRateLimited)):
-                journal.not_done()
+            if journal is not None:
+                await retries.note(journal, error, was_sent=was_sent)
             attempt = retries.Attempt(number, error, was_sent)
             wait = retries.delay(request.effect, attempt, min(deadline - clock(), _PATIENCE))
             if wait is None:

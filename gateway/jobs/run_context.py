@@ -46,8 +46,13 @@ class JobJournal:
         self._leases = leases
         self._job = job
         self.state: Mapping[str, Any] = job.state
-        #: when a write went out whose answer is not stored yet
-        self.sent_at: datetime | None = None
+        #: when a request went out whose answer is not stored yet, be it by an earlier attempt
+        self.sent_at: datetime | None = job.sending_since
+        #: requests on their way whose answer is not there; a run may send several side by side
+        self._in_flight = 0
+        #: what is noted of them goes out one after the other, as it happened
+        self._noting = asyncio.Lock()
+        self._parts = job.parts
         self._told_at = float("-inf")
         self.last: tuple[int, int | None] = (job.progress, job.total)
 
@@ -57,21 +62,35 @@ class JobJournal:
         return self.sent_at is None or self._job.effect is not Effect.WRITE
 
     async def sending(self) -> None:
-        asked_at = asyncio.get_running_loop().time()
-        if not await self._leases.sending(self._job):
-            raise JobCanceled("canceled before it was sent")
-        self.sent_at = datetime.now(UTC)
+        async with self._noting:
+            asked_at = asyncio.get_running_loop().time()
+            if not await self._leases.sending(self._job):
+                raise JobCanceled("canceled before it was sent")
+            self._in_flight += 1
+            self.sent_at = self.sent_at or datetime.now(UTC)
         # A process that was frozen in between must not send: others may have taken its job for lost.
         if asyncio.get_running_loop().time() - asked_at > LEASE / 2:
             raise LostLease
 
-    def not_done(self) -> None:
-        self.sent_at = None
+    async def not_done(self) -> None:
+        async with self._noting:
+            self._in_flight -= 1
+            if not self._in_flight:
+                await surely(lambda: self._leases.not_done(self._job))
+                self.sent_at = self._job.sending_since
 
-    async def save(self, state: Mapping[str, Any], records: Sequence[Any] = ()) -> None:
+    def answered(self) -> None:
+        self._in_flight -= 1
+
+    async def save(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
         lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
-        await surely(lambda: self._leases.save(self._job, state, lines))
-        self.state, self.sent_at = state, None
+        async with self._noting:
+            number = part or self._parts + bool(lines)
+            is_answered = not self._in_flight
+            await surely(lambda: self._leases.save(self._job, state, number, lines, is_answered=is_answered))
+            self.state, self._parts = state, max(self._parts, number)
+            if is_answered:
+                self.sent_at = None
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
         now = asyncio.get_running_loop().time()

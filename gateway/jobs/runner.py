@@ -18,8 +18,8 @@ from gateway.connectors.responses import Answer
 from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
 from gateway.jobs import results
 from gateway.jobs.leases import Ending, Leases, LostLease
-from gateway.jobs.model import Job, JobStatus
-from gateway.jobs.outcome import ending_of, gives_key_back, is_put_aside, is_unknown
+from gateway.jobs.model import CANCELED_UNSTARTED, Job, JobStatus
+from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, must_go_on, told
 from gateway.jobs.run_context import JobJournal, surely
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
@@ -127,19 +127,18 @@ class Runner:
                 outcome = await self._outcome(job, journal, work)
             held = self._held[job.id]
             held.is_ending = True
-            await surely(lambda: self._write(job, journal, outcome), held.is_stuck.set)
+            return await surely(lambda: self._write(job, journal, outcome), held.is_stuck.set)
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
-            return None if journal.may_be_repeated else OutcomeUnknown("a write was sent, and its answer came too late")
+            return None if journal.may_be_repeated else _too_late(job, journal)
         except Unavailable:
             log.error("PostgreSQL is away for too long; the result is dropped", extra={"job_id": str(job.id)})
             return None
-        return outcome
 
     async def _outcome(self, job: Job, journal: JobJournal, work: Task) -> Outcome:
-        if job.cancel_requested:
-            return JobCanceled("canceled before it ran")
+        if job.cancel_requested and not must_go_on(job, journal.state):
+            return JobCanceled(CANCELED_UNSTARTED if job.attempt == 1 else "canceled before it ran again")
         try:
             async with asyncio.timeout(_LONGEST):
                 return await work(job, journal)
@@ -157,18 +156,20 @@ class Runner:
             log.exception("a job failed by a bug", extra={"job_id": str(job.id)})
             return InternalError()
 
-    async def _write(self, job: Job, journal: JobJournal, outcome: Outcome) -> None:
-        """The one write that ends the job, puts it aside, or lets go of it."""
+    async def _write(self, job: Job, journal: JobJournal, outcome: Outcome) -> Outcome:
+        """The one write that ends the job, puts it aside, or lets go of it; what a caller who waits is told."""
         if isinstance(outcome, Answer):
             await self._leases.finish(job, await self._success(job, journal, outcome))
-        elif is_unknown(job, outcome, journal.sent_at):
-            await self._leases.finish(job, ending_of(job, outcome, journal.sent_at))
-        elif job.is_inline and gives_key_back(outcome):
-            await self._leases.release(job)
-        elif not job.is_inline and is_put_aside(outcome) and datetime.now(UTC) - job.created_at < _OLDEST:
+            return outcome
+        if is_requeued(job, outcome, journal.sent_at) and datetime.now(UTC) - job.created_at < _OLDEST:
             await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
+            return outcome
+        ending = classify_outcome(job, outcome, journal.sent_at, journal.state)
+        if job.is_inline and ending.status is not JobStatus.UNKNOWN and gives_key_back(outcome):
+            await self._leases.release(job)
         else:
-            await self._leases.finish(job, ending_of(job, outcome, journal.sent_at))
+            await self._leases.finish(job, ending)
+        return told(outcome, ending)
 
     async def _success(self, job: Job, journal: JobJournal, answer: Answer) -> Ending:
         head, number, lines = results.head_of(answer), 0, None
@@ -246,10 +247,16 @@ class Runner:
             if held.journal.may_be_repeated:
                 return not held.job.is_inline and await self._leases.hand_back(held.job)
             lost = InternalError("the process was stopped after the write had been sent; look it up")
-            await self._leases.finish(held.job, ending_of(held.job, lost, held.journal.sent_at))
+            ending = classify_outcome(held.job, lost, held.journal.sent_at, held.journal.state)
+            await self._leases.finish(held.job, ending)
         except (LostLease, Unavailable):
             log.warning("left a job to its lease", extra={"job_id": str(held.job.id)})
         return False
+
+
+def _too_late(job: Job, journal: JobJournal) -> GatewayError:
+    lost = OutcomeUnknown("a write was sent, and its answer came too late")
+    return told(lost, classify_outcome(job, lost, journal.sent_at, journal.state))
 
 
 def _tell_whose(job: Job) -> None:

@@ -11,7 +11,7 @@ from gateway.execution import Accepted, Call, Done
 from gateway.field_selection import Shape
 from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
-from gateway.http.handlers.jobs import Text, accepted_response, chained
+from gateway.http.handlers.jobs import Text, accepted_response, base_url, chained
 from gateway.http.handlers.outcomes import envelope, is_sdk, note
 from gateway.http.handlers.search import search
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
@@ -70,6 +70,7 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Call:
         respond_async=wanted.respond_async,
         wait=wanted.wait,
         request_id=request[REQUEST_ID],
+        base_url=base_url(request),
         token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
     )
 
