@@ -201,14 +201,15 @@ class Execution:
     async def dry_run(self, caller: Caller, call: Call) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
+        operation = opened.connector.kind.operation(call.entity, call.action)
+        _permitted(caller, operation, checks.validated(operation, call.params))
         return opened.connector.dry_run(call.entity, call.action, call.params)
 
     async def _prepared(self, caller: Caller, call: Call) -> _Prepared:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         operation = opened.connector.kind.operation(call.entity, call.action)
         given = checks.validated(operation, call.params)
-        effect = effect_of(operation, given)
-        caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
+        effect = _permitted(caller, operation, given)
         opened.need_ready()
         limit = checks.unpaged_limit(operation, call.params)
         if limit is not None:
@@ -274,7 +275,7 @@ class Execution:
         if not accepted.is_new:
             return await self._answered(prepared, accepted)
         started = time.monotonic()
-        return Done(await self._runner.run(accepted.job), _milliseconds(started))
+        return Done(await self._runner.run(accepted.job, self.run_job), _milliseconds(started))
 
     async def _answered(self, prepared: _Prepared, accepted: stored.Accepted) -> Done | Accepted:
         """What a request gets whose job is there, be it new or that of its key's first use."""
@@ -364,6 +365,13 @@ class Execution:
         async with download.opened(connector, operation, job.params, Wanted()) as file:
             kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
         return Answer(msgspec.Raw(msgspec.json.encode(kept.document())))
+
+
+def _permitted(caller: Caller, operation: Operation, params: Mapping[str, Any]) -> Effect:
+    """The effect of the call, which the caller may have; raises InsufficientScope."""
+    effect = effect_of(operation, params)
+    caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
+    return effect
 
 
 def _mismatch(call: Call) -> IdempotencyMismatch:

@@ -8,8 +8,8 @@ import msgspec
 from aiohttp import web
 
 from gateway.http.admission import Limits
-from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, SERVICES
-from gateway.http.middleware import edge
+from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, ROUTE_OF, SERVICES
+from gateway.http.middleware import edge, set_common_headers
 from gateway.http.openapi import openapi_document
 from gateway.http.routes import ROUTES
 from gateway.services import open_services
@@ -23,8 +23,12 @@ def create_app(settings: Settings) -> web.Application:
     app = web.Application(middlewares=[edge], client_max_size=settings.max_body_bytes)
     app[IS_DRAINING] = asyncio.Event()
     app[LIMITS] = Limits(settings)
-    for route in ROUTES:
-        app.router.add_route(route.method, route.path, route.handler)
+    app[ROUTE_OF] = {
+        app.router.add_route(method, route.path, route.handler): route
+        for route in ROUTES
+        for method in (route.method, *(["HEAD"] if route.has_head else []))
+    }
+    app.on_response_prepare.append(set_common_headers)
 
     async def services(app: web.Application) -> AsyncIterator[None]:
         if settings.tracing:

@@ -180,6 +180,7 @@ class _Guarded(RequestHandler):
             error = InternalError()
             log.error("a request failed below the application", exc_info=exc)
         response = problem_response(error, token_hex(16))
+        response.headers["Server"] = "gateway"  # in place of aiohttp's own, which tells versions
         response.force_close()
         return response
 

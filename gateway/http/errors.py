@@ -69,8 +69,10 @@ def problem_response(error: GatewayError, request_id: str) -> web.Response:
         headers["Idempotency-Replayed"] = "true"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if status == 416:
-        headers["Content-Range"] = f"bytes */{error.extra.get('size', '*')}"
+    if status == 405:
+        headers["Allow"] = error.extra["allowed"]
+    if status == 416 and error.extra.get("size") is not None:
+        headers["Content-Range"] = f"bytes */{error.extra['size']}"
     body = msgspec.json.encode(problem(error, request_id))
     return web.Response(status=status, body=body, content_type=PROBLEM, headers=headers)
 

@@ -1,10 +1,13 @@
 """What the application and its requests carry, by typed keys."""
 
 import asyncio
+from collections.abc import Mapping
 
 from aiohttp import web
 
 from gateway.http.admission import Limits
+from gateway.http.audit_entry import PendingEntry
+from gateway.http.route import Route
 from gateway.identity.model import Caller
 from gateway.services import Services
 from gateway.telemetry.prometheus import Exposition
@@ -18,5 +21,9 @@ OPENAPI = web.AppKey("openapi", bytes)
 LIMITS = web.AppKey("limits", Limits)
 #: what the process tells Prometheus
 EXPOSITION = web.AppKey("exposition", Exposition)
+#: the routes of the contract, by those of the router that stand for them
+ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
 CALLER = web.RequestKey("caller", Caller)
 REQUEST_ID = web.RequestKey("request_id", str)
+#: there for requests whose route has an audit name, once their caller is known
+AUDIT = web.RequestKey("audit", PendingEntry)

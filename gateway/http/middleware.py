@@ -1,4 +1,4 @@
-"""The one middleware: request id, limits, authentication, errors, metrics and access log, in one frame for speed."""
+"""The one middleware: request id, limits, token, scope, audit, errors, metrics and access log, in one frame."""
 
 import logging
 import re
@@ -10,10 +10,12 @@ from aiohttp.typedefs import Handler
 
 from gateway.errors import GatewayError, InternalError, MalformedRequest, Unauthorized
 from gateway.http.admission import NO_RATES
+from gateway.http.audit_entry import PendingEntry
 from gateway.http.bodies import bearer_token
 from gateway.http.errors import from_http, problem_response
 from gateway.http.handlers.jobs import follower
-from gateway.http.keys import CALLER, IS_DRAINING, LIMITS, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, REQUEST_ID, ROUTE_OF, SERVICES
+from gateway.http.route import Route
 from gateway.identity.model import Caller
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import begin_context
@@ -23,21 +25,6 @@ log = logging.getLogger("gateway.access")
 bugs = logging.getLogger(__name__)
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
-#: paths that need no token
-_OPEN = frozenset(
-    {
-        "/api/v1/account/applications/token",
-        "/oauth/token",
-        "/api/v1/integrations/connectors/oauth/callback",
-        "/healthz",
-        "/readyz",
-        "/metrics",
-        "/openapi.json",
-        "/docs",
-    }
-)
-#: paths that answer also when there is too much to do: whoever asks here looks after the gateway
-_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 @web.middleware
@@ -45,38 +32,78 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every request passes here; whatever goes wrong leaves as a problem document."""
     started = time.perf_counter()
     request_id = _begun(request)
+    route = request.app[ROUTE_OF].get(request.match_info.route)
     limits, rates = request.app[LIMITS], NO_RATES
+    outcome = "interrupted"
     limits.in_progress += 1
     try:
-        if request.path not in _PROBES:
+        if route is None or not route.is_probe:
             limits.enter()
-        if request.path not in _OPEN:
+        if not _is_open(request, route):
             request[CALLER] = caller = await _caller(request)
             if limits.rates.is_limiting:
                 rates = limits.rates.take(caller)
                 if rates.refusal is not None:
                     raise rates.refusal
+        if route is not None:
+            _permit(request, route)
         with tracing.span(request.method, "server", request_id=request_id):
             response = await handler(request)
+        outcome = "accepted" if response.status == 202 else "succeeded"
     except GatewayError as error:
+        outcome = error.code
         response = _told(error, request_id)
     except web.HTTPException as error:
         response = problem_response(from_http(error), request_id)
     except ConnectionError:
         raise
     except Exception:
+        outcome = InternalError.code
         bugs.exception("a request failed by a bug")
         response = problem_response(InternalError(), request_id)
     finally:
         limits.in_progress -= 1
+        _record(request, outcome)
     if not response.prepared:
-        response.headers["X-Request-Id"] = request_id
         response.headers.update(rates.headers)
         if request.app[IS_DRAINING].is_set():
             # The next request belongs on another connection, to a process that stays.
             response.force_close()
     _count(request, response, time.perf_counter() - started)
     return response
+
+
+async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """What every response says, streams too; nothing of the software that made it."""
+    response.headers["X-Request-Id"] = request[REQUEST_ID]
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers.pop("Server", None)
+
+
+def _is_open(request: web.Request, route: Route | None) -> bool:
+    """Whether it needs no token: said by the matched route alone, as another may match the path when it is decoded.
+
+    Which methods a path takes is no secret: the contract is public.
+    """
+    if route is not None:
+        return route.is_open
+    return isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
+
+
+def _permit(request: web.Request, route: Route) -> None:
+    """Begin the audit entry and check the scope, in this order, so that a refusal is on record; InsufficientScope."""
+    caller = request.get(CALLER)
+    if route.audit is not None:
+        request[AUDIT] = PendingEntry.of(route.audit, caller, request.match_info)
+    if route.scope is not None and caller is not None:
+        caller.need(route.scope)
+
+
+def _record(request: web.Request, outcome: str) -> None:
+    pending = request.get(AUDIT)
+    entry = pending and pending.ended(outcome, request[REQUEST_ID])
+    if entry is not None:
+        request.app[SERVICES].audit.note(entry)
 
 
 def _begun(request: web.Request) -> str:

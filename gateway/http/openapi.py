@@ -7,7 +7,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from gateway.http.errors import PROBLEM
-from gateway.http.routes import ROUTES, Route
+from gateway.http.route import Route
+from gateway.http.routes import ROUTES
 from gateway.kinds.catalog import Catalog
 
 _REF = "#/components/schemas/"
@@ -78,7 +79,7 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.body is not None:
         schema = {"$ref": _REF + route.body.__name__}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    if not route.needs_token:
+    if route.is_open:
         operation["security"] = []
     return operation
 

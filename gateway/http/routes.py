@@ -1,10 +1,5 @@
 """Every URL on one screen: method, path, handler, and what the OpenAPI document says of it."""
 
-from dataclasses import dataclass, field
-
-from aiohttp.typedefs import Handler
-from pydantic import BaseModel
-
 from gateway.http.handlers import (
     audit,
     connectors,
@@ -17,26 +12,13 @@ from gateway.http.handlers import (
     operations,
     tokens,
 )
+from gateway.http.route import Route
+from gateway.identity.model import Scope
 
+READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _CONNECTORS = "/api/v1/integrations/connectors"
 _CONNECTOR = _CONNECTORS + "/{connector_id}"
 _FILE = {200: "The file", 206: "The part asked for", 304: "It has not changed", 416: "It has none of these bytes"}
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One operation of the HTTP contract."""
-
-    method: str
-    path: str
-    handler: Handler
-    summary: str
-    tag: str
-    body: type[BaseModel] | None = None
-    query: type[BaseModel] | None = None
-    #: status → what it means, beside the errors that every route may answer
-    answers: dict[int, str] = field(default_factory=lambda: {200: "OK"})
-    needs_token: bool = True
 
 
 ROUTES: tuple[Route, ...] = (
@@ -49,6 +31,7 @@ ROUTES: tuple[Route, ...] = (
         "Execute",
         body=execute.ExecuteBody,
         answers={200: "The answer", 202: "The job that will have it", 206: "A range of a file"},
+        audit="execute",
     ),
     Route(
         "POST",
@@ -57,7 +40,7 @@ ROUTES: tuple[Route, ...] = (
         "Get a bearer token for a client's id and secret",
         "Tokens",
         body=tokens.TokenBody,
-        needs_token=False,
+        is_open=True,
     ),
     Route(
         "POST",
@@ -65,7 +48,7 @@ ROUTES: tuple[Route, ...] = (
         tokens.grant_token,
         "Get a bearer token by the client-credentials grant (RFC 6749)",
         "Tokens",
-        needs_token=False,
+        is_open=True,
     ),
     Route(
         "GET",
@@ -74,6 +57,7 @@ ROUTES: tuple[Route, ...] = (
         "List workspaces",
         "Workspaces",
         query=connectors.WorkspaceQuery,
+        scope=READ,
     ),
     Route(
         "DELETE",
@@ -82,6 +66,8 @@ ROUTES: tuple[Route, ...] = (
         "Delete a workspace with everything in it",
         "Workspaces",
         answers={202: "The job that deletes it"},
+        scope=WRITE,
+        audit="workspace.delete",
     ),
     Route(
         "POST",
@@ -91,6 +77,8 @@ ROUTES: tuple[Route, ...] = (
         "Connectors",
         body=connectors.CreateConnector,
         answers={201: "The connector"},
+        scope=WRITE,
+        audit="connector.create",
     ),
     Route(
         "GET",
@@ -99,8 +87,16 @@ ROUTES: tuple[Route, ...] = (
         "List connectors",
         "Connectors",
         query=connectors.ConnectorQuery,
+        scope=READ,
     ),
-    Route("GET", _CONNECTOR, connectors.get_connector, "Get a connector", "Connectors"),
+    Route(
+        "GET",
+        _CONNECTOR,
+        connectors.get_connector,
+        "Get a connector",
+        "Connectors",
+        scope=READ,
+    ),
     Route(
         "PATCH",
         _CONNECTOR,
@@ -108,6 +104,8 @@ ROUTES: tuple[Route, ...] = (
         "Change a connector's name, status or credentials",
         "Connectors",
         body=connectors.ChangeConnector,
+        scope=WRITE,
+        audit="connector.update",
     ),
     Route(
         "DELETE",
@@ -116,9 +114,26 @@ ROUTES: tuple[Route, ...] = (
         "Delete a connector",
         "Connectors",
         answers={202: "The job that deletes it"},
+        scope=WRITE,
+        audit="connector.delete",
     ),
-    Route("POST", _CONNECTOR + "/check", connectors.check_connector, "Ask the application now", "Connectors"),
-    Route("GET", _CONNECTOR + "/inspect", connectors.inspect_connector, "What an agent can do with it", "Connectors"),
+    Route(
+        "POST",
+        _CONNECTOR + "/check",
+        connectors.check_connector,
+        "Ask the application now",
+        "Connectors",
+        scope=READ,
+        audit="connector.check",
+    ),
+    Route(
+        "GET",
+        _CONNECTOR + "/inspect",
+        connectors.inspect_connector,
+        "What an agent can do with it",
+        "Connectors",
+        scope=READ,
+    ),
     Route(
         "POST",
         _CONNECTORS + "/oauth/initiate",
@@ -127,6 +142,8 @@ ROUTES: tuple[Route, ...] = (
         "OAuth",
         body=oauth.InitiateOAuth,
         answers={200: "The address to send the user's browser to"},
+        scope=WRITE,
+        audit="oauth.initiate",
     ),
     Route(
         "GET",
@@ -135,7 +152,8 @@ ROUTES: tuple[Route, ...] = (
         "Where the application sends the browser back to",
         "OAuth",
         answers={303: "To redirect_url, with connector_id, or error and error_description, in its query"},
-        needs_token=False,
+        is_open=True,
+        audit="connector.create",
     ),
     Route(
         "GET",
@@ -143,6 +161,7 @@ ROUTES: tuple[Route, ...] = (
         oauth.get_oauth_flow,
         "Where a consent stands",
         "OAuth",
+        scope=READ,
     ),
     Route(
         "PUT",
@@ -151,6 +170,8 @@ ROUTES: tuple[Route, ...] = (
         "Set the organization's own OAuth app for a kind",
         "OAuth",
         body=oauth.PutOAuthApp,
+        scope=ADMIN,
+        audit="oauth_app.put",
     ),
     Route(
         "GET",
@@ -158,6 +179,7 @@ ROUTES: tuple[Route, ...] = (
         oauth.list_oauth_apps,
         "List the organization's own OAuth apps",
         "OAuth",
+        scope=READ,
     ),
     Route(
         "DELETE",
@@ -166,6 +188,8 @@ ROUTES: tuple[Route, ...] = (
         "Use the platform's OAuth app again",
         "OAuth",
         answers={204: "The platform's app is used from the next consent on"},
+        scope=ADMIN,
+        audit="oauth_app.delete",
     ),
     Route(
         "GET",
@@ -175,6 +199,8 @@ ROUTES: tuple[Route, ...] = (
         "Downloads",
         query=downloads.FileQuery,
         answers=_FILE,
+        scope=READ,
+        audit="download",
     ),
     Route(
         "HEAD",
@@ -184,6 +210,8 @@ ROUTES: tuple[Route, ...] = (
         "Downloads",
         query=downloads.FileQuery,
         answers=_FILE,
+        scope=READ,
+        audit="download",
     ),
     Route(
         "GET",
@@ -192,6 +220,7 @@ ROUTES: tuple[Route, ...] = (
         "How fresh the copies are that are searched",
         "Context store",
         answers={200: "Per entity: status, records, last_synced_at, next_sync_at and error"},
+        scope=READ,
     ),
     Route(
         "POST",
@@ -201,8 +230,18 @@ ROUTES: tuple[Route, ...] = (
         "Context store",
         body=context_store.SynchronizeBody,
         answers={202: "The job that does it"},
+        scope=READ,
+        audit="context_store.synchronize",
     ),
-    Route("GET", "/api/v1/jobs", jobs.list_jobs, "List jobs, the newest first", "Jobs", query=jobs.JobQuery),
+    Route(
+        "GET",
+        "/api/v1/jobs",
+        jobs.list_jobs,
+        "List jobs, the newest first",
+        "Jobs",
+        query=jobs.JobQuery,
+        scope=READ,
+    ),
     Route(
         "GET",
         "/api/v1/jobs/{job_id}",
@@ -211,6 +250,7 @@ ROUTES: tuple[Route, ...] = (
         "Jobs",
         query=jobs.WaitQuery,
         answers={200: "The job", 304: "It has not changed"},
+        scope=READ,
     ),
     Route(
         "GET",
@@ -219,6 +259,7 @@ ROUTES: tuple[Route, ...] = (
         "Follow a job by Server-Sent Events",
         "Jobs",
         answers={200: "A stream of progress, status and done events"},
+        scope=READ,
     ),
     Route(
         "GET",
@@ -234,6 +275,7 @@ ROUTES: tuple[Route, ...] = (
             304: "The stored file has not changed",
             416: "The stored file has none of the bytes asked for",
         },
+        scope=READ,
     ),
     Route(
         "HEAD",
@@ -242,6 +284,7 @@ ROUTES: tuple[Route, ...] = (
         "Ask what GET would say of a job's result",
         "Jobs",
         query=jobs.WaitQuery,
+        scope=READ,
     ),
     Route(
         "POST",
@@ -250,6 +293,8 @@ ROUTES: tuple[Route, ...] = (
         "Cancel a job",
         "Jobs",
         answers={202: "The job"},
+        scope=WRITE,
+        audit="job.cancel",
     ),
     Route(
         "POST",
@@ -259,6 +304,8 @@ ROUTES: tuple[Route, ...] = (
         "Jobs",
         body=jobs.RetryBody,
         answers={202: "The new job"},
+        scope=WRITE,
+        audit="job.retry",
     ),
     Route(
         "GET",
@@ -282,8 +329,35 @@ ROUTES: tuple[Route, ...] = (
         "Discovery",
         query=discovery.DocsQuery,
     ),
-    Route("GET", "/api/v1/audit", audit.list_audit, "Read the audit log", "Audit", query=audit.AuditQuery),
-    Route("GET", "/healthz", operations.healthz, "Whether the process runs", "Operations", needs_token=False),
+    Route(
+        "GET",
+        "/api/v1/audit",
+        audit.list_audit,
+        "Read the audit log",
+        "Audit",
+        query=audit.AuditQuery,
+        scope=ADMIN,
+    ),
+    Route(
+        "GET",
+        "/",
+        operations.root,
+        "Where to go from here",
+        "Operations",
+        answers={200: "Where the API and its documents are", 303: "A browser's way to the pages for people"},
+        is_open=True,
+        has_head=True,
+    ),
+    Route(
+        "GET",
+        "/healthz",
+        operations.healthz,
+        "Whether the process runs",
+        "Operations",
+        is_open=True,
+        is_probe=True,
+        has_head=True,
+    ),
     Route(
         "GET",
         "/readyz",
@@ -291,9 +365,36 @@ ROUTES: tuple[Route, ...] = (
         "Whether to send traffic here",
         "Operations",
         answers={200: "Ready", 503: "Not ready"},
-        needs_token=False,
+        is_open=True,
+        is_probe=True,
+        has_head=True,
     ),
-    Route("GET", "/metrics", operations.metrics, "Counts and figures for Prometheus", "Operations", needs_token=False),
-    Route("GET", "/openapi.json", operations.openapi, "This document", "Operations", needs_token=False),
-    Route("GET", "/docs", operations.docs, "This document as a page", "Operations", needs_token=False),
+    Route(
+        "GET",
+        "/metrics",
+        operations.metrics,
+        "Counts and figures for Prometheus",
+        "Operations",
+        is_open=True,
+        is_probe=True,
+        has_head=True,
+    ),
+    Route(
+        "GET",
+        "/openapi.json",
+        operations.openapi,
+        "This document",
+        "Operations",
+        is_open=True,
+        has_head=True,
+    ),
+    Route(
+        "GET",
+        "/docs",
+        operations.docs,
+        "This document as a page",
+        "Operations",
+        is_open=True,
+        has_head=True,
+    ),
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from gateway.errors import GatewayError
-from gateway.http.keys import REQUEST_ID
+from gateway.http.keys import AUDIT
 from gateway.telemetry.metrics import DOWNLOAD_BYTES, DOWNLOADS
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,6 @@ _LOOK = 0.5
 _PATIENCE = 300.0
 #: a file is of others' making: a browser must neither guess its type nor run it under our name
 _SAFETY = {
-    "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "Cache-Control": "private, no-cache, no-transform",
 }
@@ -46,7 +45,7 @@ async def sent(
     request: web.Request, status: int, headers: Mapping[str, str], pieces: AsyncIterable[bytes], flow: Flow
 ) -> web.StreamResponse:
     """Send the bytes under these labels; GatewayError while they come cuts the connection."""
-    response = web.StreamResponse(status=status, headers={**headers, **_SAFETY, "X-Request-Id": request[REQUEST_ID]})
+    response = web.StreamResponse(status=status, headers={**headers, **_SAFETY})
     await response.prepare(request)
     if request.method == "HEAD" or status == 304:
         return response
@@ -58,6 +57,8 @@ async def sent(
             await response.write_eof()
         except GatewayError as error:
             log.warning("a file broke off: %s", error.detail, extra={"code": error.code})
+            if AUDIT in request:
+                request[AUDIT].outcome = error.code
             _cut(request, response)
     return response
 

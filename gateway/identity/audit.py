@@ -1,6 +1,5 @@
 """Who did what, when, with which outcome: written in batches, off the path of the calls it tells of."""
 
-import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -10,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import msgspec
 
-from gateway.aio.background import ended
+from gateway.aio.loops import every, running
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 
@@ -22,13 +22,13 @@ log = logging.getLogger(__name__)
 _INTERVAL, _KEPT = 0.5, 50_000
 
 _INSERT = """
-    INSERT INTO audit (organization_id, at, actor, connector_id, what, outcome, intent, request_id)
-    SELECT organization_id, at, actor, connector_id, what, outcome, intent, request_id
+    INSERT INTO audit (organization_id, at, actor, connector_id, what, target, outcome, intent, request_id)
+    SELECT organization_id, at, actor, connector_id, what, target, outcome, intent, request_id
     FROM json_to_recordset($1::json) AS entry (organization_id uuid, at timestamptz, actor uuid, connector_id uuid,
-                                               what text, outcome text, intent text, request_id text)
+                                               what text, target text, outcome text, intent text, request_id text)
 """
 _FIND = """
-    SELECT id, at, actor, connector_id, what, outcome, intent, request_id FROM audit
+    SELECT id, at, actor, connector_id, what, target, outcome, intent, request_id FROM audit
     WHERE organization_id = $1
       AND ($2::uuid IS NULL OR connector_id = $2)
       AND ($3::uuid IS NULL OR actor = $3)
@@ -51,6 +51,8 @@ class Entry:
     connector_id: UUID | None = None
     intent: str | None = None
     request_id: str | None = None
+    #: what else it was done to: a workspace, a job, a kind
+    target: str | None = None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -63,6 +65,7 @@ class StoredEntry:
     actor: UUID | None
     connector_id: UUID | None
     what: str
+    target: str | None
     outcome: str
     intent: str | None
     request_id: str | None
@@ -103,21 +106,12 @@ class Audit:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator["Audit"]:
         """Batches are written for as long as the block lasts, the last one at its end."""
-        task = asyncio.create_task(self._write_batches(), name="write the audit log")
         try:
-            yield self
+            async with running(every(_INTERVAL, self._write, name="audit writer")):
+                yield self
         finally:
-            await ended(task)
             with contextlib.suppress(Unavailable):
                 await self._write()
-
-    async def _write_batches(self) -> None:
-        while True:
-            await asyncio.sleep(_INTERVAL)
-            try:
-                await self._write()
-            except Unavailable:
-                log.warning("the audit log waits for PostgreSQL", extra={"entries": len(self._pending)})
 
     async def _write(self) -> None:
         batch = self._pending
@@ -125,11 +119,22 @@ class Audit:
             return
         self._pending = []
         try:
-            async with self._database.system() as connection:
-                await connection.execute(_INSERT, _document(batch))
-        except Unavailable:
+            await self._insert(batch)
+        except BaseException:  # its cancellation as well: the last batch is written after the loop has ended
             self._pending = batch + self._pending
             raise
+
+    async def _insert(self, batch: Sequence[Entry]) -> None:
+        """One statement for all of them; what PostgreSQL refuses for good does not keep the rest out."""
+        try:
+            async with self._database.system() as connection:
+                await connection.execute(_INSERT, _document(batch))
+        except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
+            if len(batch) == 1:
+                log.error("an audit entry cannot be stored; it is dropped", extra={"request_id": batch[0].request_id})
+                return
+            for entry in batch:
+                await self._insert([entry])
 
     async def find(
         self,

@@ -13,6 +13,7 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LEASE, NOTHING_DONE
 from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, Job, NewJob
+from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.rows import COLUMNS, job_of
 from gateway.kinds.spec import Effect
 
@@ -63,7 +64,8 @@ _LIST = f"""
     LIMIT $10
 """
 # Queued and waiting work of which nothing was done ends at once; running work is told. What may have been done is taken
-# up by a worker, which follows what is under way and says what was.
+# up by a worker, which follows what is under way and says what was. What is deleted
+# stays deleted.
 _ENDS = f"(status IN ('queued', 'waiting') AND {NOTHING_DONE})"
 _CANCEL = f"""
     UPDATE jobs
@@ -75,6 +77,7 @@ _CANCEL = f"""
         expires_at = CASE WHEN {_ENDS} THEN now() + make_interval(secs => $3) END,
         next_attempt_at = NULL
     WHERE organization_id = $1 AND id = $2 AND NOT is_inline AND status IN ('queued', 'waiting', 'running')
+      AND task NOT IN ('{DELETE_CONNECTOR}', '{DELETE_WORKSPACE}')
     RETURNING {COLUMNS}
 """
 _PARTS = """
@@ -185,6 +188,10 @@ class JobStore:
                 if asyncio.get_running_loop().time() > give_up_at:
                     raise _perhaps_accepted(new, away) from away
             await asyncio.sleep(_PAUSE)
+
+    async def accept_within(self, connection: Connection, new: NewJob) -> Job:
+        """Accept in the caller's own transaction, together with what the job is about."""
+        return await _inserted(connection, new, None)
 
     async def ensure_there(self) -> None:
         """Raise Unavailable unless PostgreSQL answers: nothing is written anywhere that could not be told of."""

@@ -19,3 +19,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if meant:
         return f"did you mean {meant}?"
     return f"known: {', '.join(candidates)}" if candidates else "there are none"
+
+
+def singular(entity_id: str) -> str:
+    """The word for one record of an entity: `ticket` of `tickets`, `company` of `companies`."""
+    if entity_id.endswith("ies"):
+        return f"{entity_id[:-3]}y"
+    if entity_id.endswith(("uses", "sses", "ches", "shes", "xes")):
+        return entity_id[:-2]
+    return entity_id[:-1] if entity_id.endswith("s") and not entity_id.endswith("ss") else entity_id

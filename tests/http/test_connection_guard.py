@@ -92,6 +92,7 @@ async def test_what_is_no_plain_http_is_refused_in_our_words_and_the_connection_
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.split(b"\r\n")[0].endswith(b"400 Bad Request")
     assert b"Content-Type: application/problem+json" in head
+    assert b"aiohttp" not in head
     assert json.loads(body)["code"] == "malformed_request"
 
 

@@ -1,7 +1,6 @@
 """Connectors and workspaces: create, list, look at, change, check, delete."""
 
 from typing import Annotated, Any, Literal
-from uuid import uuid4
 
 from aiohttp import web
 from pydantic import Field, StringConstraints
@@ -9,11 +8,9 @@ from pydantic import Field, StringConstraints
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, Query, path_id, read_body, read_query
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
-from gateway.identity.audit import Entry
-from gateway.identity.model import Scope
-from gateway.jobs.model import NewJob, moment
+from gateway.jobs.model import Job, moment
 from gateway.kinds.catalog import Catalog
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -80,7 +77,6 @@ def connector_view(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
 async def create_connector(request: web.Request) -> web.Response:
     """POST …/connectors: a connector from credentials that the application has accepted."""
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
     proven = await services.connector_changes.prove(
         caller.organization_id, body.connector_type, body.credentials, body.environment, validate=body.validate_
     )
@@ -88,7 +84,7 @@ async def create_connector(request: web.Request) -> web.Response:
         caller.organization_id, body.workspace_name, body.name or proven.kind.spec.title, proven
     )
     await services.synchronization.begin(record, caller.client_id)
-    _note(request, "connector.create", record)
+    request[AUDIT].connector_id = record.id
     location = {"Location": f"/api/v1/integrations/connectors/{record.id}"}
     return json_response(connector_view(record, services.catalog), 201, location)
 
@@ -125,25 +121,19 @@ async def get_connector(request: web.Request) -> web.Response:
 async def change_connector(request: web.Request) -> web.Response:
     """PATCH …/connectors/{id}: name, status, or new credentials under the same id."""
     body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
     status = None if body.status is None else ConnectorStatus(body.status)
     changed = await services.connector_changes.change(
         record, name=body.name, credentials=body.credentials, status=status
     )
-    _note(request, "connector.update", changed)
     return json_response(connector_view(changed, services.catalog))
 
 
 async def delete_connector(request: web.Request) -> web.Response:
     """DELETE …/connectors/{id}: gone at once for callers; a job drops everything that belonged to it."""
     caller, services = request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
-    record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
-    await services.connector_store.mark_deleted(caller.organization_id, record.id)
-    job_id = await _accept_task(request, "delete_connector", record)
-    _note(request, "connector.delete", record)
-    return json_response({"job_id": job_id}, 202, {"Location": f"/api/v1/jobs/{job_id}"})
+    job = await services.deletion.delete_connector(caller, path_id(request, "connector_id"), request[REQUEST_ID])
+    return _deletion(job)
 
 
 async def check_connector(request: web.Request) -> web.Response:
@@ -203,49 +193,9 @@ async def list_workspaces(request: web.Request) -> web.Response:
 async def delete_workspace(request: web.Request) -> web.Response:
     """DELETE /api/v1/workspaces/{id}: it and everything in it, as a job."""
     caller, services = request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
-    workspace_id = path_id(request, "workspace_id")
-    name = await services.identity.workspace_name(caller.organization_id, workspace_id)
-    for record in await services.connector_store.find(caller.organization_id, workspace_name=name):
-        await services.connector_store.mark_deleted(caller.organization_id, record.id)
-    new = NewJob(
-        uuid4(),
-        caller.organization_id,
-        caller.client_id,
-        workspace_name=name,
-        task="delete_workspace",
-        params={"workspace_id": str(workspace_id)},
-    )
-    job = (await services.jobs.accept(new)).job
-    await services.bell.ring(job.id, job.attempt)
+    job = await services.deletion.delete_workspace(caller, path_id(request, "workspace_id"), request[REQUEST_ID])
+    return _deletion(job)
+
+
+def _deletion(job: Job) -> web.Response:
     return json_response({"job_id": str(job.id)}, 202, {"Location": f"/api/v1/jobs/{job.id}"})
-
-
-async def _accept_task(request: web.Request, task: str, record: ConnectorRecord) -> str:
-    services = request.app[SERVICES]
-    new = NewJob(
-        uuid4(),
-        record.organization_id,
-        request[CALLER].client_id,
-        connector_id=record.id,
-        workspace_name=record.workspace_name,
-        task=task,
-        kind=record.kind,
-    )
-    job = (await services.jobs.accept(new)).job
-    await services.bell.ring(job.id, job.attempt)
-    return str(job.id)
-
-
-def _note(request: web.Request, what: str, record: ConnectorRecord) -> None:
-    caller = request[CALLER]
-    request.app[SERVICES].audit.note(
-        Entry(
-            record.organization_id,
-            caller.client_id,
-            what,
-            "succeeded",
-            connector_id=record.id,
-            request_id=request[REQUEST_ID],
-        )
-    )

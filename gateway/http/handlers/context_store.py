@@ -7,10 +7,8 @@ from pydantic import Field, StringConstraints
 
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.handlers.jobs import accepted_response
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
-from gateway.identity.audit import Entry
-from gateway.identity.model import Scope
 
 EntityName = Annotated[str, StringConstraints(max_length=100)]
 
@@ -33,18 +31,7 @@ async def synchronize(request: web.Request) -> web.Response:
     """POST …/connectors/{id}/context-store/sync: a job that brings the copies up to date."""
     caller, services = request[CALLER], request.app[SERVICES]
     body = await read_body(request, SynchronizeBody) if request.can_read_body else SynchronizeBody()
-    caller.need(Scope.READ)
     opened = await services.connectors.get(caller.organization_id, path_id(request, "connector_id"))
     opened.need_ready()
     job = await services.synchronization.request(opened.record, body.entities, caller.client_id, is_full=body.full)
-    services.audit.note(
-        Entry(
-            caller.organization_id,
-            caller.client_id,
-            "context_store.synchronize",
-            "accepted",
-            connector_id=opened.record.id,
-            request_id=request[REQUEST_ID],
-        )
-    )
     return accepted_response(request, job)

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.connectors.download import ACTION
 from gateway.connectors.responses import Answer
-from gateway.errors import GatewayError, RangeNotSatisfiable
+from gateway.errors import RangeNotSatisfiable
 from gateway.execution import Call
 from gateway.http.bodies import path_id, read_query
-from gateway.http.handlers.outcomes import envelope, is_sdk, note
+from gateway.http.handlers.outcomes import audit_call, envelope, is_sdk
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.streaming import caller_present, sent
 from gateway.http_ranges.json_chunks import ChunkWanted, chunk, nothing, plain_params, wants_chunk
@@ -34,24 +34,17 @@ class FileQuery(BaseModel):
 
 async def download(request: web.Request, call: Call) -> web.StreamResponse:
     """The file of a download action: its status is known, and can still be an error, before the first byte goes out."""
-    try:
-        if is_sdk(request) or wants_chunk(call.params):
-            return await _chunk(request, call)
-        return await _stream(request, replace(call, params=plain_params(call.params)))
-    except GatewayError as error:
-        note(request, call, error.code)
-        raise
+    if is_sdk(request) or wants_chunk(call.params):
+        return await _chunk(request, call)
+    return await _stream(request, replace(call, params=plain_params(call.params)))
 
 
 async def get_file(request: web.Request) -> web.StreamResponse:
     """GET …/connectors/{id}/download/{entity}?…: the same file as a plain resource, its params in the query."""
     params = read_query(request, FileQuery).model_dump(exclude_none=True)
     call = Call(path_id(request, "connector_id"), request.match_info["entity"], ACTION, params)
-    try:
-        return await _stream(request, call)
-    except GatewayError as error:
-        note(request, call, error.code)
-        raise
+    audit_call(request, call)
+    return await _stream(request, call)
 
 
 async def head_file(request: web.Request) -> web.StreamResponse:
@@ -76,7 +69,6 @@ async def _stream(request: web.Request, call: Call) -> web.StreamResponse:
     execution = request.app[SERVICES].execution
     with request.app[LIMITS].one_download():
         async with caller_present(request) as flow, execution.download(request[CALLER], call, wanted) as file:
-            note(request, call, "succeeded")
             return await sent(request, file.status, file.headers, file, flow)
 
 
@@ -93,7 +85,6 @@ async def _chunk(request: web.Request, call: Call) -> web.Response:
         if wanted.start or error.extra.get("size") != 0:
             raise
         document = nothing(wanted)
-    note(request, call, "succeeded")
     answer = Answer(msgspec.Raw(msgspec.json.encode(document)))
     took_ms = round((time.monotonic() - started) * 1000)
     return envelope(request, str(call.connector_id), answer, took_ms)

@@ -6,15 +6,15 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.connectors.download import ACTION as DOWNLOAD
-from gateway.errors import GatewayError, MalformedRequest
+from gateway.errors import MalformedRequest
 from gateway.execution import Accepted, Call, Done
 from gateway.field_selection import Shape
 from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
 from gateway.http.handlers.jobs import Text, accepted_response, base_url, chained
-from gateway.http.handlers.outcomes import envelope, is_sdk, note
+from gateway.http.handlers.outcomes import audit_call, envelope, is_sdk
 from gateway.http.handlers.search import search
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import SEARCH_ACTION
@@ -41,20 +41,16 @@ async def execute(request: web.Request) -> web.StreamResponse:
     body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
     wanted = preference(request)
     call = _call(request, body, wanted)
+    audit_call(request, call)
     if body.dry_run:
+        request[AUDIT].what = None
         requests = await services.execution.dry_run(request[CALLER], call)
         return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
     if body.action == SEARCH_ACTION:
         return await search(request, call)
     if body.action == DOWNLOAD and (is_sdk(request) or not wanted.respond_async):
         return await download(request, call)
-    try:
-        outcome = await services.execution.execute(request[CALLER], call)
-    except GatewayError as error:
-        note(request, call, error.code)
-        raise
-    note(request, call, "accepted" if isinstance(outcome, Accepted) else "succeeded")
-    return _answered(request, call, outcome, wanted)
+    return _answered(request, call, await services.execution.execute(request[CALLER], call), wanted)
 
 
 def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Call:
@@ -84,6 +80,8 @@ def _idempotency_key(request: web.Request) -> str | None:
 
 def _answered(request: web.Request, call: Call, outcome: Done | Accepted, wanted: Preference) -> web.Response:
     headers = dict(wanted.applied)
+    if isinstance(outcome, Accepted):
+        request[AUDIT].outcome = "accepted"
     if outcome.is_replayed:
         headers["Idempotency-Replayed"] = "true"
     if isinstance(outcome, Accepted):

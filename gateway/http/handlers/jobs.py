@@ -14,9 +14,9 @@ from gateway.http.bodies import Body, Query, path_id, read_body, read_query
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.handlers.outcomes import is_sdk
-from gateway.http.keys import CALLER, LIMITS, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
 from gateway.http.responses import MOST_WAIT, cursor_of, json_response, preference, read_time_cursor
-from gateway.identity.model import Caller, Scope
+from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
 from gateway.jobs.model import Job, JobStatus, view
@@ -157,8 +157,8 @@ def _version(etag: str | None, current: int) -> int:
 async def cancel_job(request: web.Request) -> web.Response:
     """POST /api/v1/jobs/{id}/cancel: queued work ends, a read is stopped, a write sent runs to its true end."""
     caller, services = request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    request[AUDIT].connector_id = job.connector_id
     canceled = await services.jobs.request_cancel(job.organization_id, job.id)
     if canceled is None:
         raise JobNotCancelable(f"the job has ended: it is {job.status}")
@@ -168,9 +168,9 @@ async def cancel_job(request: web.Request) -> web.Response:
 async def retry_job(request: web.Request) -> web.Response:
     """POST /api/v1/jobs/{id}/retry: the same work as a new job."""
     caller, services = request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
     confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    request[AUDIT].connector_id = job.connector_id
     return accepted_response(
         request, await services.execution.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID])
     )
@@ -239,8 +239,7 @@ async def _partial(request: web.Request, job: Job, head: Mapping[str, Any]) -> w
 async def _streamed(
     request: web.Request, pieces: AsyncIterator[bytes], content_type: str, status: int = 200
 ) -> web.StreamResponse:
-    headers = {"Content-Type": content_type, "X-Request-Id": request[REQUEST_ID]}
-    response = web.StreamResponse(status=status, headers=headers)
+    response = web.StreamResponse(status=status, headers={"Content-Type": content_type})
     await response.prepare(request)
     if request.method == "HEAD":
         return response
@@ -269,7 +268,6 @@ async def job_events(request: web.Request) -> web.StreamResponse:
             "Content-Type": "text/event-stream",
             "Cache-Control": "no-store",
             "X-Accel-Buffering": "no",
-            "X-Request-Id": request[REQUEST_ID],
         }
     )
     await response.prepare(request)

@@ -9,10 +9,8 @@ from pydantic import AfterValidator, Field, SecretStr, StringConstraints
 
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.handlers.connectors import Name
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, SERVICES
 from gateway.http.responses import json_response
-from gateway.identity.audit import Entry
-from gateway.identity.model import Scope
 from gateway.jobs.model import moment
 from gateway.oauth.apps import OwnApp
 from gateway.oauth.authorization_request import Wish, need_oauth
@@ -21,7 +19,7 @@ from gateway.oauth.flows import Landing
 #: RFC 6749 appendix A.1 and A.2
 Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
 # The address of a callback holds a code: nothing may keep it or pass it on.
-_PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+_PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 _LEADS_NOWHERE = (
     "This consent is unknown, was used already or has expired. Nothing was connected.\n"
     "Go back to where you came from and begin again.\n"
@@ -66,7 +64,6 @@ class PutOAuthApp(Body):
 async def initiate_oauth(request: web.Request) -> web.Response:
     """POST …/oauth/initiate: the address to send the user's browser to."""
     body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
-    caller.need(Scope.WRITE)
     started = await services.oauth.flows.initiate(caller, Wish(**dict(body)))
     return json_response(
         {
@@ -96,17 +93,13 @@ async def _begin_copies(request: web.Request, landing: Landing) -> None:
 
 
 def _note_landing(request: web.Request, landing: Landing) -> None:
-    flow = landing.flow
-    request.app[SERVICES].audit.note(
-        Entry(
-            flow.organization_id,
-            flow.client_id,
-            "connector.reauthorize" if flow.reauthorizes else "connector.create",
-            landing.error or "succeeded",
-            connector_id=landing.connector_id or flow.reauthorizes,
-            request_id=request[REQUEST_ID],
-        )
-    )
+    """The browser has no token: whose deed it is, the flow says."""
+    flow, pending = landing.flow, request[AUDIT]
+    pending.organization_id, pending.actor = flow.organization_id, flow.client_id
+    pending.connector_id = landing.connector_id or flow.reauthorizes
+    pending.outcome = landing.error or "succeeded"
+    if flow.reauthorizes:
+        pending.what = "connector.reauthorize"
 
 
 async def get_oauth_flow(request: web.Request) -> web.Response:
@@ -130,14 +123,13 @@ async def get_oauth_flow(request: web.Request) -> web.Response:
 async def put_oauth_app(request: web.Request) -> web.Response:
     """PUT /api/v1/oauth/credentials: consents show the organization's own app from now on."""
     body, caller, services = await read_body(request, PutOAuthApp), request[CALLER], request.app[SERVICES]
-    caller.need(Scope.ADMIN)
     spec = services.catalog.kind(body.connector_type).spec
     need_oauth(spec)
     configuration = body.configuration
     app = await services.oauth.apps.put(
         caller.organization_id, spec.kind, configuration.client_id, configuration.client_secret
     )
-    _note_app(request, f"oauth_app.put {spec.kind}")
+    request[AUDIT].target = spec.kind
     return json_response(_app_view(app))
 
 
@@ -150,10 +142,8 @@ async def list_oauth_apps(request: web.Request) -> web.Response:
 async def delete_oauth_app(request: web.Request) -> web.Response:
     """DELETE /api/v1/oauth/credentials/connector_type/{connector_type}: the platform's app again."""
     caller, services = request[CALLER], request.app[SERVICES]
-    caller.need(Scope.ADMIN)
     kind = services.catalog.kind(request.match_info["connector_type"]).name
     await services.oauth.apps.delete(caller.organization_id, kind)
-    _note_app(request, f"oauth_app.delete {kind}")
     return web.Response(status=204)
 
 
@@ -164,9 +154,3 @@ def _app_view(app: OwnApp) -> dict[str, Any]:
         "created_at": moment(app.created_at),
         "updated_at": moment(app.updated_at),
     }
-
-
-def _note_app(request: web.Request, what: str) -> None:
-    caller = request[CALLER]
-    entry = Entry(caller.organization_id, caller.client_id, what, "succeeded", request_id=request[REQUEST_ID])
-    request.app[SERVICES].audit.note(entry)

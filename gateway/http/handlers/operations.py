@@ -13,6 +13,16 @@ from gateway.services import Services
 
 _PROBE_TIMEOUT = 2.0
 _PROBE = "SELECT 1"
+_SIGNPOST = {"name": "agent connector gateway", "api": "/api/v1", "openapi": "/openapi.json", "docs": "/docs"}
+
+
+async def root(request: web.Request) -> web.Response:
+    """GET /: a browser is led to the pages for people, a program is told where the API and its documents are."""
+    if "text/html" in request.headers.get("Accept", ""):
+        pages = {resource.canonical for resource in request.app.router.resources()}
+        location = "/console" if "/console" in pages else "/docs"
+        return web.Response(status=303, headers={"Location": location, "Vary": "Accept"})
+    return json_response(_SIGNPOST, headers={"Vary": "Accept"})
 
 
 async def healthz(request: web.Request) -> web.Response:

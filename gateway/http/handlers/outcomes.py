@@ -1,4 +1,4 @@
-"""What calls come to: the envelope around an answer, and the line in the audit log."""
+"""What calls come to: the envelope around an answer, and what the audit log is to say of them."""
 
 from collections.abc import Mapping
 
@@ -7,8 +7,7 @@ from aiohttp import web
 
 from gateway.connectors.responses import Answer
 from gateway.execution import Call
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
-from gateway.identity.audit import Entry
+from gateway.http.keys import AUDIT, REQUEST_ID
 
 
 def envelope(
@@ -35,17 +34,7 @@ def is_sdk(request: web.Request) -> bool:
     return "X-ADP-Agent-SDK" in request.headers
 
 
-def note(request: web.Request, call: Call, outcome: str) -> None:
-    """Take the call down in the audit log, without its params."""
-    caller = request[CALLER]
-    request.app[SERVICES].audit.note(
-        Entry(
-            caller.organization_id,
-            caller.client_id,
-            f"{call.entity}.{call.action}",
-            outcome,
-            connector_id=call.connector_id,
-            intent=call.intent,
-            request_id=request[REQUEST_ID],
-        )
-    )
+def audit_call(request: web.Request, call: Call) -> None:
+    """The call is what the audit log tells of, without its params."""
+    pending = request[AUDIT]
+    pending.what, pending.intent = f"{call.entity}.{call.action}", call.intent

@@ -12,10 +12,10 @@ from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import SearchPage
 from gateway.context_store.sync.schedule import search_fields
 from gateway.credentials.store import ConnectorStatus
-from gateway.errors import GatewayError, UnknownAction
+from gateway.errors import UnknownAction
 from gateway.execution import Call
 from gateway.field_selection import shaped_records
-from gateway.http.handlers.outcomes import envelope, note
+from gateway.http.handlers.outcomes import envelope
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import Scope
 from gateway.jobs.model import moment
@@ -24,12 +24,7 @@ from gateway.kinds.catalog import SEARCH_ACTION
 
 async def search(request: web.Request, call: Call) -> web.Response:
     """Search one entity of a connector; before the first load there is nothing to find, and the meta says so."""
-    try:
-        page = await _page(request, call)
-    except GatewayError as error:
-        note(request, call, error.code)
-        raise
-    note(request, call, "succeeded")
+    page = await _page(request, call)
     result = msgspec.json.encode({"data": shaped_records(page.data, call.shape), "meta": _meta(page)})
     return envelope(request, str(call.connector_id), Answer(msgspec.Raw(result)), page.took_ms)
 

@@ -1,0 +1,138 @@
+"""JSON-RPC messages of the protocol: read, judged and answered; pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import mcp_types as types
+from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+
+#: revisions that are served, the newest first
+VERSIONS = (LATEST_MODERN_VERSION, "2025-11-25", "2025-06-18")
+#: revisions that begin with `initialize`
+HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if version not in MODERN_PROTOCOL_VERSIONS)
+#: the extension by which long calls go on in the background
+TASKS = "io.modelcontextprotocol/tasks"
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+
+#: JSON-RPC error code → HTTP status; any other is told in a 200
+_STATUS = {
+    types.PARSE_ERROR: 400,
+    types.INVALID_REQUEST: 400,
+    types.INVALID_PARAMS: 400,
+    types.HEADER_MISMATCH: 400,
+    types.MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
+    types.UNSUPPORTED_PROTOCOL_VERSION: 400,
+    types.METHOD_NOT_FOUND: 404,
+}
+
+
+class RpcError(Exception):
+    """A JSON-RPC error: the request could not be served as a request; what a tool refuses is a result instead."""
+
+    def __init__(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
+        self.code = code
+        self.message = message
+        self.data = data
+        super().__init__(message)
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that goes with it."""
+        return _STATUS.get(self.code, 200)
+
+    def as_document(self) -> dict[str, Any]:
+        """The `error` member of the response."""
+        members: dict[str, Any] = {"code": self.code, "message": self.message}
+        return members if self.data is None else {**members, "data": dict(self.data)}
+
+
+def invalid_params(message: str) -> RpcError:
+    return RpcError(types.INVALID_PARAMS, message)
+
+
+def missing_capability(required: Mapping[str, Any]) -> RpcError:
+    """The client did not declare what serving the request needs, in the shape of client capabilities."""
+    return RpcError(
+        types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+        "the request needs a capability that the client did not declare",
+        {"requiredCapabilities": dict(required)},
+    )
+
+
+def unsupported_version(requested: str) -> RpcError:
+    return RpcError(
+        types.UNSUPPORTED_PROTOCOL_VERSION,
+        f"protocol version {requested} is not supported",
+        {"supported": list(VERSIONS), "requested": requested},
+    )
+
+
+@dataclass(frozen=True)
+class Message:
+    """A request, or a notification when it has no id."""
+
+    id: str | int | None
+    method: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_notification(self) -> bool:
+        return self.id is None
+
+    @cached_property
+    def meta(self) -> Mapping[str, Any]:
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+    @property
+    def version(self) -> str | None:
+        """The revision that the request itself names, as those since 2026-07-28 do."""
+        version = self.meta.get(types.PROTOCOL_VERSION_META_KEY)
+        return version if isinstance(version, str) else None
+
+    @cached_property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What the client declared for this request; nothing is inferred from earlier ones."""
+        declared = self.meta.get(types.CLIENT_CAPABILITIES_META_KEY)
+        return declared if isinstance(declared, dict) else {}
+
+    @property
+    def takes_tasks(self) -> bool:
+        return TASKS in (self.capabilities.get("extensions") or {})
+
+
+def message_of(document: Any) -> Message:
+    """The message in a parsed body; raises RpcError for what is none, a batch among them."""
+    if isinstance(document, list):
+        raise RpcError(types.INVALID_REQUEST, "batches are not taken; send one message a request")
+    if not isinstance(document, dict) or document.get("jsonrpc") != "2.0":
+        raise RpcError(types.INVALID_REQUEST, 'a message is a JSON object with "jsonrpc": "2.0"')
+    if not isinstance(document.get("method"), str):
+        raise RpcError(types.INVALID_REQUEST, "method is missing; responses are not taken")
+    message_id = document.get("id")
+    if "id" in document and (isinstance(message_id, bool) or not isinstance(message_id, str | int)):
+        raise RpcError(types.INVALID_REQUEST, "id must be a string or an integer")
+    params = document.get("params", {})
+    if not isinstance(params, dict):
+        raise invalid_params("params must be an object")
+    return Message(message_id, document["method"], params)
+
+
+def id_of(document: Any) -> str | int | None:
+    """The id to answer a message with that could not be read."""
+    found = document.get("id") if isinstance(document, dict) else None
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+
+def response(message_id: str | int | None, result: Mapping[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": message_id, "result": result}
+
+
+def error_response(message_id: str | int | None, error: RpcError) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": message_id, "error": error.as_document()}
+
+
+def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": dict(params)}

@@ -1,0 +1,101 @@
+"""One entry for each operation that agents may call, searches of synchronized copies among them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gateway.errors import InvalidParams, UnknownAction
+from gateway.kinds.catalog import SEARCH_ACTION, Catalog, Kind
+from gateway.kinds.search_schema import search_params_schema
+from gateway.kinds.spec import Action, Effect, Entity
+from gateway.kinds.suggestions import did_you_mean, singular
+
+_OF_MANY = {"list": "List", "api_search": "Search", SEARCH_ACTION: "Search the copy of"}
+
+
+@dataclass(frozen=True)
+class OperationEntry:
+    """What there is to know of an operation before it is called."""
+
+    kind: Kind
+    entity_id: str
+    action_id: str
+
+    @property
+    def name(self) -> str:
+        """`kind.entity.action`, unique among all kinds."""
+        return f"{self.kind.name}.{self.entity_id}.{self.action_id}"
+
+    @property
+    def entity(self) -> Entity:
+        return self.kind.spec.entities[self.entity_id]
+
+    @property
+    def action(self) -> Action | None:
+        """The action as its spec tells it; None for a search of the copy, which has none."""
+        return self.entity.actions.get(self.action_id)
+
+    @property
+    def effect(self) -> Effect:
+        return self.action.effect if self.action else Effect.READ
+
+    @property
+    def title(self) -> str:
+        """A few words for people: `Update ticket`."""
+        verb = _OF_MANY.get(self.action_id)
+        noun = self.entity_id if verb else singular(self.entity_id)
+        return f"{verb or self.action_id.capitalize()} {noun.replace('_', ' ')}"
+
+    @property
+    def description(self) -> str:
+        if self.action:
+            return self.action.description
+        return f"Filter and sort the synchronized copy of {self.entity_id}: {self.entity.description}"
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema 2020-12 of the params, with all that the spec demands of them."""
+        if self.action:
+            return self.kind.operation(self.entity_id, self.action_id).schema
+        assert self.entity.search is not None
+        return search_params_schema(self.entity.search)
+
+    @property
+    def example(self) -> dict[str, Any]:
+        """The params of a typical call."""
+        if self.action:
+            return self.action.example
+        assert self.entity.search is not None
+        first = next(iter(self.entity.search.fields))
+        return {"query": {"filter": {"neq": {first: None}}, "sort": [{first: "desc"}]}, "limit": 10}
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The members of the record that it answers, as the spec types them."""
+        if self.action is None:
+            return dict(self.entity.search.fields) if self.entity.search else {}
+        return dict(self.entity.fields if self.action.fields is None else self.action.fields)
+
+
+def entries_of(catalog: Catalog) -> Iterator[OperationEntry]:
+    """Every operation, in the order of the specs."""
+    for kind in catalog:
+        for entity_id in kind.spec.entities:
+            for action_id in kind.actions_of(entity_id):
+                yield OperationEntry(kind, entity_id, action_id)
+
+
+def entry_of(catalog: Catalog, name: str) -> OperationEntry:
+    """The operation named `kind.entity.action`; raises InvalidParams, UnknownConnectorType, UnknownEntity or
+    UnknownAction with the nearest names."""
+    parts = name.split(".")
+    if len(parts) != 3:
+        known = (entry.name for entry in entries_of(catalog))
+        raise InvalidParams(f"{name!r} is no operation, which is kind.entity.action; {did_you_mean(name, known)}")
+    kind = catalog.kind(parts[0])
+    kind.entity(parts[1])
+    action_id = "api_search" if parts[2] == "search" else parts[2]
+    if action_id not in (actions := kind.actions_of(parts[1])):
+        raise UnknownAction(f"{kind.name} {parts[1]} has no action {action_id!r}; {did_you_mean(action_id, actions)}")
+    return OperationEntry(kind, parts[1], action_id)

@@ -1,0 +1,239 @@
+"""The operations that fit a task told in plain words, best first; built once, asked in well under a millisecond.
+
+An operation is known by phrases: the name of its entity, the `also` phrases of its action, entity and kind, and by its
+description and params as a bag of words. A question meets a phrase as far as it has the phrase's words, rare ones
+counting more (inverse document frequency over entities); of the phrases of one owner the best counts. The sum is
+weighed by how well the action does what the question's verbs want. No model, no state.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.spec import Effect
+from gateway.operations.entries import OperationEntry, entries_of
+from gateway.operations.questions import Question, fit, question_of
+from gateway.operations.words import ACTIONS_OF_VERB, EMPTY, stem, stems, words
+
+DEFAULT_LIMIT = 6
+#: what a phrase speaks of: (kind,), (kind, entity) or (kind, entity, action)
+Owner = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each sort of evidence counts."""
+
+    kind: float = 1.5
+    entity: float = 1.6
+    action: float = 1.5
+    text: float = 0.25
+    #: what further phrases of one owner add to its best
+    further: float = 0.15
+    #: how sharply a phrase counts less when words of it are missing
+    coverage: float = 1.0
+    #: how much of the score hangs on the action's fit
+    fit: float = 0.75
+    #: how much less common verbs say than nouns
+    verb: float = 0.45
+    #: a kind that has a connector, against an equal
+    connected: float = 1.08
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An operation that fits, and how well; scores compare within one search only."""
+
+    entry: OperationEntry
+    score: float
+
+
+class OperationIndex:
+    """All operations of a catalog, to be searched."""
+
+    def __init__(self, catalog: Catalog, weights: Weights = Weights()) -> None:
+        self.entries = tuple(entries_of(catalog))
+        self._weights = weights
+        self._phrases: list[tuple[Owner, frozenset[str]]] = []
+        self._texts: list[Counter[str]] = []
+        self._verbs: list[frozenset[str]] = []
+        for kind in catalog:
+            self._add_kind(kind)
+        for entry in self.entries:
+            self._add_entry(entry)
+        self._rarity = self._rarities()
+        self._phrase_weight = [sum(self._rarity[term] for term in terms) for _, terms in self._phrases]
+        self._phrases_with = _inverted(terms for _, terms in self._phrases)
+        self._texts_with = _inverted(self._texts)
+        self._vocabulary = self._words_by_stem()
+
+    def search(
+        self,
+        text: str,
+        kind: str | None = None,
+        effect: Effect | str | None = None,
+        limit: int = DEFAULT_LIMIT,
+        connected: Collection[str] = (),
+        among: Collection[str] | None = None,
+    ) -> list[Match]:
+        """The operations that fit, best first; `kind`, `effect` and `among` (names of kinds) leave out the rest.
+
+        Kinds in `connected` come first among equals. A text that says nothing finds nothing.
+        """
+        question = question_of(text, self.known)
+        scores = self._scores(question)
+        found = [
+            Match(entry, round(score * (self._weights.connected if entry.kind.name in connected else 1), 4))
+            for entry, score in zip(self.entries, scores, strict=True)
+            if score > 0 and _is_wanted(entry, kind, effect, among)
+        ]
+        return sorted(found, key=lambda match: -match.score)[:limit]
+
+    def known(self, word: str) -> str | None:
+        """The stem in the index that a word means, spelt wrongly or not; None for a word that says nothing here."""
+        term = stem(word)
+        if term in self._rarity or term in ACTIONS_OF_VERB:
+            return term
+        return self._nearest(word)
+
+    def _nearest(self, word: str) -> str | None:
+        if len(word) < 4 or not word.isalpha():
+            return None
+        most = 1 if len(word) < 7 else 2
+        near = process.extract(word, self._spellings, scorer=OSA.distance, score_cutoff=most, limit=8)
+        if not near:
+            return None
+        # Few people mistype the first letter; an exchange of two keeps all letters.
+        meant = min(near, key=lambda each: (each[1], each[0][0] != word[0], sorted(each[0]) != sorted(word)))[0]
+        return None if meant in EMPTY else stem(meant)
+
+    def _add_kind(self, kind: Kind) -> None:
+        for phrase in (kind.spec.title, kind.name, *kind.spec.also):
+            self._add_phrase((kind.name,), phrase)
+        for entity_id, entity in kind.spec.entities.items():
+            for phrase in (entity_id.replace("_", " "), *entity.also):
+                self._add_phrase((kind.name, entity_id), phrase)
+
+    def _add_entry(self, entry: OperationEntry) -> None:
+        action = entry.action
+        for phrase in action.also if action else ():
+            self._add_phrase(_owner(entry), phrase)
+        texts = [entry.description, entry.entity.description, *_names(entry.schema)]
+        self._texts.append(Counter(term for text in texts for term in stems(text.replace("_", " "))))
+        first = [words(phrase)[:1] for phrase in (*(action.also if action else ()), entry.description)]
+        self._verbs.append(frozenset(stem(word) for each in first for word in each) & ACTIONS_OF_VERB.keys())
+
+    def _add_phrase(self, owner: Owner, phrase: str) -> None:
+        terms = frozenset(stems(phrase))
+        if terms:
+            self._phrases.append((owner, terms))
+
+    def _rarities(self) -> dict[str, float]:
+        """The inverse document frequency of each stem, a document being an entity with all that is said of it."""
+        by_entity: dict[Owner, set[str]] = defaultdict(set)
+        for owner, terms in self._phrases:
+            by_entity[owner[:2]] |= terms
+        for entry, text in zip(self.entries, self._texts, strict=True):
+            by_entity[entry.kind.name, entry.entity_id] |= text.keys()
+        counts = Counter(term for terms in by_entity.values() for term in terms)
+        return {
+            term: math.log(1 + len(by_entity) / count) * (self._weights.verb if term in ACTIONS_OF_VERB else 1)
+            for term, count in counts.items()
+        }
+
+    def _scores(self, question: Question) -> list[float]:
+        weights, by_owner = self._weights, self._met(question.terms)
+        texts = self._text_scores(question.terms)
+        scores = []
+        for place, entry in enumerate(self.entries):
+            owner = _owner(entry)
+            evidence = (
+                weights.kind * by_owner.get(owner[:1], 0)
+                + weights.entity * by_owner.get(owner[:2], 0)
+                + weights.action * by_owner.get(owner, 0)
+                + weights.text * texts.get(place, 0)
+            )
+            fitting = fit(question, entry.action_id, self._verbs[place])
+            scores.append(evidence * (1 - weights.fit + weights.fit * fitting))
+        return scores
+
+    def _met(self, terms: Mapping[str, float]) -> dict[Owner, float]:
+        """How far the question meets the phrases of each owner."""
+        weighed: dict[int, float] = defaultdict(float)
+        present: dict[int, float] = defaultdict(float)
+        for term, weight in terms.items():
+            rarity = self._rarity.get(term, 0)
+            for phrase in self._phrases_with.get(term, ()):
+                weighed[phrase] += weight * rarity
+                present[phrase] += rarity
+        by_owner: dict[Owner, list[float]] = defaultdict(list)
+        for phrase, met in weighed.items():
+            covered = present[phrase] / self._phrase_weight[phrase]
+            by_owner[self._phrases[phrase][0]].append(met * covered**self._weights.coverage)
+        return {owner: self._combined(scores) for owner, scores in by_owner.items()}
+
+    def _combined(self, scores: list[float]) -> float:
+        best = max(scores)
+        return best + self._weights.further * min(sum(scores) - best, best)
+
+    def _text_scores(self, terms: Mapping[str, float]) -> dict[int, float]:
+        """Words of the description and params that the question has; long texts count less."""
+        found: dict[int, float] = defaultdict(float)
+        for term, weight in terms.items():
+            for place in self._texts_with.get(term, ()):
+                text = self._texts[place]
+                found[place] += weight * self._rarity[term] / (1 + 0.01 * text.total())
+        return found
+
+    @cached_property
+    def _spellings(self) -> list[str]:
+        return sorted(self._vocabulary)
+
+    def _words_by_stem(self) -> set[str]:
+        """Every word of the index as it is written, for the mending of typing errors."""
+        phrases = [kind_phrase for entry in self.entries for kind_phrase in _sentences(entry)]
+        found = {word for phrase in phrases for word in words(phrase.replace("_", " "))}
+        return {word for word in found | EMPTY if len(word) > 2 and word.isalpha()}
+
+
+def _owner(entry: OperationEntry) -> Owner:
+    return entry.kind.name, entry.entity_id, entry.action_id
+
+
+def _inverted(documents: Iterable[Collection[str]]) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, terms in enumerate(documents):
+        for term in terms:
+            places[term].append(place)
+    return dict(places)
+
+
+def _is_wanted(
+    entry: OperationEntry, kind: str | None, effect: Effect | str | None, among: Collection[str] | None
+) -> bool:
+    return (
+        (kind is None or entry.kind.name == kind)
+        and (effect is None or entry.effect == effect)
+        and (among is None or entry.kind.name in among)
+    )
+
+
+def _sentences(entry: OperationEntry) -> Iterator[str]:
+    spec, entity, action = entry.kind.spec, entry.entity, entry.action
+    yield from (spec.kind, spec.title, *spec.also, entry.entity_id, entity.description, *entity.also)
+    yield from (entry.description, *(action.also if action else ()), *_names(entry.schema))
+
+
+def _names(schema: Mapping[str, Any]) -> Iterator[str]:
+    """The names of params and of the members of objects among them, and the values of enums."""
+    for name, member in schema.get("properties", {}).items():
+        yield name
+        yield from (value for value in member.get("enum", ()) if isinstance(value, str))
+        yield from _names(member)

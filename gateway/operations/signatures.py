@@ -1,0 +1,50 @@
+"""Operations in one line: `tickets.update(ticket_id*, ticket*{status: new|open|…, priority, …}) → ticket`."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gateway.kinds.suggestions import singular
+from gateway.operations.entries import OperationEntry
+from gateway.operations.schemas import tool_schema
+
+#: how much a line shows: params beside the required ones, members of an object, values of an enum
+_PARAMS, _MEMBERS, _VALUES = 6, 4, 3
+
+
+def signature_of(entry: OperationEntry) -> str:
+    """Params in brief, the required ones first and marked with `*`, and what is answered."""
+    schema = tool_schema(entry)
+    return f"{entry.entity_id}.{entry.action_id}({_members(schema, schema, _PARAMS)}) → {_answer(entry)}"
+
+
+def _members(schema: Mapping[str, Any], root: Mapping[str, Any], most: int, depth: int = 0) -> str:
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    names = [*(name for name in properties if name in required), *(name for name in properties if name not in required)]
+    shown = names[: max(most, len(required))]
+    texts = [f"{name}{'*' if name in required else ''}{_value(properties[name], root, depth)}" for name in shown]
+    return ", ".join([*texts, *(["…"] if len(names) > len(shown) else [])])
+
+
+def _value(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    """What an object holds and which values an enum has; other types speak by their names."""
+    if "$ref" in schema:
+        schema = {**root["$defs"][schema["$ref"].removeprefix("#/$defs/")], **schema}
+    if "enum" in schema:
+        return f": {_choices(schema['enum'])}"
+    if schema.get("properties") and depth == 0:
+        return f"{{{_members(schema, root, _MEMBERS, depth + 1)}}}"
+    return "[]" if schema.get("type") == "array" else ""
+
+
+def _choices(values: Iterable[Any]) -> str:
+    texts = [str(value) for value in values]
+    return "|".join([*texts[:_VALUES], *(["…"] if len(texts) > _VALUES else [])])
+
+
+def _answer(entry: OperationEntry) -> str:
+    action = entry.action
+    if action is None:
+        return "{data, meta}"
+    if action.download:
+        return "bytes"
+    return entry.entity_id if action.records is not None else singular(entry.entity_id)

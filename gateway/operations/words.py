@@ -1,0 +1,114 @@
+"""English as people ask in it: words, their stems, and the verbs that mean an action."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import snowballstemmer
+
+_STEMMER = snowballstemmer.stemmer("english")
+#: a word: letters and digits, and the marks that hold names and addresses together
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+#: ways of writing one thing that differ in more than their ends
+_SPELLINGS = (
+    (re.compile(r"\be-mail", re.I), "email"),
+    (re.compile(r"\bon[- ]call\b", re.I), "oncall"),
+    (re.compile(r"\bto-?dos?\b", re.I), "todo"),
+    (re.compile(r"\bsub-(?=[a-z])", re.I), "sub"),
+    (re.compile(r"\bincident\.io\b", re.I), "incidentio"),
+    (re.compile(r"\bcentre\b", re.I), "center"),
+    (re.compile(r"\bcolour", re.I), "color"),
+)
+
+#: words that say nothing of what is wanted
+EMPTY = frozenset(
+    """
+    a about above after again all along already also always am an and another any anybody anymore anyone anything are as
+    at away back be been before behind being below between both but by can could did do does doing done down during each
+    either else ever every everybody everyone everything exactly few for from further get go goes going got had has have
+    having he her here him his how i if in inside into is it its itself just let like look many may maybe me might mine
+    more most much must my need needs neither never no nobody nor not now of off on once one ones only onto or other our
+    ours out over own per please really s same say shall she should so some somebody someone something soon still such t
+    than that the their them then there these they thing things this those through till to too under until up upon us
+    usually very via want wants was we were what when where whether which while who whom whose why will with within
+    without would yes yet you your yours
+    """.split()  # noqa: SIM905 - a page of words reads better than a page of quotes
+)
+#: words that ask, rather than tell to do
+ASKING = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how", "is", "are", "was", "were",
+                    "did", "does", "has", "have", "any", "anyone", "anybody"])  # fmt: skip
+
+#: what verbs ask for: an action, and how surely
+_VERBS: Mapping[str, Mapping[str, float]] = {
+    "list": {"list": 1, "api_search": 0.5, "context_store_search": 0.6, "get": 0.2},
+    "get": {"get": 1, "list": 0.8, "download": 0.4, "api_search": 0.5, "context_store_search": 0.5},
+    "api_search": {"api_search": 1, "context_store_search": 0.95, "list": 0.9, "get": 0.4},
+    "create": {"create": 1, "update": 0.4},
+    "update": {"update": 1, "create": 0.4, "delete": 0.2},
+    "delete": {"delete": 1, "update": 0.4},
+    "download": {"download": 1, "get": 0.5, "list": 0.2},
+}
+#: the verbs by the action that each asks for first
+_WORDS_OF = {
+    "list": """
+        list show see browse enumerate overview count page display view report
+    """,
+    "get": """
+        get fetch read retrieve pull detail inspect describe open check tell
+    """,
+    "api_search": """
+        search find lookup query locate filter match seek
+    """,
+    "create": """
+        create add make new post send write start put raise register insert append build comment reply respond answer
+        attach invite schedule announce tell notify ask leave give draft submit log book plan react pin open
+    """,
+    "update": """
+        update change edit modify set rename assign reassign mark move close solve resolve reopen complete finish
+        correct fix adjust replace tick check uncheck toggle extend postpone reschedule escalate merge convert turn
+        raise lower increase bump hand give make drag shift transfer restore trash archive cancel switch put tag fill
+    """,
+    "delete": """
+        delete remove drop erase discard purge clear unpin untag detach retract take undo withdraw trash destroy cancel
+        rid
+    """,
+    "download": """
+        download save export fetch
+    """,
+}
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, each spelling in one way."""
+    for pattern, spelling in _SPELLINGS:
+        text = pattern.sub(spelling, text)
+    return [re.sub(r"['’](s|re|ve|ll|d|m|t)?$", "", word).replace("’", "'") for word in _WORD.findall(text.lower())]
+
+
+@lru_cache(maxsize=20_000)
+def stem(word: str) -> str:
+    """The word without its ending: `assigned` and `assigning` are `assign`."""
+    found: str = _STEMMER.stemWord(word)
+    return found
+
+
+def stems(text: str) -> list[str]:
+    """The stems of a text's words, without those that say nothing."""
+    return [stem(word) for word in words(text) if word not in EMPTY]
+
+
+def _by_stem(verbs: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for action, listed in verbs.items():
+        for verb in listed.split():
+            found.setdefault(stem(verb), set()).add(action)
+    return {verb: frozenset(actions) for verb, actions in found.items()}
+
+
+#: the actions that a verb, by its stem, may mean
+ACTIONS_OF_VERB = _by_stem(_WORDS_OF)
+
+
+def affinity(meanings: Iterable[str], action: str) -> float:
+    """How well an action answers a verb of these meanings, from 0 to 1."""
+    return max((_VERBS[meaning].get(action, 0.0) for meaning in meanings), default=0.0)

@@ -1,0 +1,28 @@
+"""Handlers are tested through the application in this process."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.in_process_app import FrontEnd, front_end
+from tests.running import Api, ConnectorApi
+
+
+@pytest.fixture(scope="module")
+async def front(tmp_path_factory: pytest.TempPathFactory, database_url: str, redis_url: str) -> AsyncIterator[FrontEnd]:
+    folder: Path = tmp_path_factory.mktemp("front-end")
+    async with front_end(folder, database_url, redis_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def api(front: FrontEnd) -> AsyncIterator[Api]:
+    """A caller who may do everything in an organization of its own."""
+    async with front.api() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def support_desk(api: Api) -> ConnectorApi:
+    return await api.connector()

@@ -1,0 +1,191 @@
+"""What routes declare is what happens: openness, scope, audit, methods."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import aiohttp
+import pytest
+
+from gateway.http.routes import ROUTES
+from gateway.identity.model import Scope
+
+CHANGING = [route for route in ROUTES if route.method not in ("GET", "HEAD") and not route.is_open]
+CLOSED = [route for route in ROUTES if not route.is_open]
+#: what tells the same to every organization
+OF_NO_ORGANIZATION = {"Discovery"}
+
+
+def named(route):
+    return f"{route.method} {route.path}"
+
+
+def path_of(route):
+    ids = {name: uuid4() for name in ("connector_id", "job_id", "workspace_id", "flow_id")}
+    return route.path.format(**ids, entity="attachments", kind="support-desk", connector_type="support-desk")
+
+
+async def status_and_code(session, route, headers):
+    async with session.request(route.method, path_of(route), headers=headers) as response:
+        return response.status, (await response.json())["code"] if route.method != "HEAD" else None
+
+
+@pytest.mark.parametrize("route", CHANGING, ids=named)
+def test_a_route_that_changes_something_has_an_audit_name(route):
+    assert route.audit
+
+
+@pytest.mark.parametrize("route", CLOSED, ids=named)
+def test_a_closed_route_says_what_it_needs_unless_the_operation_decides(route):
+    assert route.scope is not None or route.audit == "execute" or route.tag in OF_NO_ORGANIZATION
+
+
+@pytest.mark.parametrize("route", CLOSED, ids=named)
+async def test_a_closed_route_wants_a_token(api, route):
+    status, code = await status_and_code(api.session, route, {})
+
+    assert (status, code) in ((401, "unauthorized"), (401, None))
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.scope], ids=named)
+async def test_a_client_without_the_scope_is_refused_before_anything_is_looked_at(front, route):
+    others = [scope.value for scope in Scope if scope is not route.scope]
+
+    async with front.api(scopes=others) as api:
+        status, code = await status_and_code(api.session, route, api.headers)
+
+    assert (status, code) in ((403, "insufficient_scope"), (403, None))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/integrations/connectors/oauth%2Fcallback",
+        "/api/v1/integrations/connectors/oauth%2fcallback?code=a&state=b",
+        "/api/v1/jobs/..%2F..%2F..%2Fhealthz",
+    ],
+)
+async def test_a_path_that_only_decodes_to_an_open_one_wants_a_token(front, api, path):
+    url = aiohttp.client.URL(front.base_url + path, encoded=True)
+
+    async with aiohttp.ClientSession() as session, session.get(url) as without_token:
+        without = without_token.status
+    async with aiohttp.ClientSession() as session, session.get(url, headers=api.headers) as with_token:
+        assert (without, with_token.status) == (401, 404)
+
+
+async def noted(api, what):
+    """The first entry of that name in the audit log, which is written in batches."""
+    async with asyncio.timeout(10):
+        while True:
+            entries = (await api.get("/api/v1/audit")).json()["data"]
+            found = [entry for entry in entries if entry["what"] == what]
+            if found:
+                return found[0]
+
+
+async def test_what_was_done_to_what_is_noted_with_its_outcome(api, support_desk):
+    connector_id = support_desk.record["id"]
+    workspaces = await api.get(f"/api/v1/workspaces?name_contains={support_desk.record['workspace_name']}")
+    workspace_id = workspaces.json()["data"][0]["id"]
+    accepted = await support_desk.send("tickets", "list", headers={"Prefer": "respond-async"})
+    job_id = accepted.json()["job"]["id"]
+
+    await api.post(f"/api/v1/jobs/{job_id}/cancel")
+    await api.post(f"/api/v1/jobs/{job_id}/retry")
+    await api.call("PATCH", support_desk.path, json={"name": "renamed"})
+    await support_desk.send("tickets", "get", {"ticket_id": 10**9})
+    await api.call("DELETE", support_desk.path)
+    await api.call("DELETE", f"/api/v1/workspaces/{workspace_id}")
+
+    expected = {
+        "connector.create": ("succeeded", connector_id, None),
+        "tickets.list": ("accepted", connector_id, None),
+        "job.cancel": ("accepted", connector_id, job_id),
+        "job.retry": ("accepted", connector_id, job_id),
+        "connector.update": ("succeeded", connector_id, None),
+        "tickets.get": ("upstream_not_found", connector_id, None),
+        "connector.delete": ("accepted", connector_id, None),
+        "workspace.delete": ("accepted", None, workspace_id),
+    }
+    entries = {what: await noted(api, what) for what in reversed(expected)}
+    assert {
+        what: (entry["outcome"], entry["connector_id"], entry["target"]) for what, entry in entries.items()
+    } == expected
+
+
+async def test_a_refusal_for_want_of_a_scope_is_noted_too(front, api):
+    async with front.api(await organization_of(front, api), ["read"]) as reader:
+        await reader.call("DELETE", f"/api/v1/workspaces/{uuid4()}")
+
+    assert (await noted(api, "workspace.delete"))["outcome"] == "insufficient_scope"
+
+
+async def organization_of(front, api) -> UUID:
+    client = await front.services.tokens.verify(api.headers["Authorization"].removeprefix("Bearer "))
+    return next(iter(client.organization_ids))
+
+
+async def test_a_dry_run_is_no_deed(api, support_desk):
+    await support_desk.execute("tickets", "get", {"ticket_id": 1}, dry_run=True)
+    await support_desk.execute("tickets", "list")
+
+    await noted(api, "tickets.list")
+    entries = (await api.get("/api/v1/audit")).json()["data"]
+    assert "tickets.get" not in {entry["what"] for entry in entries}
+
+
+async def test_a_dry_run_needs_what_the_operation_needs(front, api, support_desk):
+    async with front.api(await organization_of(front, api), ["read"]) as reader:
+        body = {"entity": "tickets", "action": "create", "params": {"ticket": {"subject": "s"}}, "dry_run": True}
+        written = await reader.post(f"{support_desk.path}/execute", body)
+        read = await reader.post(
+            f"{support_desk.path}/execute", {"entity": "tickets", "action": "list", "dry_run": True}
+        )
+
+    assert (written.status, written.json()["code"]) == (403, "insufficient_scope")
+    assert read.status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "/healthz", {"GET", "HEAD"}),
+        ("PUT", "/api/v1/jobs", {"GET"}),
+        ("GET", "/oauth/token", {"POST"}),
+        ("PUT", "/api/v1/integrations/connectors", {"GET", "POST"}),
+    ],
+)
+async def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes(api, method, path, allowed):
+    async with api.session.request(method, path) as response:
+        document = await response.json()
+
+    assert (response.status, document["code"]) == (405, "method_not_allowed")
+    assert set(response.headers["Allow"].split(", ")) == allowed
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"])
+async def test_head_says_what_get_says_without_the_body(api, path):
+    async with api.session.get(path, allow_redirects=False) as response:
+        got = response
+    async with api.session.head(path) as response:
+        assert (response.status, await response.read()) == (got.status, b"")
+        assert response.headers["Content-Type"] == got.headers["Content-Type"]
+
+
+async def test_the_root_leads_a_browser_to_pages_and_tells_a_program_where_things_are(api):
+    browser = await api.get("/", headers={"Accept": "text/html,*/*;q=0.8"}, allow_redirects=False)
+    program = await api.get("/", headers={"Accept": "*/*"})
+
+    assert browser.status == 303
+    assert (await api.get(browser.headers["Location"])).status == 200
+    assert program.json()["openapi"] == "/openapi.json"
+    assert (await api.get(program.json()["docs"])).status == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/docs", "/api/v1/jobs", "/api/v1/nothing"])
+async def test_no_response_tells_the_servers_software_and_none_is_sniffed(api, path):
+    response = await api.get(path)
+
+    assert "Server" not in response.headers
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["X-Request-Id"]

@@ -1,0 +1,78 @@
+"""A front end in the tests' own process, on real stores and the sandbox, so that handlers are tried in a moment."""
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+from uuid import UUID, uuid4
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from gateway.http.app import create_app
+from gateway.http.connection_guard import DoorRunner, Limits
+from gateway.http.keys import SERVICES
+from gateway.identity.tokens import hashed, new_secret
+from gateway.kinds.catalog import load_catalog
+from gateway.sandbox.app import create_sandbox
+from gateway.services import Services
+from gateway.settings import Settings
+from tests.running import Api
+
+KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+EVERY_SCOPE = ("read", "write", "admin")
+
+
+@dataclass(frozen=True)
+class FrontEnd:
+    """A front end that answers, and what it answers from."""
+
+    base_url: str
+    services: Services
+
+    async def organization(self) -> UUID:
+        return (await self.services.identity.create_organization(f"o-{uuid4().hex}")).id
+
+    async def client(self, organization_id: UUID, scopes: Sequence[str] = EVERY_SCOPE) -> tuple[str, str]:
+        """Id and secret of a new client."""
+        secret = new_secret()
+        client_id = await self.services.identity.create_client("test", [organization_id], hashed(secret), scopes)
+        return str(client_id), secret
+
+    @asynccontextmanager
+    async def api(self, organization_id: UUID | None = None, scopes: Sequence[str] = EVERY_SCOPE) -> AsyncIterator[Api]:
+        """A caller with a token, of an organization of its own unless one is given."""
+        client = await self.client(organization_id or await self.organization(), scopes)
+        async with Api.of(self.base_url, *client) as api:
+            yield api
+
+
+@asynccontextmanager
+async def front_end(folder: Path, database_url: str, redis_url: str, **settings: object) -> AsyncIterator[FrontEnd]:
+    """A front end with its guard, whose applications are all played by the sandbox."""
+    catalog = load_catalog()
+    async with TestServer(create_sandbox(catalog, seed=7, job_seconds=0.2)) as sandbox:
+        upstream = str(sandbox.make_url("/").origin())
+        overrides = {f"GATEWAY_UPSTREAM_{kind.name.upper().replace('-', '_')}": upstream for kind in catalog}
+        with patch.dict(os.environ, overrides):
+            app = create_app(_settings(folder, database_url, redis_url, settings))
+            runner = DoorRunner(app, Limits(), shutdown_timeout=1)
+            async with _running(runner) as base_url:
+                yield FrontEnd(base_url, app[SERVICES])
+
+
+def _settings(folder: Path, database_url: str, redis_url: str, others: dict[str, object]) -> Settings:
+    stores = {"database_url": database_url, "redis_url": redis_url, "data_dir": folder, "encryption_keys": KEYS}
+    return Settings(**{"synchronize": False, **stores, **others})
+
+
+@asynccontextmanager
+async def _running(runner: DoorRunner) -> AsyncIterator[str]:
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()

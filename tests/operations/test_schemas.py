@@ -1,0 +1,58 @@
+"""Schemas of params as the tool formats accept them, for every operation that there is."""
+
+import jsonschema_rs
+import pytest
+
+from gateway.kinds.catalog import load_catalog
+from gateway.operations.entries import entries_of, entry_of
+from gateway.operations.schemas import constraint_sentences, tool_schema
+
+CATALOG = load_catalog()
+ENTRIES = list(entries_of(CATALOG))
+
+
+def references(node):
+    if isinstance(node, dict):
+        own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
+        return own + [each for part in node.values() for each in references(part)]
+    return [each for part in node for each in references(part)] if isinstance(node, list) else []
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_a_tool_schema_is_an_object_with_definitions_that_are_all_there_and_all_used(entry):
+    schema = tool_schema(entry)
+
+    assert schema["type"] == "object"
+    assert schema.keys() <= {"type", "properties", "required", "additionalProperties", "$defs"}
+    assert set(references(schema)) == {f"#/$defs/{name}" for name in schema.get("$defs", {})}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_a_tool_schema_accepts_the_example(entry):
+    validator = jsonschema_rs.Draft202012Validator(tool_schema(entry), validate_formats=True)
+
+    validator.validate(entry.example)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentences"),
+    [
+        ("workspace-notes.comments.create", ["Exactly one of these must be given: parent, discussion_id."]),
+        ("support-desk.ticket_audits.list", ["ticket_id and cursor exclude each other."]),
+        ("crm-records.deals.list", ["With propertiesWithHistory: limit is at most 50."]),
+        (
+            "work-management.tasks.list",
+            [
+                "Exactly one of these must be given: project, section, assignee with workspace.",
+                "With modified_since: at least one of these must be given: project, section.",
+            ],
+        ),
+        ("team-chat.threads.list", []),
+    ],
+)
+def test_what_a_tool_schema_cannot_demand_is_told_as_sentences(name, sentences):
+    assert constraint_sentences(entry_of(CATALOG, name)) == sentences
+
+
+def test_params_that_are_always_needed_are_required_wherever_the_spec_demands_them():
+    assert tool_schema(entry_of(CATALOG, "team-chat.threads.list"))["required"] == ["channel", "ts"]
