@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gateway.aio.background import ended
+from gateway.aio.background import cancel_and_wait
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer
 from gateway.connectors.run_context import Effects
-from gateway.errors import Fault, GatewayError, UpstreamInvalidResponse, UpstreamQueueFull, UpstreamRateLimited
+from gateway.errors import FieldError, GatewayError, UpstreamInvalidResponse, UpstreamQueueFull, UpstreamRateLimited
 from gateway.kinds.params import invalid
 
 if TYPE_CHECKING:
-    from gateway.connectors.long_running import Run
+    from gateway.connectors.long_running import OperationRun
 
 Params = Mapping[str, Any]
 
@@ -55,7 +55,7 @@ class Tally:
 class BulkUpdate:
     """One run: what it finished and started is saved batch by batch, so that nothing is started twice."""
 
-    def __init__(self, run: "Run") -> None:
+    def __init__(self, run: "OperationRun") -> None:
         self._run = run
         self._portions = batches_of_tickets(run.params)
         self._total = sum(len(_ids(portion)) for portion in self._portions)
@@ -110,7 +110,7 @@ class BulkUpdate:
                         case _:
                             raise failure
         finally:
-            await ended(*running)
+            await cancel_and_wait(*running)
 
     async def _start(self, number: int) -> None:
         """Send a batch; what the application calls it is saved before it is followed."""
@@ -179,7 +179,7 @@ class BulkUpdate:
         await self._run.journal.progress(done, self._total, message)
 
 
-async def update_tickets(run: "Run") -> Answer:
+async def update_tickets(run: "OperationRun") -> Answer:
     """Update any number of tickets and report each of them.
 
     The result is `{status, total, progress, message, succeeded, failed, results: [{id, success, error?}]}`, in the
@@ -188,7 +188,7 @@ async def update_tickets(run: "Run") -> Answer:
     return await BulkUpdate(run).all()
 
 
-def preview_tickets(run: "Run") -> list[UpstreamRequest]:
+def preview_tickets(run: "OperationRun") -> list[UpstreamRequest]:
     return [run.connector.request(run.operation, portion) for portion in batches_of_tickets(run.params)]
 
 
@@ -214,7 +214,7 @@ def ticket_ids(text: str) -> list[str]:
     if wrong is not None or not ids:
         said = "ids names no ticket" if wrong is None else f"{wrong!r} is not a ticket id"
         message = f"ticket_bulk_updates.create: {said}; send ids as digits separated by commas"
-        raise invalid("ticket_bulk_updates.create", [Fault("/params/ids", "ids", "pattern", message)])
+        raise invalid("ticket_bulk_updates.create", [FieldError("/params/ids", "ids", "pattern", message)])
     return ids
 
 

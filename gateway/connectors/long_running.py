@@ -33,7 +33,7 @@ _MISSED_LOOKS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OperationRun:
     """One long operation under way: who calls, what was asked and where its progress is kept."""
 
     connector: "Connector"
@@ -86,8 +86,8 @@ class Run:
 class LongRule:
     """How a long operation is run, and the requests that it begins with."""
 
-    run: Callable[[Run], Awaitable[Answer]]
-    preview: Callable[[Run], list[UpstreamRequest]]
+    run: Callable[[OperationRun], Awaitable[Answer]]
+    preview: Callable[[OperationRun], list[UpstreamRequest]]
 
 
 #: every long operation by the name that specs use

@@ -10,12 +10,12 @@ from gateway.connectors.responses import Answer
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
 
 if TYPE_CHECKING:
-    from gateway.connectors.long_running import Run
+    from gateway.connectors.long_running import OperationRun
 
 Params = Mapping[str, Any]
 
 
-async def run_report(run: "Run") -> Answer:
+async def run_report(run: "OperationRun") -> Answer:
     """Run a report as an instance of the application's own and follow it; where it has none, synchronously."""
     instance = run.journal.state.get("instance")
     if instance is None:
@@ -40,5 +40,5 @@ def _instances(params: Params, below: str = "") -> str:
     return f"/analytics/reports/{params['id']}/instances{below}{details}"
 
 
-def preview_report(run: "Run") -> list[UpstreamRequest]:
+def preview_report(run: "OperationRun") -> list[UpstreamRequest]:
     return [run.request("POST", _instances(run.params))]

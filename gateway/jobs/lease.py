@@ -17,7 +17,7 @@ from gateway.jobs import results
 from gateway.jobs.leases import Ending, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, Job, JobStatus
 from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, must_go_on, told
-from gateway.jobs.run_context import JobJournal, surely
+from gateway.jobs.run_context import JobJournal, retry_until_available
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import add_context
@@ -76,7 +76,7 @@ class Lease:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)
             self._is_ending = True
-            return await surely(lambda: self._write(outcome), self._on_away)
+            return await retry_until_available(lambda: self._write(outcome), self._on_away)
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
@@ -151,11 +151,11 @@ class Lease:
             lines=lines,
         )
 
-    async def hand_back(self) -> bool:
+    async def requeue(self) -> bool:
         """Give up what was stopped: for another worker where nothing was sent; whether one is needed."""
         try:
             if self.checkpoint.may_be_repeated:
-                return not self.job.is_inline and await self._leases.hand_back(self.job)
+                return not self.job.is_inline and await self._leases.requeue(self.job)
             lost = InternalError("the process was stopped after the write had been sent; look it up")
             ending = classify_outcome(self.job, lost, self.checkpoint.sent_at, self.checkpoint.state)
             await self._leases.finish(self.job, ending)

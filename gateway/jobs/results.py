@@ -53,7 +53,7 @@ def message(answer: Answer) -> str | None:
     return told
 
 
-def need_result(job: Job) -> dict[str, Any]:
+def require_result(job: Job) -> dict[str, Any]:
     """The head of a succeeded job's result; raises the error that the job ended with."""
     if job.status is not JobStatus.SUCCEEDED:
         raise error_of(job)

@@ -23,7 +23,9 @@ _PAUSE, _PERSISTENCE = 0.5, 600.0
 Noted = TypeVar("Noted")
 
 
-async def surely(note: Callable[[], Awaitable[Noted]], on_away: Callable[[], None] = lambda: None) -> Noted:
+async def retry_until_available(
+    note: Callable[[], Awaitable[Noted]], on_away: Callable[[], None] = lambda: None
+) -> Noted:
     """Write it as soon as PostgreSQL is there: what is done is not forgotten because it is away; raises LostLease.
 
     Writing twice does no harm: the fence, or the end that was written, refuses the second.
@@ -76,7 +78,7 @@ class JobJournal:
         async with self._noting:
             self._in_flight -= 1
             if not self._in_flight:
-                await surely(lambda: self._leases.not_done(self._job))
+                await retry_until_available(lambda: self._leases.not_done(self._job))
                 self.sent_at = self._job.sending_since
 
     def answered(self) -> None:
@@ -87,15 +89,17 @@ class JobJournal:
         async with self._noting:
             number = part or self._parts + bool(lines)
             is_answered = not self._in_flight
-            await surely(lambda: self._leases.save(self._job, state, number, lines, is_answered=is_answered))
+            await retry_until_available(
+                lambda: self._leases.save(self._job, state, number, lines, is_answered=is_answered)
+            )
             self.state, self._parts = state, max(self._parts, number)
             if is_answered:
                 self.sent_at = None
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
         now = asyncio.get_running_loop().time()
-        is_news = (done, total) != self.last
-        if not is_news or (now - self._told_at < _PROGRESS_INTERVAL and done != total):
+        is_changed = (done, total) != self.last
+        if not is_changed or (now - self._told_at < _PROGRESS_INTERVAL and done != total):
             return
         self._told_at, self.last = now, (done, total)
         try:

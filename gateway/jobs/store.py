@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from gateway.aio.batching import Together
+from gateway.aio.batching import Batcher
 from gateway.db.pool import Connection, Database
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LEASE, NOTHING_DONE
@@ -113,7 +113,7 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedJob:
     """The job of a request: a new one, or the one that its key already stands for."""
 
     job: Job
@@ -146,37 +146,39 @@ class JobFilter:
 class JobStore:
     """What callers do with jobs; `retention` is the seconds that a finished job's result is kept.
 
-    `patience`: seconds for which a job is accepted again whose acceptance was not heard of.
+    `timeout`: seconds for which a job is accepted again whose acceptance was not heard of.
     """
 
-    def __init__(self, database: Database, retention: int, *, patience: float = 5.0) -> None:
+    def __init__(self, database: Database, retention: int, *, timeout: float = 5.0) -> None:
         self._database = database
         self._retention = retention
-        self._patience = patience
-        self._accepting: Together[NewJob, Job] = Together(self._accept_all)
+        self._timeout = timeout
+        self._accepting: Batcher[NewJob, Job] = Batcher(self._accept_all)
 
-    async def accept(self, new: NewJob, key: IdempotencyKey | None = None, claimed_by: str | None = None) -> Accepted:
+    async def accept(
+        self, new: NewJob, key: IdempotencyKey | None = None, claimed_by: str | None = None
+    ) -> AcceptedJob:
         """Job and key in one transaction; a key seen before brings its job back instead.
 
         With `claimed_by` the job is born running, held by the process that accepted it.
         """
         if key is None and claimed_by is None:
-            return Accepted(await self._accepted(new), is_new=True)
+            return AcceptedJob(await self._accepted(new), is_new=True)
         while True:
             async with self._database.tenant(new.organization_id) as connection, connection.transaction():
                 if key is None or await self._is_kept(connection, new, key):
-                    return Accepted(await _inserted(connection, new, claimed_by), is_new=True)
+                    return AcceptedJob(await _inserted(connection, new, claimed_by), is_new=True)
                 row = await connection.fetchrow(_KEPT, *_owner(new, key))
             # None: the key was given back between the two statements, so it is free.
             if row is not None:
                 members = dict(row)
-                return Accepted(
+                return AcceptedJob(
                     is_mismatch=members.pop("fingerprint") != key.fingerprint, job=job_of(members), is_new=False
                 )
 
     async def _accepted(self, new: NewJob) -> Job:
         """Asks again where PostgreSQL went away before it said that the job is there: nobody else could ask for it."""
-        give_up_at = asyncio.get_running_loop().time() + self._patience
+        give_up_at = asyncio.get_running_loop().time() + self._timeout
         was_sent = False
         while True:
             try:

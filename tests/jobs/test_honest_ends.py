@@ -94,14 +94,14 @@ async def test_parts_that_come_out_of_order_are_read_in_order(jobs, leases, clai
     assert [part async for part in jobs.lines(saved, saved.parts)] == ['"first"\n', '"third"\n']
 
 
-async def test_a_refusal_for_now_is_durable_before_the_wait(jobs, leases, upkeep, claimed, lost):
+async def test_a_refusal_for_now_is_durable_before_the_wait(jobs, leases, maintenance, claimed, lost):
     job = await claimed(effect=Effect.WRITE)
     journal = JobJournal(leases, job)
     await journal.sending()
     await journal.not_done()
 
     await lost(job)
-    await upkeep.sweep()
+    await maintenance.sweep()
 
     assert (await after(jobs, job)).status is JobStatus.QUEUED
 
@@ -128,13 +128,15 @@ async def test_what_is_in_flight_while_something_else_is_saved_stays_noted(lease
     assert (await sql("SELECT sending_since FROM jobs WHERE id = $1", job.id))[0][0] is not None
 
 
-async def test_an_updates_key_stays_taken_when_its_front_end_dies_after_sending(jobs, leases, upkeep, new_job, lost):
+async def test_an_updates_key_stays_taken_when_its_front_end_dies_after_sending(
+    jobs, leases, maintenance, new_job, lost
+):
     new = new_job(effect=Effect.IDEMPOTENT, is_inline=True)
     call = (await jobs.accept(new, KEY, claimed_by=WORKER)).job
     await leases.sending(call)
     await lost(call)
 
-    await upkeep.sweep()
+    await maintenance.sweep()
     again = await jobs.accept(new_job(effect=Effect.IDEMPOTENT, is_inline=True), KEY, claimed_by=WORKER)
 
     assert not again.is_new
@@ -158,30 +160,32 @@ async def test_an_updates_key_stays_taken_when_its_answer_was_lost(jobs, runner,
     assert (again.is_new, again.job.status) == (False, JobStatus.UNKNOWN)
 
 
-async def test_an_update_that_lost_two_workers_after_sending_is_unknown(jobs, leases, upkeep, claimed, lost):
+async def test_an_update_that_lost_two_workers_after_sending_is_unknown(jobs, leases, maintenance, claimed, lost):
     job = await claimed(effect=Effect.IDEMPOTENT)
     await leases.sending(job)
     await lost(job)
-    await upkeep.sweep()
+    await maintenance.sweep()
     [again] = [await leases.claim_suspect("another")]
     await lost(again)
 
-    await upkeep.sweep()
+    await maintenance.sweep()
     given_up = await after(jobs, job)
 
     assert given_up.status is JobStatus.UNKNOWN
     assert given_up.error["safe_to_retry"] is True
 
 
-async def test_a_bulk_update_that_lost_its_workers_is_unknown_with_what_was_done(jobs, leases, upkeep, claimed, lost):
+async def test_a_bulk_update_that_lost_its_workers_is_unknown_with_what_was_done(
+    jobs, leases, maintenance, claimed, lost
+):
     job = await claimed(effect=Effect.IDEMPOTENT)
     await leases.save(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
     await lost(job)
-    await upkeep.sweep()
+    await maintenance.sweep()
     again = await leases.claim_suspect("another")
     await lost(again)
 
-    await upkeep.sweep()
+    await maintenance.sweep()
     given_up = await after(jobs, job)
 
     assert given_up.status is JobStatus.UNKNOWN
@@ -226,13 +230,13 @@ async def test_a_canceled_job_whose_batch_the_application_works_at_is_followed_f
 
 
 async def test_an_update_that_was_sent_and_lost_its_worker_is_not_canceled_as_if_it_had_not(
-    jobs, leases, upkeep, runner, tasks, claimed, lost
+    jobs, leases, maintenance, runner, tasks, claimed, lost
 ):
     tasks["operation"] = nothing_more
     job = await claimed(effect=Effect.IDEMPOTENT)
     await leases.sending(job)
     await lost(job)
-    await upkeep.sweep()
+    await maintenance.sweep()
     await jobs.request_cancel(job.organization_id, job.id)
     again = await leases.claim_suspect("another")
     canceled = await ended(jobs, runner, again)
@@ -258,7 +262,7 @@ async def test_a_job_whose_acceptance_was_not_heard_of_is_accepted_once_or_said_
 
     new = new_job(effect=effect)
     with pytest.raises(Unavailable) as raised:
-        await Deaf(database, 3600, patience=0).accept(new)
+        await Deaf(database, 3600, timeout=0).accept(new)
 
     assert raised.value.is_outcome_unknown is is_unknown
     assert raised.value.retryable is not is_unknown

@@ -13,8 +13,8 @@ from gateway.context_store.search.search import SearchPage
 from gateway.context_store.sync.schedule import search_fields
 from gateway.credentials.store import ConnectorStatus
 from gateway.errors import UnknownAction
-from gateway.execution import Call
-from gateway.field_selection import shaped_records
+from gateway.execution import OperationCall
+from gateway.field_selection import selected_records
 from gateway.http.handlers.outcomes import envelope
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import Scope
@@ -22,23 +22,23 @@ from gateway.jobs.model import moment
 from gateway.kinds.catalog import SEARCH_ACTION
 
 
-async def search(request: web.Request, call: Call) -> web.Response:
+async def search(request: web.Request, call: OperationCall) -> web.Response:
     """Search one entity of a connector; before the first load there is nothing to find, and the meta says so."""
     page = await _page(request, call)
-    result = msgspec.json.encode({"data": shaped_records(page.data, call.shape), "meta": _meta(page)})
+    result = msgspec.json.encode({"data": selected_records(page.data, call.shape), "meta": _meta(page)})
     return envelope(request, str(call.connector_id), Answer(msgspec.Raw(result)), page.took_ms)
 
 
-async def _page(request: web.Request, call: Call) -> SearchPage:
+async def _page(request: web.Request, call: OperationCall) -> SearchPage:
     caller, services = request[CALLER], request.app[SERVICES]
     opened = await services.connectors.get(caller.organization_id, call.connector_id)
     kind = opened.connector.kind
     if SEARCH_ACTION not in kind.actions_of(call.entity):
         searchable = ", ".join(sorted(name for name in kind.spec.entities if SEARCH_ACTION in kind.actions_of(name)))
         raise UnknownAction(f"{kind.name} {call.entity} has no {SEARCH_ACTION}; entities that have: {searchable}")
-    caller.need(Scope.READ)
+    caller.require(Scope.READ)
     if opened.record.status is ConnectorStatus.DISABLED:
-        opened.need_ready()
+        opened.require_active()
     fields = search_fields(kind, call.entity)
     asked: Mapping[str, Any] = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
     query = parse(asked, fields, "/params")
