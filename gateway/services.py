@@ -44,6 +44,9 @@ from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.loop_lag import LoopLag
 from gateway.telemetry.metrics import LOOP_LAG
 
+#: seconds of a shutdown's grace that are kept for handing back what is not done and closing the stores
+CLOSING = 3.0
+
 
 @dataclass(frozen=True)
 class Services:

@@ -2,9 +2,10 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Protocol
 
-from gateway.errors import FieldError, InvalidCredentials, ReauthorizationRequired
+from gateway.errors import MAX_FAULTS, FieldError, InvalidCredentials, ReauthorizationRequired
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 
@@ -50,15 +51,15 @@ def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> 
     found = [
         _fault(spec, method, field, "required") for field in method.required if credentials.get(field) in (None, "")
     ]
-    found += [_fault(spec, method, field, "unknown") for field in credentials if field not in method.credentials]
+    unknown = (field for field in credentials if field not in method.credentials)
+    found += [_fault(spec, method, field, "unknown") for field in islice(unknown, MAX_FAULTS)]
     found += [
         _fault(spec, method, field, "type")
         for field, value in credentials.items()
         if field in method.credentials and value is not None and not _is_header_text(value)
     ]
     if found:
-        detail = found[0].message if len(found) == 1 else f"{spec.kind}: {len(found)} faults in the credentials"
-        raise InvalidCredentials(detail, faults=found)
+        raise InvalidCredentials(faults=found)
     return name, {field: value for field, value in credentials.items() if value is not None}
 
 

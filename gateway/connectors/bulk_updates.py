@@ -12,8 +12,7 @@ from gateway.aio.background import cancel_and_wait
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer
 from gateway.connectors.run_context import Effects
-from gateway.errors import FieldError, GatewayError, UpstreamInvalidResponse, UpstreamQueueFull, UpstreamRateLimited
-from gateway.kinds.params import invalid
+from gateway.errors import FieldError, GatewayError, InvalidParams, UpstreamInvalidResponse, UpstreamQueueFull, UpstreamRateLimited
 
 if TYPE_CHECKING:
     from gateway.connectors.long_running import OperationRun
@@ -214,7 +213,7 @@ def ticket_ids(text: str) -> list[str]:
     if wrong is not None or not ids:
         said = "ids names no ticket" if wrong is None else f"{wrong!r} is not a ticket id"
         message = f"ticket_bulk_updates.create: {said}; send ids as digits separated by commas"
-        raise invalid("ticket_bulk_updates.create", [FieldError("/params/ids", "ids", "pattern", message)])
+        raise InvalidParams(faults=[FieldError("/params/ids", "ids", "pattern", message)])
     return ids
 
 

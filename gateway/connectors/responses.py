@@ -13,10 +13,12 @@ from typing import Any
 
 import msgspec
 
+from gateway.connectors import refusals
 from gateway.errors import (
     BY_CODE,
     GatewayError,
     ReauthorizationRequired,
+    UpstreamBusy,
     UpstreamError,
     UpstreamFault,
     UpstreamInvalidResponse,
@@ -156,21 +158,29 @@ def failure(spec: Failure, response: UpstreamResponse) -> GatewayError | None:
             return None
         if not isinstance(document, dict) or spec.ok not in document:
             return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
+    code = _first_text(document, spec.code)
     said = UpstreamFault(
         status=response.status,
-        code=_first_text(document, spec.code),
-        message=_first_text(document, spec.message),
+        code=code,
+        message=refusals.with_details(spec, document, code, _first_text(document, spec.message)),
         request_id=_first_text(document, spec.request_id) or response.headers.get("x-request-id"),
+        field=refusals.field(spec, document),
     )
-    return _meant(spec, said, retry_after(response.headers))
+    return _meant(spec, said, document, response.headers)
 
 
-def _meant(spec: Failure, said: UpstreamFault, wait: int | None) -> GatewayError:
+def _meant(spec: Failure, said: UpstreamFault, document: Any, headers: Mapping[str, str]) -> GatewayError:
     status = said.status or 0
     words = f"the application answered {status}" + "".join(f": {part}" for part in (said.code, said.message) if part)
+    if said.field and said.field not in words:
+        words = f"{words} ({said.field})"
     cls = _class_by_code(spec, said.code) or _class_by_status(status)
+    wait, (known, is_day) = retry_after(headers), refusals.wait_of(spec, document, said.code, status)
     if issubclass(cls, UpstreamRateLimited):
-        wait = wait or DEFAULT_RETRY_AFTER
+        words = f"{words}; the allowance of a day is used up" if is_day else words
+        wait = wait or refusals.reset_in(headers, spec.retry_headers) or known or DEFAULT_RETRY_AFTER
+    elif known is not None:
+        cls, wait = UpstreamBusy, wait or known
     return cls(words, upstream=said, retry_after=wait)
 
 

@@ -8,6 +8,7 @@ from gateway.errors import (
     GatewayError,
     RateLimited,
     RequestError,
+    UpstreamBusy,
     UpstreamError,
     UpstreamInvalidResponse,
     UpstreamRateLimited,
@@ -21,6 +22,8 @@ TRIES = 3
 #: seconds; doubled for each further try and jittered by half
 _BACK_OFF = 0.25
 _RANDOM = SystemRandom()
+#: refusals that say that nothing was done, and that the same may be sent again
+NOTHING_DONE = (UpstreamRateLimited, UpstreamBusy)
 #: what a proxy answers when the application's own answer did not reach it (RFC 9110 §15.6.3, §15.6.5)
 _OF_PROXIES = (502, 504)
 
@@ -38,7 +41,7 @@ class Attempt:
 def delay(effect: Effect, attempt: Attempt, timeout: float) -> float | None:
     """Seconds until the next try, or None when there must be none within `timeout` seconds.
 
-    A write is sent again only when it certainly did not arrive, or when the application said that it limits.
+    A write is sent again only when it certainly did not arrive, or when the application said that it did nothing.
     """
     if attempt.number >= TRIES or not _may_repeat(effect, attempt):
         return None
@@ -47,7 +50,7 @@ def delay(effect: Effect, attempt: Attempt, timeout: float) -> float | None:
 
 
 def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
-    if isinstance(attempt.error, UpstreamRateLimited):
+    if isinstance(attempt.error, NOTHING_DONE):
         return True
     if not isinstance(attempt.error, UpstreamError) or not attempt.error.retryable:
         return False
@@ -58,6 +61,8 @@ def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
 
 def is_refusal(error: GatewayError) -> bool:
     """Whether the application said itself that it did not do what it was asked; anything else says nothing about it."""
+    if isinstance(error, NOTHING_DONE):
+        return True
     if isinstance(error, UpstreamInvalidResponse | UpstreamTooLarge):
         return False
     if isinstance(error, UpstreamError):
@@ -67,7 +72,7 @@ def is_refusal(error: GatewayError) -> bool:
 
 async def note(journal: Journal, error: GatewayError, *, was_sent: bool) -> None:
     """Note what became of a request that failed; where a try may follow, that it was not done is durable before."""
-    if not was_sent or isinstance(error, RateLimited):
+    if not was_sent or isinstance(error, (RateLimited, *NOTHING_DONE)):
         await journal.not_done()
     elif is_refusal(error):
         journal.answered()
@@ -76,7 +81,9 @@ async def note(journal: Journal, error: GatewayError, *, was_sent: bool) -> None
 def final(effect: Effect, attempt: Attempt) -> GatewayError:
     """The error of the last try; a write is not to be sent again, and if its answer was lost its outcome is unknown."""
     error = attempt.error
-    if effect is Effect.READ or not attempt.was_sent or not isinstance(error, UpstreamError):
+    if effect is Effect.READ or not attempt.was_sent or isinstance(error, NOTHING_DONE):
+        return error
+    if not isinstance(error, UpstreamError):
         return error
     if not is_refusal(error):
         return answer_lost(effect, error)

@@ -108,8 +108,7 @@ class ConnectorService:
         except InvalidCredentials as error:
             faults += error.faults
         if faults:
-            detail = faults[0].message if len(faults) == 1 else f"{kind.name}: {len(faults)} faults in the credentials"
-            raise InvalidCredentials(detail, faults=faults)
+            raise InvalidCredentials(faults=faults)
         return method, credentials, environment
 
     async def _accepted(self, organization_id: UUID, given: VerifiedCredentials) -> VerifiedCredentials:

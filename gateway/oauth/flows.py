@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
 from yarl import URL
@@ -43,7 +44,8 @@ from gateway.oauth.token_response import oauth_of, plain
 
 log = logging.getLogger(__name__)
 
-#: where authorization servers send browsers back to
+#: where browsers begin a consent, and where authorization servers send them back to
+CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
 CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
 
 
@@ -90,6 +92,7 @@ class Flows:
         self._store = store
         self._transport = transport
         self._overrides = overrides
+        self._consent = base_url + CONSENT_PATH
         self._callback = base_url + CALLBACK_PATH
         self._is_embedded = is_embedded
 
@@ -106,6 +109,7 @@ class Flows:
         app = await self._apps.current(caller.organization_id, spec.kind)
         state = secrets.token_urlsafe(32)
         verifier = secrets.token_urlsafe(48) if oauth.pkce else None
+        address = endpoint(oauth.authorize, environment, override)
         flow = Flow(
             id=uuid4(),
             organization_id=caller.organization_id,
@@ -117,12 +121,18 @@ class Flows:
             environment=environment,
             app_client_id=app.client_id,
             verifier=verifier,
+            authorization_url=consent_url(oauth, address, app, Consent(self._callback, scopes, state, verifier)),
+            state=requested.state,
             reauthorizes=requested.connector_id,
         )
         expires_at = await self._store.create(flow, hashed(state))
-        address = endpoint(oauth.authorize, environment, override)
-        consent = Consent(self._callback, scopes, state, verifier)
-        return Started(flow.id, consent_url(oauth, address, app, consent), expires_at)
+        return Started(flow.id, f"{self._consent}?{urlencode({'state': state})}", expires_at)
+
+    async def lead_on(self, query: callback.Query, browser: str) -> str | None:
+        """Bind the consent to the browser: the application's page that asks; None when the state is not good."""
+        state = callback.single(query, "state")
+        flow = await self._store.bind(hashed(state), hashed(browser)) if state else None
+        return flow.authorization_url if flow else None
 
     async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
         return await self._store.state(caller.organization_id, flow_id)
@@ -149,20 +159,23 @@ class Flows:
             raise InvalidParams(faults[0].message, faults=faults)
         return replace(requested, environment={**record.environment, **requested.environment})
 
-    async def finish(self, query: callback.Query) -> RedirectResult | None:
-        """Take up the application's answer; None, for a page that leads nowhere, when the state is not good."""
+    async def finish(self, query: callback.Query, browser: str | None) -> RedirectResult | None:
+        """Take up the application's answer; None, for a page that leads nowhere, when the state is not good.
+
+        A state is good once, and in the browser that `lead_on` has bound it to.
+        """
         state = callback.single(query, "state")
-        flow = await self._store.use(hashed(state)) if state else None
+        flow = await self._store.use(hashed(state), hashed(browser)) if state and browser else None
         if flow is None or not await self._may_redirect(flow):
             return None
         outcome = await self._connected(flow, query)
         if isinstance(outcome, TokenError):
             await self._store.fail(flow, outcome.code, outcome.description)
-            url = callback.result_url(
-                flow.redirect_url, {"error": outcome.code, "error_description": outcome.description}
-            )
-            return RedirectResult(url, flow, error=outcome.code)
-        return RedirectResult(callback.result_url(flow.redirect_url, {"connector_id": str(outcome)}), flow, outcome)
+            members = {"error": outcome.code, "error_description": outcome.description}
+            return RedirectResult(callback.result_url(flow.redirect_url, flow.state, members), flow, error=outcome.code)
+        return RedirectResult(
+            callback.result_url(flow.redirect_url, flow.state, {"connector_id": str(outcome)}), flow, outcome
+        )
 
     async def _may_redirect(self, flow: Flow) -> bool:
         """Whether the client that began it may still receive its end: not disabled, its redirect URL not withdrawn."""
@@ -186,6 +199,8 @@ class Flows:
         try:
             return await self._kept(flow, kind, app, tokens)
         except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
+            if isinstance(error, NotFound):  # what the grant was for is deleted, and nothing else would end it
+                await server.revoke(app, tokens.credentials)
             return TokenError("server_error", plain(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse)
 
     async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: Tokens) -> UUID:

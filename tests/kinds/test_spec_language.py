@@ -161,6 +161,21 @@ MISTAKES = [
         28,
         "no authentication method has `oauth: true`",
     ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "oauth: {authorize: 'https://{acount}.example.com', token: 'https://a.parcels.example.com'}\nhealth_check:",
+        28,
+        "needs {acount}, which is not in the environment; did you mean account?",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "oauth: {authorize: 'https://{account}.x', token: 'https://a.parcels.example.com', learns: {account: a}}"
+        "\nhealth_check:",
+        28,
+        "needs {account}, which comes only with the first token",
+    ),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),
     # entities
     (SHIPMENTS, "description: One shipment by id.", "description: '~'", 22, "says nothing; write one sentence"),

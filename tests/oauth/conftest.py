@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qsl, urlsplit
 from uuid import UUID, uuid4
 
 import pytest
@@ -20,12 +21,15 @@ from gateway.db.pool import Database
 from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog, load_catalog
+from gateway.oauth.flows import RedirectResult
 from gateway.oauth.service import OAuth, open_oauth
 from tests.oauth.stand_in import StandIn
 
 KEY = ("k1", bytes(range(32)))
 REDIRECT = "https://app.example/redirected?tab=1"
 BASE_URL = "https://gateway.example"
+#: what a browser's cookie says
+BROWSER = "b" * 43
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,17 @@ class World:
 
     async def secrets(self, connector_id: UUID) -> dict[str, str]:
         return (await self.connectors.secret(self.organization_id, connector_id)).values
+
+    async def asked(self, consent_url: str, browser: str = BROWSER) -> str:
+        """The application's page that a browser is led on to."""
+        address = await self.oauth.flows.lead_on(parse_qsl(urlsplit(consent_url).query), browser)
+        assert address is not None
+        return address
+
+    async def came_back(self, consent_url: str, **changes: str) -> RedirectResult | None:
+        """The user says yes, and the browser comes back."""
+        query = {**self.server.consent(await self.asked(consent_url)), **changes}
+        return await self.oauth.flows.finish(list(query.items()), BROWSER)
 
     async def sql(self, statement: str, *arguments: object) -> object:
         async with self.database.system() as connection:

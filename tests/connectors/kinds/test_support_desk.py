@@ -411,7 +411,7 @@ def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
             "Record validation errors",
         ),
         (422, {"errors": [{"code": "Bad", "detail": "d"}]}, UpstreamRejected, "Bad", "d"),
-        (422, {"errors": ["one", "two"]}, UpstreamRejected, None, "one"),
+        (422, {"errors": ["one", "two"]}, UpstreamRejected, None, "one; two"),
         (429, {"error": "TooManyJobs", "description": "30"}, UpstreamQueueFull, "TooManyJobs", "30"),
         (429, {"error": "TooManyRequests"}, UpstreamRateLimited, "TooManyRequests", None),
         (503, "<html>maintenance</html>", UpstreamError, None, None),
