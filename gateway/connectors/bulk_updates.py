@@ -12,7 +12,14 @@ from gateway.aio.background import cancel_and_wait
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer
 from gateway.connectors.run_context import Effects
-from gateway.errors import FieldError, GatewayError, InvalidParams, UpstreamInvalidResponse, UpstreamQueueFull, UpstreamRateLimited
+from gateway.errors import (
+    FieldError,
+    GatewayError,
+    InvalidParams,
+    UpstreamInvalidResponse,
+    UpstreamQueueFull,
+    UpstreamRateLimited,
+)
 
 if TYPE_CHECKING:
     from gateway.connectors.long_running import OperationRun

@@ -64,8 +64,7 @@ _LIST = f"""
     LIMIT $10
 """
 # Queued and waiting work of which nothing was done ends at once; running work is told. What may have been done is taken
-# up by a worker, which follows what is under way and says what was. What is deleted
-# stays deleted.
+# up by a worker, which follows what is under way and says what was. What is deleted stays deleted.
 _ENDS = f"(status IN ('queued', 'waiting') AND {NOTHING_DONE})"
 _CANCEL = f"""
     UPDATE jobs

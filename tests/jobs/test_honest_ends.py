@@ -42,14 +42,8 @@ class LosesAnswers(Leases):
 
 
 @pytest.fixture
-def tasks() -> dict[str, Task]:
-    """The work of the job; a test puts its own in."""
-    return {}
-
-
-@pytest.fixture
-def runner(leases: Leases, tasks: dict[str, Task]) -> Runner:
-    return Runner(leases, tasks, WORKER)
+def runner(leases: Leases) -> Runner:
+    return Runner(leases, WORKER)
 
 
 async def after(jobs, job: Job) -> Job:
@@ -60,9 +54,9 @@ async def nothing_more(job: Job, journal: JobJournal) -> Answer:
     raise AssertionError
 
 
-async def ended(jobs, runner: Runner, job: Job) -> Job:
+async def ended(jobs, runner: Runner, job: Job, work: Task) -> Job:
     done = asyncio.Event()
-    runner.start(job, done.set)
+    runner.start(job, work, done.set)
     await done.wait()
     return await after(jobs, job)
 
@@ -144,15 +138,14 @@ async def test_an_updates_key_stays_taken_when_its_front_end_dies_after_sending(
     assert again.job.error["safe_to_retry"] is True
 
 
-async def test_an_updates_key_stays_taken_when_its_answer_was_lost(jobs, runner, tasks, new_job):
+async def test_an_updates_key_stays_taken_when_its_answer_was_lost(jobs, runner, new_job):
     async def work(job, journal):
         await journal.sending()
         raise errors.UpstreamError("the connection broke", extra={"outcome": "unknown"})
 
-    tasks["operation"] = work
     call = (await jobs.accept(new_job(effect=Effect.IDEMPOTENT, is_inline=True), KEY, claimed_by=WORKER)).job
     with pytest.raises(errors.UpstreamError) as raised:
-        await runner.run(call)
+        await runner.run(call, work)
     again = await jobs.accept(new_job(effect=Effect.IDEMPOTENT, is_inline=True), KEY, claimed_by=WORKER)
 
     assert raised.value.is_outcome_unknown
@@ -194,14 +187,13 @@ async def test_a_bulk_update_that_lost_its_workers_is_unknown_with_what_was_done
     assert (await partial(jobs, given_up))["results"] == [{"id": 1}, {"id": 2}]
 
 
-async def test_a_job_canceled_in_the_middle_counts_what_was_done(jobs, leases, runner, tasks, claimed):
-    tasks["operation"] = nothing_more
+async def test_a_job_canceled_in_the_middle_counts_what_was_done(jobs, leases, runner, claimed):
     job = await claimed(effect=Effect.IDEMPOTENT)
     await leases.save(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
     await leases.wait(job, 3600, "limited")
     told = await jobs.request_cancel(job.organization_id, job.id)
     taken = (await leases.claim(WORKER, 1, 100))[0]
-    canceled = await ended(jobs, runner, taken)
+    canceled = await ended(jobs, runner, taken, nothing_more)
 
     assert told.status is JobStatus.QUEUED
     assert canceled.status is JobStatus.CANCELED
@@ -209,37 +201,33 @@ async def test_a_job_canceled_in_the_middle_counts_what_was_done(jobs, leases, r
     assert (await partial(jobs, canceled))["results"] == [{"id": 1}, {"id": 2}]
 
 
-async def test_a_canceled_job_whose_batch_the_application_works_at_is_followed_first(
-    jobs, leases, runner, tasks, claimed
-):
+async def test_a_canceled_job_whose_batch_the_application_works_at_is_followed_first(jobs, leases, runner, claimed):
     async def work(job, journal):
         await journal.save(HALF_DONE)
         raise errors.JobCanceled("canceled before it was sent")
 
-    tasks["operation"] = work
     job = await claimed(effect=Effect.IDEMPOTENT)
     await leases.save(job, UNDER_WAY, 1, "1\n")
     await leases.wait(job, 3600, "limited")
     await jobs.request_cancel(job.organization_id, job.id)
     taken = (await leases.claim(WORKER, 1, 100))[0]
 
-    canceled = await ended(jobs, runner, taken)
+    canceled = await ended(jobs, runner, taken, work)
 
     assert canceled.status is JobStatus.CANCELED
     assert canceled.error["known"]["items_done"] == 2
 
 
 async def test_an_update_that_was_sent_and_lost_its_worker_is_not_canceled_as_if_it_had_not(
-    jobs, leases, maintenance, runner, tasks, claimed, lost
+    jobs, leases, maintenance, runner, claimed, lost
 ):
-    tasks["operation"] = nothing_more
     job = await claimed(effect=Effect.IDEMPOTENT)
     await leases.sending(job)
     await lost(job)
     await maintenance.sweep()
     await jobs.request_cancel(job.organization_id, job.id)
     again = await leases.claim_suspect("another")
-    canceled = await ended(jobs, runner, again)
+    canceled = await ended(jobs, runner, again, nothing_more)
 
     assert canceled.status is JobStatus.UNKNOWN
     assert canceled.error["known"]["request_sent"] is True
