@@ -120,7 +120,7 @@ class BulkUpdate:
 
     async def _start(self, number: int) -> None:
         """Send a batch; what the application calls it is saved before it is followed."""
-        answer = await self._run.connector.call(self._run.operation, self._portions[number], self._run.journal)
+        answer = await self._run.session.call(self._run.portion(self._portions[number]), self._run.journal)
         status = answer.decoded()
         if not isinstance(status, dict) or not status.get("id"):
             raise UpstreamInvalidResponse(f"{self._run.operation}: the application took the batch without naming it")
@@ -195,7 +195,7 @@ async def update_tickets(run: "OperationRun") -> Answer:
 
 
 def preview_tickets(run: "OperationRun") -> list[UpstreamRequest]:
-    return [run.connector.request(run.operation, portion) for portion in batches_of_tickets(run.params)]
+    return [run.session.request(run.portion(portion)) for portion in batches_of_tickets(run.params)]
 
 
 def batches_of_tickets(params: Params) -> list[Params]:

@@ -6,23 +6,22 @@ a crash follows it instead of starting it again.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from yarl import URL
 
 from gateway.connectors import responses
 from gateway.connectors.bulk_updates import preview_tickets, update_tickets
+from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.report_runs import preview_report, run_report
 from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import Answer, value_at
 from gateway.connectors.run_context import Journal
+from gateway.connectors.session import Session
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect, JsonPath
-
-if TYPE_CHECKING:
-    from gateway.connectors.connector import Connector
 
 Params = Mapping[str, Any]
 
@@ -36,27 +35,39 @@ _MISSED_LOOKS = 20
 class OperationRun:
     """One long operation under way: who calls, what was asked and where its progress is kept."""
 
-    connector: "Connector"
-    operation: Operation
-    params: Params
+    session: Session
+    call: PreparedCall
     journal: Journal
+
+    @property
+    def operation(self) -> Operation:
+        return self.call.operation
+
+    @property
+    def params(self) -> Params:
+        return self.call.params
+
+    def portion(self, params: Params) -> PreparedCall:
+        """The same call for a part of what was asked."""
+        return PreparedCall.of(self.operation, params)
 
     def request(self, method: str, path: str) -> UpstreamRequest:
         """A request beside the operation's own, such as a look at what it started."""
-        base = base_address(self.connector.kind.spec, self.connector.environment, self.connector.override)
-        headers = {"Accept": "application/json", **self.connector.kind.spec.headers}
+        session = self.session
+        base = base_address(session.spec, session.environment, session.override)
+        headers = {"Accept": "application/json", **session.spec.headers}
         body = None
         if method != "GET":
             body = b"{}"
-            headers["Content-Type"] = self.connector.kind.spec.content_type
+            headers["Content-Type"] = session.spec.content_type
         return UpstreamRequest(method, URL(base + path, encoded=True), headers, body, Effect.READ)
 
     async def ask(self, method: str, path: str) -> Answer:
         """The whole answer to such a request."""
-        whole = self.operation.action.model_copy(update={"record": (), "records": None, "paging": None})
-        operation = replace(self.operation, action=whole)
-        response = await self.connector.send(operation, self.request(method, path), self.journal)
-        return responses.read(operation, response)
+        complete = self.operation.changed(record=(), records=None, paging=None)
+        timeout = self.operation.action.timeout
+        exchange = await self.session.exchange(self.request(method, path), timeout=timeout)
+        return responses.read(complete, exchange.succeeded())
 
     async def followed(
         self, path: str, state: JsonPath, going: Collection[str], ended: Collection[str]

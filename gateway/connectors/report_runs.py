@@ -22,7 +22,7 @@ async def run_report(run: "OperationRun") -> Answer:
         try:
             instance = (await run.ask("POST", _instances(run.params))).decoded().get("id")
         except (UpstreamRejected, UpstreamNotFound):
-            return await run.connector.call(run.operation, run.params, run.journal)
+            return await run.session.call(run.call, run.journal)
         if not instance:
             raise UpstreamInvalidResponse(f"{run.operation}: the application started the report without naming its run")
         await run.journal.save({"instance": instance})

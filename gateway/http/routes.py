@@ -9,6 +9,7 @@ from gateway.http.handlers import (
     execute,
     jobs,
     oauth,
+    operation_search,
     operations,
     tokens,
 )
@@ -329,6 +330,24 @@ ROUTES: tuple[Route, ...] = (
         discovery.get_connector_type,
         "Get a kind with its operations",
         "Discovery",
+    ),
+    Route(
+        "GET",
+        "/api/v1/operations",
+        operation_search.search_operations,
+        "Find the operations that fit a task told in plain words",
+        "Discovery",
+        query=operation_search.OperationQuery,
+        scope=READ,
+    ),
+    Route(
+        "GET",
+        "/api/v1/tools",
+        operation_search.list_tools,
+        "Operations as tool definitions for agent frameworks",
+        "Discovery",
+        query=operation_search.ToolQuery,
+        scope=READ,
     ),
     Route(
         "GET",

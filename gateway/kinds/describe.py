@@ -3,6 +3,7 @@
 from typing import Any
 
 from gateway.kinds.catalog import SEARCH_ACTION, Kind, Operation
+from gateway.kinds.search_schema import search_params_schema
 from gateway.kinds.spec import Action, Paging
 
 
@@ -48,7 +49,7 @@ def _entity(kind: Kind, entity_id: str) -> dict[str, Any]:
             "description": "Filter and sort the synchronized copy of the records.",
             "effect": "read",
             "runs": "inline",
-            "params": {"$ref": "#/components/schemas/SearchParams"},
+            "params": search_params_schema(entity.search),
         }
     return view
 

@@ -9,10 +9,11 @@ import pytest
 import yaml
 
 from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.connector import Connector
 from gateway.connectors.long_running import LONG_RULES
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.rules import RULES
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import InvalidParams
 from gateway.kinds.catalog import load_catalog, shipped_specs, spec_folders
 from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
@@ -54,7 +55,8 @@ def test_the_worked_example_joins_the_shipped_kinds(example):
 
 def test_the_worked_example_makes_its_requests(example):
     kind = load_catalog([example.parent]).kind("parcel-tracking")
-    connector = Connector(kind, {"account": "acme"}, StaticAuthorizer({}), Transport())
+    scope = RateScope("parcel-tracking:c-1", "parcel-tracking")
+    connector = Upstreams(Transport()).connector(kind, {"account": "acme"}, StaticAuthorizer({}), scope)
 
     [listed] = connector.dry_run("shipments", "list", {"reference": "order-4711"})
     [created] = connector.dry_run("shipments", "create", {"reference": "order-4711", "shop_id": "shop_9"})
@@ -132,6 +134,13 @@ MISTAKES = [
     (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request is a method and a path"),
     (SHIPMENTS, "    record: shipment\n    find_by", "    rule: any_page\n    find_by", 32, "'property_names'"),
     # kinds
+    (
+        CONNECTOR,
+        "title: Parcel tracking\n",
+        "title: Parcel tracking\nalso: [post, Post]\n",
+        3,
+        "'Post' stands there twice",
+    ),
     (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 28, "did you mean shipments.list?"),
     (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 28, "without required params"),
     (CONNECTOR, "    token: api_key", "    token: key", 10, "uses key, which is not among its credentials"),

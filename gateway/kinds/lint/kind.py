@@ -48,6 +48,21 @@ def _descriptions(kind: Kind) -> Iterator[Finding]:
             yield place, "says nothing; write one sentence on what it is and what it answers"
 
 
+def _phrases(kind: Kind) -> Iterator[Finding]:
+    """No phrase of `also` stands twice with one owner: it would be no better found for it."""
+    phrases: dict[tuple[str, ...], tuple[str, ...]] = {("also",): kind.spec.also}
+    for entity_id, entity in kind.spec.entities.items():
+        phrases["entities", entity_id, "also"] = entity.also
+        for action_id, action in entity.actions.items():
+            phrases["entities", entity_id, "actions", action_id, "also"] = action.also
+    for place, listed in phrases.items():
+        seen: set[str] = set()
+        for phrase in listed:
+            if phrase.lower() in seen:
+                yield place, f"{phrase!r} stands there twice; remove one"
+            seen.add(phrase.lower())
+
+
 def _entities(kind: Kind) -> Iterator[Finding]:
     if not kind.spec.entities:
         yield (), "the kind has no entities; add a file beside connector.yaml for each"
@@ -171,6 +186,7 @@ def _operations(kind: Kind) -> Iterator[Finding]:
 #: every check of a kind that could be loaded
 CHECKS: tuple[Callable[[Kind], Iterator[Finding]], ...] = (
     _descriptions,
+    _phrases,
     _entities,
     _health_check,
     _authentication,

@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from gateway.connectors.bulk_updates import batches_of_tickets, ticket_ids
+from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.run_context import Effects, MemoryJournal
 from gateway.errors import (
     InvalidParams,
@@ -170,7 +171,7 @@ async def test_250_tickets_go_out_in_three_batches_and_each_comes_back_with_its_
 
 async def test_batches_run_side_by_side_as_many_as_the_application_takes(upstream, desk):
     upstream.may_end.clear()
-    run = asyncio.create_task(desk.run(OPERATION, asked(range(1, 4001)), Notebook()))
+    run = asyncio.create_task(desk.run(PreparedCall.of(OPERATION, asked(range(1, 4001))), Notebook()))
     while len(upstream.running) < 30:  # noqa: ASYNC110  it goes on in the same loop
         await asyncio.sleep(0.01)
     upstream.may_end.set()
@@ -184,7 +185,7 @@ async def test_batches_run_side_by_side_as_many_as_the_application_takes(upstrea
 async def test_where_the_application_takes_fewer_the_run_waits_for_its_own_and_starts_none_twice(upstream, desk):
     upstream.room, journal = 2, Notebook()
 
-    answer = await desk.run(OPERATION, asked(range(1, 701)), journal)
+    answer = await desk.run(PreparedCall.of(OPERATION, asked(range(1, 701))), journal)
 
     assert answer.decoded()["succeeded"] == 700
     assert len(upstream.started) == len(set(upstream.started)) == 7
@@ -198,7 +199,7 @@ async def test_progress_of_the_batches_adds_up(upstream, desk):
     upstream.tells(1, job(1, "working", progress=70))
     upstream.tells(101, job(101, "completed", progress=1, results=[{"id": 101, "success": False, "error": "closed"}]))
 
-    await desk.run(OPERATION, asked(range(1, 102)), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), journal)
 
     assert {(40, 101, "40 of 101 tickets updated"), (41, 101, "41 of 101 tickets updated")} & set(journal.told)
     assert (71, 101, "71 of 101 tickets updated") in journal.told
@@ -247,7 +248,7 @@ async def test_every_ticket_gets_a_result_however_its_batch_ends(upstream, desk,
 async def test_what_was_started_is_noted_before_it_is_followed(upstream, desk):
     journal = Notebook()
 
-    await desk.run(OPERATION, asked([1]), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked([1])), journal)
 
     started, finished = journal.states
     assert (started["started"], started["finished"]) == ({"0": "1"}, {})
@@ -257,7 +258,7 @@ async def test_what_was_started_is_noted_before_it_is_followed(upstream, desk):
 async def test_what_is_sure_stands_in_the_state(upstream, desk):
     journal = Notebook()
 
-    await desk.run(OPERATION, asked([1, 2]), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked([1, 2])), journal)
 
     started, finished = (Effects.of(state) for state in journal.states)
     assert (started.is_open, started.known["batches_started"], started.known["items_done"]) == (True, 1, 0)
@@ -269,7 +270,7 @@ async def test_batches_that_were_started_are_followed_and_not_sent_again(upstrea
     upstream.started += [joined(range(101, 201)), joined(range(201, 251))]
     journal = Notebook({"finished": {"0": {"succeeded": 98, "failed": 2}}, "started": {"1": "101", "2": "201"}})
 
-    answer = await desk.run(OPERATION, asked(range(1, 251)), journal)
+    answer = await desk.run(PreparedCall.of(OPERATION, asked(range(1, 251))), journal)
 
     assert {request.method for request in upstream.received} == {"GET"}
     assert (answer.decoded()["succeeded"], answer.decoded()["failed"]) == (248, 2)
@@ -280,7 +281,7 @@ async def test_batches_that_were_started_are_followed_and_not_sent_again(upstrea
 async def test_finished_batches_are_not_sent_again(upstream, desk):
     journal = Notebook({"finished": {"0": {"succeeded": 100, "failed": 0}}})
 
-    await desk.run(OPERATION, asked(range(1, 102)), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), journal)
 
     assert upstream.started == ["101"]
 
@@ -288,7 +289,7 @@ async def test_finished_batches_are_not_sent_again(upstream, desk):
 async def test_a_run_that_was_done_is_only_told(upstream, desk):
     journal = Notebook({"finished": {"0": {"succeeded": 2, "failed": 0}}})
 
-    answer = await desk.run(OPERATION, asked([1, 2]), journal)
+    answer = await desk.run(PreparedCall.of(OPERATION, asked([1, 2])), journal)
 
     assert upstream.received == []
     assert answer.decoded()["succeeded"] == 2
@@ -316,7 +317,7 @@ async def test_a_batch_that_can_be_followed_no_more_ends_the_run_when_the_others
     upstream.tells(101, job(101, "working"))
 
     with pytest.raises(UpstreamNotFound):
-        await desk.run(OPERATION, asked(range(1, 151)), journal)
+        await desk.run(PreparedCall.of(OPERATION, asked(range(1, 151))), journal)
 
     effects = Effects.of(journal.state)
     assert effects.is_open
@@ -336,7 +337,7 @@ async def test_a_queue_full_of_others_jobs_leaves_the_run_where_it_was(upstream,
     upstream.refuses(101, {"error": "TooManyJobs"}, 429, Retry_After="60")
 
     with pytest.raises(UpstreamRateLimited) as limited:
-        await desk.run(OPERATION, asked(range(1, 102)), journal)
+        await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), journal)
 
     assert limited.value.retry_after == 60
     assert journal.states == []
@@ -352,7 +353,7 @@ async def test_a_refused_batch_ends_the_run_with_the_applications_words(upstream
 async def test_a_canceled_run_starts_nothing_more_and_follows_what_it_started(upstream, desk):
     upstream.room, journal = 1, Notebook()
     upstream.may_end.clear()
-    run = asyncio.create_task(desk.run(OPERATION, asked(range(1, 301)), journal))
+    run = asyncio.create_task(desk.run(PreparedCall.of(OPERATION, asked(range(1, 301))), journal))
     while not journal.states:  # noqa: ASYNC110  it goes on in the same loop
         await asyncio.sleep(0.01)
     journal.is_canceled.set()
