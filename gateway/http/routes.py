@@ -52,6 +52,14 @@ ROUTES: tuple[Route, ...] = (
         is_open=True,
     ),
     Route(
+        "POST",
+        "/oauth/revoke",
+        tokens.revoke_token,
+        "End a bearer token (RFC 7009)",
+        "Tokens",
+        is_open=True,
+    ),
+    Route(
         "GET",
         "/api/v1/workspaces",
         connectors.list_workspaces,

@@ -91,7 +91,8 @@ _EVENTS = """
 _FOLLOWED_BY = """
     SELECT jobs.client_id, organization_id FROM jobs
     JOIN tokens ON tokens.hash = jobs.token_hash AND tokens.client_id = jobs.client_id
-    WHERE jobs.id = $1 AND token_hash = $2 AND created_at > now() - make_interval(secs => $3)
+    JOIN organizations ON organizations.id = organization_id AND organizations.disabled_at IS NULL
+    WHERE jobs.id = $1 AND token_hash = $2 AND jobs.created_at > now() - make_interval(secs => $3)
 """
 
 #: parts of a result fetched at a time
