@@ -12,12 +12,13 @@ from typing import TypeAlias
 from uuid import UUID
 
 from gateway.connectors.responses import Answer
+from gateway.db.retries import retry_until_available
 from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
 from gateway.jobs import results
 from gateway.jobs.leases import Ending, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, Job, JobStatus
 from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, must_go_on, told
-from gateway.jobs.run_context import JobJournal, retry_until_available
+from gateway.jobs.run_context import JobJournal
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import add_context
@@ -76,6 +77,7 @@ class Lease:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)
             self._is_ending = True
+            # Written twice it does no harm: the fence, or the end that was written, refuses the second.
             return await retry_until_available(lambda: self._write(outcome), self._on_away)
         except LostLease:
             LEASES_LOST.add()

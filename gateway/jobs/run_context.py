@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
+from gateway.db.retries import retry_until_available
 from gateway.errors import JobCanceled, Unavailable
 from gateway.jobs.leases import LEASE, Leases, LostLease
 from gateway.jobs.model import Job
@@ -17,28 +18,6 @@ log = logging.getLogger(__name__)
 
 #: seconds between progress notes of one job
 _PROGRESS_INTERVAL = 0.5
-#: seconds between tries while PostgreSQL is away, and until a note is given up
-_PAUSE, _PERSISTENCE = 0.5, 600.0
-
-Noted = TypeVar("Noted")
-
-
-async def retry_until_available(
-    note: Callable[[], Awaitable[Noted]], on_away: Callable[[], None] = lambda: None
-) -> Noted:
-    """Write it as soon as PostgreSQL is there: what is done is not forgotten because it is away; raises LostLease.
-
-    Writing twice does no harm: the fence, or the end that was written, refuses the second.
-    """
-    given_up = asyncio.get_running_loop().time() + _PERSISTENCE
-    while True:
-        try:
-            return await note()
-        except Unavailable:
-            on_away()
-            if asyncio.get_running_loop().time() > given_up:
-                raise
-            await asyncio.sleep(_PAUSE)
 
 
 class JobJournal:

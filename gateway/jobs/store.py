@@ -1,6 +1,5 @@
 """Jobs in PostgreSQL as callers see them: accepted in one transaction, looked at, listed, canceled."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from uuid import UUID
 
 from gateway.aio.batching import Batcher
 from gateway.db.pool import Connection, Database
+from gateway.db.retries import retry_until_available
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LEASE, NOTHING_DONE
 from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, Job, NewJob
@@ -97,8 +97,6 @@ _FOLLOWED_BY = """
 
 #: parts of a result fetched at a time
 _PARTS_AT_A_TIME = 4
-#: seconds between tries to accept a job that may be there already
-_PAUSE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +176,15 @@ class JobStore:
 
     async def _accepted(self, new: NewJob) -> Job:
         """Asks again where PostgreSQL went away before it said that the job is there: nobody else could ask for it."""
-        give_up_at = asyncio.get_running_loop().time() + self._timeout
-        was_sent = False
-        while True:
-            try:
-                return await self._accepting(new)
-            except Unavailable as away:
-                was_sent = was_sent or away.was_sent
-                if not was_sent:
-                    raise
-                if asyncio.get_running_loop().time() > give_up_at:
-                    raise _perhaps_accepted(new, away) from away
-            await asyncio.sleep(_PAUSE)
+        try:
+            return await self._accepting(new)
+        except Unavailable as away:
+            if not away.was_sent:
+                raise
+        try:
+            return await retry_until_available(lambda: self._accepting(new), timeout=self._timeout)
+        except Unavailable as away:
+            raise _perhaps_accepted(new, away) from away
 
     async def accept_within(self, connection: Connection, new: NewJob) -> Job:
         """Accept in the caller's own transaction, together with what the job is about."""
