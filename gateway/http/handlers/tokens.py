@@ -41,7 +41,7 @@ class _UnsupportedGrantType(MalformedRequest):
 async def issue_token(request: web.Request) -> web.Response:
     """POST /api/v1/account/applications/token: a bearer token for a client's id and secret."""
     body = await read_body(request, TokenBody)
-    issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret)
+    issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret, request.remote or "")
     return json_response(
         {
             "access_token": issued.access_token,
@@ -78,7 +78,7 @@ async def _granted(request: web.Request, form: ClientCredentials) -> IssuedToken
     if form.grant_type != "client_credentials":
         raise _UnsupportedGrantType("grant_type must be client_credentials")
     client_id, client_secret = _basic(request) or (form.client_id, form.client_secret)
-    return await request.app[SERVICES].tokens.issue(client_id, client_secret)
+    return await request.app[SERVICES].tokens.issue(client_id, client_secret, request.remote or "")
 
 
 def _basic(request: web.Request) -> tuple[str, str] | None:
