@@ -19,6 +19,9 @@ class Authorizer(Protocol):
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         """Headers to try once more after the application refused these, or None when there are no better ones."""
 
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        """Note that the application refused these headers for good; a stored connector becomes `needs_reauth`."""
+
 
 class StaticAuthorizer:
     """Credentials that cannot be renewed."""
@@ -31,6 +34,9 @@ class StaticAuthorizer:
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         return None
+
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        """Nothing is stored that could be marked."""
 
 
 def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str, str]:

@@ -33,10 +33,14 @@ class UpstreamRequest:
 
 
 def build(
-    operation: Operation, params: Mapping[str, Any], environment: Mapping[str, str], override: URL | None = None
+    operation: Operation,
+    params: Mapping[str, Any],
+    environment: Mapping[str, str],
+    override: URL | None = None,
+    *,
+    effect: Effect,
 ) -> UpstreamRequest:
     """Place each (validated) param where the spec says: path, query, body or header."""
-    operation = operation.instead(params)
     placed: dict[str, dict[str, Any]] = {"path": {}, "query": dict(operation.action.fixed), "body": {}, "header": {}}
     for placement in operation.placements:
         if placement.name in params:
@@ -54,7 +58,7 @@ def build(
         _encoded(base_address(operation.spec, environment, override) + path, placed["query"]),
         {"Accept": "application/json", **headers},
         body,
-        effect_of(operation, params),
+        effect,
     )
 
 

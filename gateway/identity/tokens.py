@@ -66,7 +66,22 @@ class Tokens:
         self._looking_up = SingleFlight(self._look_up)
 
     async def issue(self, client_id: str, client_secret: str, address: str = "") -> IssuedToken:
-        """A token for the right secret, always; unknown client and wrong secret answer alike, in like time.
+        """A token for the right secret; raises as `authenticated` does."""
+        client = await self.authenticated(client_id, client_secret, address)
+        token = secrets.token_urlsafe(32)
+        await self._store.keep_token(hashed(token), client.id, self._seconds)
+        return IssuedToken(token, self._seconds, client)
+
+    async def revoke(self, client_id: str, client_secret: str, token: str, address: str = "") -> None:
+        """End a token in all processes at once, unless it is another client's; raises as `authenticated` does."""
+        client = await self.authenticated(client_id, client_secret, address)
+        await self._store.revoke_token(hashed(token), client.id)
+        # Here it ends with the response; the other processes are told.
+        self._looking_up.forget()
+        self._verified.pop(hashed(token), None)
+
+    async def authenticated(self, client_id: str, client_secret: str, address: str = "") -> Client:
+        """The client whose secret this is, always; unknown client and wrong secret are refused alike, in like time.
 
         Our secrets cannot be guessed, so wrong ones are slowed for their cost only: by id, and by the `address` they
         come from. Raises Unauthorized, and RateLimited for more of them.
@@ -78,9 +93,7 @@ class Tokens:
             if seconds:
                 raise RateLimited("too many wrong secrets", retry_after=seconds)
             raise Unauthorized("client_id or client_secret is wrong")
-        token = secrets.token_urlsafe(32)
-        await self._store.keep_token(hashed(token), client.id, self._seconds)
-        return IssuedToken(token, self._seconds, client)
+        return client
 
     async def _proven(self, client_id: UUID | None, client_secret: str) -> Client | None:
         stored = None if client_id is None else await self._store.client(client_id)
