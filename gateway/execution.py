@@ -273,7 +273,7 @@ class Execution:
         if not accepted.is_new:
             return await self._answered(prepared, accepted)
         started = time.monotonic()
-        return Done(await self._runner.run(accepted.job), _milliseconds(started))
+        return Done(await self._runner.run(accepted.job, self.run_job), _milliseconds(started))
 
     async def _answered(self, prepared: _Prepared, accepted: stored.Accepted) -> Done | Accepted:
         """What a request gets whose job is there, be it new or that of its key's first use."""

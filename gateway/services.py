@@ -22,15 +22,16 @@ from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, derived_key, read_keys
 from gateway.db.notifications import Changes
 from gateway.db.pool import Database
+from gateway.deletion import Deletion
 from gateway.execution import Execution
 from gateway.identity.audit import Audit
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Upkeep
-from gateway.jobs.model import OPERATION
 from gateway.jobs.quota import JobQuota
-from gateway.jobs.runner import Runner, Task
+from gateway.jobs.removal import JobRemoval
+from gateway.jobs.runner import Runner
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import Watch
 from gateway.jobs.wakeup import Bell
@@ -66,13 +67,12 @@ class Services:
     bell: Bell
     watch: Watch
     runner: Runner
-    #: what a worker does with a job, by the job's task
-    tasks: dict[str, Task]
     upkeep: Upkeep
     audit: Audit
     execution: Execution
     files: StoredFiles
     context_store: ContextStore
+    deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
 
@@ -114,8 +114,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         jobs = JobStore(database, settings.job_retention)
         leases = Leases(database, settings.job_retention)
         watch = Watch(jobs)
-        tasks: dict[str, Task] = {}
-        runner = Runner(leases, tasks, process)
+        runner = Runner(leases, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
         execution = Execution(
             connectors,
@@ -129,7 +128,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
-        tasks[OPERATION] = execution.run_job
         audit = await stack.enter_async_context(Audit(database).writing())
         changes = Changes(settings.database_url)
         changes.subscribe(connectors.heard, connectors.forget_all)
@@ -159,12 +157,21 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             bell=bell,
             watch=watch,
             runner=runner,
-            tasks=tasks,
             upkeep=Upkeep(database, settings.job_retention),
             audit=audit,
             execution=execution,
             files=files,
             context_store=ContextStore(derived_key(key_list, "context store cursors")),
+            deletion=Deletion(
+                database,
+                connector_store,
+                identity,
+                jobs,
+                JobRemoval(database, settings.job_retention),
+                files,
+                oauth.grants,
+                bell,
+            ),
             synchronization=Synchronization(
                 database,
                 catalog,

@@ -71,3 +71,32 @@ def test_callers_load_no_server_database_or_queue(statement):
     ).stdout.split()
 
     assert {"asyncpg", "redis", "arq", "aiohttp.web"} & set(loaded) == set()
+
+
+def unsupervised_loops(path: Path) -> set[str]:
+    """The functions with an endless loop that sleeps between its rounds."""
+    return {
+        function.name
+        for function in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(function, ast.AsyncFunctionDef)
+        for loop in ast.walk(function)
+        if isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)
+        if "asyncio.sleep(" in ast.unparse(loop)
+    }
+
+
+def test_background_loops_are_supervised():
+    """An error of any class ends a loop that is not run by `every`.
+
+    Those of `connectors` and `oauth` are tries of one request, which its caller awaits; so is the one named here.
+    """
+    elsewhere = ("aio", "cli", "client", "connectors", "embedded", "oauth", "sandbox")
+    found = {
+        loop
+        for folder in ("gateway", "workers")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.parts[len(ROOT.parts) + 1] not in elsewhere
+        for loop in unsupervised_loops(path)
+    }
+
+    assert found == {"surely"}

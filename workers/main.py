@@ -1,29 +1,41 @@
-"""A worker process: arq's loop woken by the bell, jobs claimed from PostgreSQL, upkeep beside it."""
+"""A worker process: jobs claimed from PostgreSQL when Redis wakes it, and its share of the maintenance."""
 
 import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TypeAlias
 
-from gateway.aio.background import ended
 from gateway.aio.gc_tuning import shorten_pauses
+from gateway.aio.loops import every, running
+from gateway.connectors.responses import Answer
 from gateway.errors import Unavailable
 from gateway.jobs.maintenance import INTERVAL
+from gateway.jobs.model import Job
+from gateway.jobs.run_context import JobJournal
 from gateway.jobs.wakeup import BellWorker
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import exposed
 from gateway.telemetry.tracing import configure_tracing
-from workers import delete_connector, synchronize
-from workers.fetcher import Intake
+from workers.delete_connector import delete_connector, delete_workspace
+from workers.fetcher import Fetcher
+from workers.operation import operation
+from workers.synchronize import synchronize
 
 log = logging.getLogger(__name__)
 
-#: seconds between looks for jobs that no bell was heard for, and between prunings
-_POLL, _PRUNE_INTERVAL, _PRUNE_FILES_INTERVAL = 1.0, 60.0, 300.0
-#: seconds between looks for entities whose turn to be synchronized has come, and for connectors without copies
-_TURNS_INTERVAL, _TAKE_UP_INTERVAL = 1.0, 60.0
+WorkerTask: TypeAlias = Callable[[Services, Job, JobJournal], Awaitable[Answer]]
+
+#: what a worker does with a job, by the job's task
+TASKS: Mapping[str, WorkerTask] = {
+    "operation": operation,
+    "synchronize": synchronize,
+    "delete_connector": delete_connector,
+    "delete_workspace": delete_workspace,
+}
 
 
 async def work(settings: Settings) -> None:
@@ -35,66 +47,48 @@ async def work(settings: Settings) -> None:
     if settings.tracing:
         configure_tracing("gateway-worker")
     async with open_services(settings) as services, exposed(settings.metrics_bind, services.database):
-        services.tasks.update({**delete_connector.tasks(services), **synchronize.tasks(services)})
-        worker = Worker(services)
-        await worker.until(stopping)
+        await Worker(services).until(stopping)
 
 
 class Worker:
-    """One worker: its slots, its bell and its share of the upkeep."""
+    """One worker: its slots, its wake-up and its share of the maintenance."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._intake = Intake(services.leases, services.runner, services.settings.worker_jobs)
-        self._bell = BellWorker(self._intake.take, services.settings.redis_url)
+        tasks = {name: partial(task, services) for name, task in TASKS.items()}
+        self._fetcher = Fetcher(services.leases, services.runner, tasks, services.settings.worker_jobs)
+        self._bell = BellWorker(self._fetcher.wake, services.settings.redis_url)
 
     async def until(self, stopping: asyncio.Event) -> None:
-        duties = [
-            asyncio.create_task(duty, name=name)
-            for name, duty in (
-                ("bell", self._bell.main()),
-                ("poll", self._every(_POLL, self._poll)),
-                ("sweep", self._every(INTERVAL, self._sweep)),
-                ("call turns", self._every(_TURNS_INTERVAL, self._services.synchronization.call_turns)),
-                ("take up", self._every(_TAKE_UP_INTERVAL, self._services.synchronization.take_up)),
-                ("prune", self._every(_PRUNE_INTERVAL, self._services.upkeep.prune)),
-                ("prune files", self._every(_PRUNE_FILES_INTERVAL, self._services.files.prune)),
-            )
-        ]
-        shorten_pauses()
-        log.info("worker is ready", extra={"worker": self._services.runner.worker})
-        await stopping.wait()
-        log.info("worker stops", extra={"running": self._services.runner.held})
-        self._intake.close()
-        await ended(*duties)
+        services = self._services
+        synchronization, upkeep = services.synchronization, services.upkeep
+        async with running(
+            self._bell.main(),
+            every(0, self._fetcher.fetch, name="fetcher"),
+            every(INTERVAL, self._sweep, name="maintenance"),
+            every(1, synchronization.call_turns, name="due synchronizations"),
+            every(60, synchronization.take_up, name="synchronization backfill"),
+            every(60, services.deletion.resume, name="unfinished deletions"),
+            every(60, upkeep.prune, name="pruning"),
+            every(300, services.files.prune, name="file pruning"),
+        ):
+            shorten_pauses()
+            log.info("worker is ready", extra={"worker": services.runner.worker})
+            await stopping.wait()
+            log.info("worker stops", extra={"running": services.runner.held})
+            self._fetcher.close()
         await self._bell.close_quietly()
         await self._drain()
 
     async def _drain(self) -> None:
         services = self._services
-        await self._intake.settled()
+        await self._fetcher.drained()
         for job in await services.runner.drain(services.settings.shutdown_grace):
             await services.bell.ring(job.id, job.attempt)
         with contextlib.suppress(Unavailable):
             await services.upkeep.leave(services.runner.worker)
 
-    async def _poll(self) -> None:
-        """Rings may be lost; jobs are not."""
-        await self._intake.take()
-        await self._intake.take_suspect()
-
     async def _sweep(self) -> None:
-        services = self._services
-        await services.upkeep.sign_of_life(services.runner.worker)
-        if await services.upkeep.sweep():
-            await self._intake.take()
-
-    async def _every(self, seconds: float, duty: Callable[[], Awaitable[object]]) -> None:
-        while True:
-            try:
-                await duty()
-            except Unavailable:
-                log.warning("PostgreSQL is away; trying again", extra={"seconds": seconds})
-            except Exception:
-                log.exception("upkeep failed by a bug; going on")
-            await asyncio.sleep(seconds)
+        await self._services.upkeep.sign_of_life(self._services.runner.worker)
+        if await self._services.upkeep.sweep():
+            self._fetcher.wake()

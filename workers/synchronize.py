@@ -15,7 +15,6 @@ from gateway.context_store import entities
 from gateway.context_store.entities import Entity
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.run import Report, Run
-from gateway.context_store.sync.service import TASK
 from gateway.credentials.resolver import OpenedConnector
 from gateway.errors import (
     Conflict,
@@ -33,7 +32,6 @@ from gateway.errors import (
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import Job
 from gateway.jobs.run_context import JobJournal
-from gateway.jobs.runner import Task
 from gateway.services import Services
 
 log = logging.getLogger(__name__)
@@ -48,13 +46,9 @@ _PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
 _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
 
-def tasks(services: Services) -> dict[str, Task]:
-    """The task by the name that jobs carry."""
-
-    async def synchronize(job: Job, journal: JobJournal) -> Answer:
-        return await _Synchronizing(services, job, journal).all()
-
-    return {TASK: synchronize}
+async def synchronize(services: Services, job: Job, checkpoint: JobJournal) -> Answer:
+    """The copies of a connector, from where the last attempt stopped."""
+    return await _Synchronizing(services, job, checkpoint).all()
 
 
 class _Synchronizing:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from gateway.errors import Unavailable
+from gateway.errors import InternalError, Unavailable
 
 Asked = TypeVar("Asked")
 Given = TypeVar("Given")
@@ -43,8 +43,14 @@ class Together(Generic[Asked, Given]):
     async def _give(self, batch: list[tuple[Asked, "asyncio.Future[Given]"]]) -> None:
         try:
             given = await self._answer([asked for asked, _ in batch])
+            if len(given) != len(batch):
+                raise InternalError(f"{len(given)} answers to {len(batch)} that asked")
+        except asyncio.CancelledError:
+            for _, waiting in batch:
+                waiting.cancel()
+            raise
         except Exception as error:
-            if len(batch) == 1 or isinstance(error, Unavailable):
+            if len(batch) == 1 or isinstance(error, Unavailable | InternalError):
                 for _, waiting in batch:
                     if not waiting.done():
                         waiting.set_exception(error)

@@ -17,6 +17,22 @@ def next_params(
 
     Raises UpstreamRejected where the list goes on but the application does not: a part must not look like the whole.
     """
+    following = page_after(operation, params, meta)
+    if following is None and is_incomplete(operation, params, meta):
+        raise UpstreamRejected(f"{operation}: the application lists no more, but says that there is more; ask for less")
+    return following
+
+
+def is_incomplete(operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> bool:
+    """Whether the application says that it does not list everything."""
+    paging = operation.instead(params).paging
+    return bool(paging and meta and paging.incomplete and paging.incomplete.meta in meta)
+
+
+def page_after(
+    operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """As `next_params`, for callers who see for themselves whether the list is complete."""
     paging = operation.instead(params).paging
     if paging is None or meta is None:
         return None

@@ -164,7 +164,10 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
 def _encoded(address: str, query: Mapping[str, Any]) -> URL:
     """The URL, encoded by us alone; the host is proven to be the address's own."""
     members = [
-        f"{quote(name, safe='')}={quote(_text(value), safe='')}" for name, value in query.items() if value is not None
+        f"{quote(name, safe='')}={quote(_text(each), safe='')}"
+        for name, value in query.items()
+        for each in (value if isinstance(value, tuple) else (value,))
+        if each is not None
     ]
     url = URL(f"{address}?{'&'.join(members)}" if members else address, encoded=True)
     if url.raw_authority != address.split("/", 3)[2]:

@@ -101,7 +101,12 @@ def _found(body: bytes, place: JsonPath, paging: Paging | None) -> tuple[msgspec
 
 
 def _meta(paging: Paging, members: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
-    return {name: _empty_as_none(_at(members, place)) for name, place in paging.meta.items()}
+    meta = {name: _empty_as_none(_at(members, place)) for name, place in paging.meta.items()}
+    if paging.incomplete is not None:
+        said = _at(members, paging.incomplete.place)
+        if isinstance(said, dict) and said.items() >= paging.incomplete.when.items():
+            meta[paging.incomplete.meta] = said
+    return meta
 
 
 def raw_at(document: msgspec.Raw, place: JsonPath) -> msgspec.Raw | None:

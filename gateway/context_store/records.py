@@ -137,12 +137,25 @@ async def sweep(connection: Connection, entity: Entity, generation: int, *, bega
     while True:
         async with connection.transaction():
             await _lock(connection, entity)
-            rows = await connection.fetch(UNSEEN, entity.id, generation, BATCH_ROWS, began_at, timeout=WRITE_LIMIT)
-            buried += await _bury(connection, entity, [row["id"] for row in rows], datetime.now(UTC))
-        if len(rows) < BATCH_ROWS:
+            ids = await unseen(connection, entity, generation, BATCH_ROWS, began_at=began_at)
+            buried += await _bury(connection, entity, ids, datetime.now(UTC))
+        if len(ids) < BATCH_ROWS:
             break
     await connection.execute(UNMARK, entity.id, generation, timeout=WRITE_LIMIT)
     return buried
+
+
+async def unseen(
+    connection: Connection, entity: Entity, generation: int, most: int, *, began_at: datetime
+) -> list[str]:
+    """Ids of records that a full sweep has not met; those written since it began count as met."""
+    rows = await connection.fetch(UNSEEN, entity.id, generation, most, began_at, timeout=WRITE_LIMIT)
+    return [row["id"] for row in rows]
+
+
+async def meet(connection: Connection, entity: Entity, generation: int, ids: Sequence[str]) -> None:
+    """Take records for met by a full sweep."""
+    await connection.execute(MARK, entity.id, entity.organization_id, generation, list(ids), timeout=WRITE_LIMIT)
 
 
 async def forget(connection: Connection, entity: Entity, *, days: int) -> int:

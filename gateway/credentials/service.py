@@ -140,7 +140,10 @@ class ConnectorChanges:
         await Connector(given.kind, given.environment, authorizer, self._transport, override).check()
 
     async def create(self, organization_id: UUID, workspace_name: str, name: str, proven: Proven) -> ConnectorRecord:
-        """The new connector's record; the workspace comes into being with its first connector."""
+        """The new connector's record; the workspace comes into being with its first connector.
+
+        Raises NotFound when the workspace is deleted between the two.
+        """
         workspace_id = await self._identity.workspace_named(organization_id, workspace_name)
         new = NewConnector(
             workspace_id,
@@ -170,7 +173,7 @@ class ConnectorChanges:
                 record.organization_id,
                 record.id,
                 name=name,
-                status=status or ConnectorStatus.ACTIVE,
+                status=status or _status_with_new_credentials(record.status),
                 auth_method=proven.method,
                 environment=proven.environment,
                 credentials=proven.credentials,
@@ -179,6 +182,11 @@ class ConnectorChanges:
         else:
             await self._store.update(record.organization_id, record.id, name=name, status=status)
         return await self._store.get(record.organization_id, record.id)
+
+
+def _status_with_new_credentials(status: ConnectorStatus) -> ConnectorStatus:
+    """Accepted credentials make a connector active; one that its owner switched off stays off."""
+    return status if status is ConnectorStatus.DISABLED else ConnectorStatus.ACTIVE
 
 
 def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentials:

@@ -56,10 +56,19 @@ _UPDATE = """
     WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
     RETURNING id
 """
-# From here on it is gone for callers; the job that was told to delete it still finds the row.
+# From here on it is gone for callers; the job that is to delete it still finds the row.
 _MARK_DELETED = """
-    UPDATE connectors SET deleted_at = now() WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
+    UPDATE connectors SET deleted_at = now(), deletion_job = $3
+    WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
     RETURNING id
+"""
+_MARK_ALL_DELETED = """
+    UPDATE connectors SET deleted_at = now(), deletion_job = $3
+    WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL
+"""
+# The lock holds off the deletion of the workspace until the connector is in it, where the deletion finds it.
+_LOCK_WORKSPACE = """
+    SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
 """
 _GET_DELETED = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
 _DELETED_OF_WORKSPACE = """
@@ -133,7 +142,9 @@ class ConnectorStore:
             return await self.create_within(connection, organization_id, new)
 
     async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> UUID:
-        """Create in the caller's own transaction."""
+        """Create in the caller's own transaction; raises NotFound when the workspace is being deleted."""
+        if await connection.fetchval(_LOCK_WORKSPACE, organization_id, new.workspace_id) is None:
+            raise NotFound("the workspace was deleted meanwhile")
         connector_id = uuid4()
         await connection.execute(
             _INSERT,
@@ -237,10 +248,18 @@ class ConnectorStore:
             if found is None:
                 raise NotFound("there is no such connector")
 
-    async def mark_deleted(self, organization_id: UUID, connector_id: UUID) -> None:
-        async with self._database.tenant(organization_id) as connection:
-            if await connection.fetchval(_MARK_DELETED, organization_id, connector_id) is None:
-                raise NotFound("there is no such connector")
+    async def mark_deleted(
+        self, connection: Connection, organization_id: UUID, connector_id: UUID, job_id: UUID
+    ) -> None:
+        """Begin its deletion, by that job, in the caller's own transaction; raises NotFound."""
+        if await connection.fetchval(_MARK_DELETED, organization_id, connector_id, job_id) is None:
+            raise NotFound("there is no such connector")
+
+    async def mark_all_deleted(
+        self, connection: Connection, organization_id: UUID, workspace_id: UUID, job_id: UUID
+    ) -> None:
+        """Begin the deletion of all connectors of a workspace, in the caller's own transaction."""
+        await connection.execute(_MARK_ALL_DELETED, organization_id, workspace_id, job_id)
 
     async def delete(self, organization_id: UUID, connector_id: UUID) -> None:
         async with self._database.tenant(organization_id) as connection:

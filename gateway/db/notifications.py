@@ -2,15 +2,13 @@
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import asyncpg
 
-from gateway.aio.background import ended
-
-log = logging.getLogger(__name__)
+from gateway.aio.loops import every, running
+from gateway.errors import Unavailable
 
 CHANNEL = "gateway"
 #: seconds until the connection is tried again, and between proofs that it is alive
@@ -35,19 +33,15 @@ class Changes:
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["Changes"]:
         """Listens for as long as the block lasts, whatever happens to the connection."""
-        task = asyncio.create_task(self._listen(), name="listen for changes")
-        try:
+        async with running(every(_RECONNECT, self._listen, name="notifications")):
             yield self
-        finally:
-            await ended(task)
 
     async def _listen(self) -> None:
-        while True:
-            try:
-                await self._listen_once()
-            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
-                log.warning("lost the connection for changes; trying again", extra={"seconds": _RECONNECT})
-            await asyncio.sleep(_RECONNECT)
+        """Until the connection is lost; raises Unavailable."""
+        try:
+            await self._listen_once()
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
+            raise Unavailable("the connection for notifications is lost") from None
 
     async def _listen_once(self) -> None:
         connection = await asyncpg.connect(self._url, timeout=3, command_timeout=3)

@@ -1,6 +1,5 @@
 """Who did what, when, with which outcome: written in batches, off the path of the calls it tells of."""
 
-import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -10,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import msgspec
 
-from gateway.aio.background import ended
+from gateway.aio.loops import every, running
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 
@@ -106,21 +106,12 @@ class Audit:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator["Audit"]:
         """Batches are written for as long as the block lasts, the last one at its end."""
-        task = asyncio.create_task(self._write_batches(), name="write the audit log")
         try:
-            yield self
+            async with running(every(_INTERVAL, self._write, name="audit writer")):
+                yield self
         finally:
-            await ended(task)
             with contextlib.suppress(Unavailable):
                 await self._write()
-
-    async def _write_batches(self) -> None:
-        while True:
-            await asyncio.sleep(_INTERVAL)
-            try:
-                await self._write()
-            except Unavailable:
-                log.warning("the audit log waits for PostgreSQL", extra={"entries": len(self._pending)})
 
     async def _write(self) -> None:
         batch = self._pending
@@ -128,11 +119,22 @@ class Audit:
             return
         self._pending = []
         try:
-            async with self._database.system() as connection:
-                await connection.execute(_INSERT, _document(batch))
-        except Unavailable:
+            await self._insert(batch)
+        except BaseException:  # its cancellation as well: the last batch is written after the loop has ended
             self._pending = batch + self._pending
             raise
+
+    async def _insert(self, batch: Sequence[Entry]) -> None:
+        """One statement for all of them; what PostgreSQL refuses for good does not keep the rest out."""
+        try:
+            async with self._database.system() as connection:
+                await connection.execute(_INSERT, _document(batch))
+        except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
+            if len(batch) == 1:
+                log.error("an audit entry cannot be stored; it is dropped", extra={"request_id": batch[0].request_id})
+                return
+            for entry in batch:
+                await self._insert([entry])
 
     async def find(
         self,

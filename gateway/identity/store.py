@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from gateway.db.pool import Database
+from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, NotFound
 from gateway.identity.model import Client, Organization
 
@@ -62,14 +62,27 @@ _LIST_WORKSPACES = """
            (SELECT count(*) FROM connectors
             WHERE connectors.workspace_id = workspaces.id AND connectors.deleted_at IS NULL) AS connectors
     FROM workspaces
-    WHERE organization_id = $1
+    WHERE organization_id = $1 AND deletion_began_at IS NULL
       AND ($2::text IS NULL OR strpos(lower(name), lower($2)) > 0)
       AND ($3::text IS NULL OR (name COLLATE "C", id) > ($3 COLLATE "C", $4::uuid))
     ORDER BY name COLLATE "C", id
     LIMIT $5
 """
-_WORKSPACE = "SELECT id, name FROM workspaces WHERE organization_id = $1 AND id = $2"
-_DELETE_WORKSPACE = "DELETE FROM workspaces WHERE organization_id = $1 AND id = $2"
+# Until the transaction ends nobody can give it a connector, and who is doing so is waited for. Its name becomes free.
+_MARK_WORKSPACE_DELETED = """
+    WITH old AS (
+        SELECT id, name FROM workspaces
+        WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR UPDATE
+    )
+    UPDATE workspaces SET deletion_began_at = now(), deletion_job = $3, name = 'deleted ' || workspaces.id
+    FROM old WHERE workspaces.id = old.id
+    RETURNING old.name
+"""
+# A workspace that still has connectors stays.
+_DELETE_WORKSPACE = """
+    DELETE FROM workspaces
+    WHERE organization_id = $1 AND id = $2 AND NOT EXISTS (SELECT FROM connectors WHERE workspace_id = workspaces.id)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +191,17 @@ class IdentityStore:
             rows = await connection.fetch(_LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit)
         return [Workspace(**row) for row in rows]
 
-    async def workspace_name(self, organization_id: UUID, workspace_id: UUID) -> str:
-        async with self._database.tenant(organization_id) as connection:
-            row = await connection.fetchrow(_WORKSPACE, organization_id, workspace_id)
-        if row is None:
+    async def mark_workspace_deleted(
+        self, connection: Connection, organization_id: UUID, workspace_id: UUID, job_id: UUID
+    ) -> str:
+        """Begin its deletion, by that job, in the caller's own transaction: its name; raises NotFound."""
+        name = await connection.fetchval(_MARK_WORKSPACE_DELETED, organization_id, workspace_id, job_id)
+        if name is None:
             raise NotFound("there is no such workspace")
-        return str(row["name"])
+        return str(name)
 
     async def delete_workspace(self, organization_id: UUID, workspace_id: UUID) -> None:
+        """Remove a workspace whose connectors are gone."""
         async with self._database.tenant(organization_id) as connection:
             await connection.execute(_DELETE_WORKSPACE, organization_id, workspace_id)
 

@@ -86,7 +86,7 @@ _HEARTBEAT = f"""
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), {_HELD}
     UPDATE jobs SET lease_until = now() + interval '{LEASE} seconds'
     FROM held WHERE jobs.id = held.id
-    RETURNING jobs.id, jobs.cancel_requested
+    RETURNING jobs.id, jobs.fence, jobs.cancel_requested
 """
 # The lease begins anew with the note, so that whoever wrote it knows how long it holds. Nothing more is sent for a job
 # that is to be canceled.
@@ -203,11 +203,11 @@ class Leases:
             row = await connection.fetchrow(_CLAIM_SUSPECT, worker)
         return None if row is None else job_of(row)
 
-    async def heartbeat(self, held: Mapping[UUID, int]) -> dict[UUID, bool]:
-        """Extend the leases of these jobs; those still ours, and whether a caller wants them canceled."""
+    async def heartbeat(self, held: Sequence[tuple[UUID, int]]) -> dict[tuple[UUID, int], bool]:
+        """Extend these leases, by job id and fence; those still ours, and whether a caller wants them canceled."""
         async with self._database.system() as connection:
-            rows = await connection.fetch(_HEARTBEAT, list(held), list(held.values()))
-        return {row["id"]: row["cancel_requested"] for row in rows}
+            rows = await connection.fetch(_HEARTBEAT, [job_id for job_id, _ in held], [fence for _, fence in held])
+        return {(row["id"], row["fence"]): row["cancel_requested"] for row in rows}
 
     async def sending(self, job: Job) -> bool:
         """Commit that the first byte of a write is about to go out, unless a caller wants it canceled: False."""

@@ -1,69 +1,34 @@
-"""Running claimed jobs: leases kept alive, outcomes written once, what was lost left for the sweeper.
+"""The leases that this process holds: kept alive by heartbeats, cancelled when callers ask, drained at the end.
 
 Workers run jobs from the queue with it, front ends those that they accepted for a caller who waits.
 """
 
 import asyncio
-import contextlib
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
+from typing import Any
 from uuid import UUID
 
-from gateway.aio.background import ended
+from gateway.aio.loops import every, running
 from gateway.connectors.responses import Answer
-from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
-from gateway.jobs import results
-from gateway.jobs.leases import Ending, Leases, LostLease
-from gateway.jobs.model import Job, JobStatus
-from gateway.jobs.outcome import ending_of, gives_key_back, is_put_aside, is_unknown
-from gateway.jobs.run_context import JobJournal, surely
-from gateway.kinds.spec import Effect
-from gateway.telemetry import tracing
-from gateway.telemetry.logs import add_context
-from gateway.telemetry.metrics import LEASES_LOST
-
-log = logging.getLogger(__name__)
+from gateway.errors import Unavailable
+from gateway.jobs.lease import Lease, Task
+from gateway.jobs.leases import Leases
+from gateway.jobs.model import Job
+from gateway.jobs.run_context import JobJournal
 
 #: seconds between heartbeats; a third of the lease
 HEARTBEAT = 3.0
-#: seconds that one attempt may take, and a job with all its waiting
-_LONGEST = 6 * 3600.0
-_OLDEST = timedelta(days=1)
-#: seconds until a job is tried again whose run found PostgreSQL away
-_SOON = 1.0
-#: characters of a result that go into the statement that ends the job
-_SMALL = 64 << 10
-
-#: what a task does with its job: run it to an answer, keeping its journal
-Task = Callable[[Job, JobJournal], Awaitable[Answer]]
-#: how a run came out
-Outcome: TypeAlias = Answer | GatewayError
-
-
-@dataclass(slots=True)
-class _Held:
-    job: Job
-    task: "asyncio.Task[Outcome | None]"
-    journal: JobJournal
-    is_canceled: bool = False
-    #: whether its work is over and the outcome is being written: from here on only the fence decides whose it is
-    is_ending: bool = False
-    #: set when PostgreSQL is away and the outcome cannot be written yet
-    is_stuck: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Runner:
-    """The jobs that this process holds."""
+    """The jobs that this process runs; `heartbeat` is the seconds between heartbeats."""
 
-    def __init__(self, leases: Leases, tasks: Mapping[str, Task], worker: str) -> None:
+    def __init__(self, leases: Leases, worker: str, *, heartbeat: float = HEARTBEAT) -> None:
         self._leases = leases
-        self._tasks = tasks
         self.worker = worker
-        self._held: dict[UUID, _Held] = {}
+        self._heartbeat = heartbeat
+        self._held: dict[tuple[UUID, int], Lease] = {}
 
     @property
     def held(self) -> int:
@@ -72,32 +37,28 @@ class Runner:
     @property
     def has_suspect(self) -> bool:
         """Whether one of them has lost a worker before."""
-        return any(held.job.is_suspect for held in self._held.values())
+        return any(lease.job.is_suspect for lease in self._held.values())
 
     @asynccontextmanager
     async def keeping_leases(self) -> AsyncIterator["Runner"]:
         """Heartbeats go out for as long as the block lasts."""
-        beat = asyncio.create_task(self._keep_leases(), name="keep leases")
-        try:
+        async with running(every(self._heartbeat, self.beat, name="heartbeat")):
             yield self
-        finally:
-            await ended(beat)
 
-    def start(self, job: Job, on_end: Callable[[], None] = lambda: None) -> None:
+    def start(self, job: Job, work: Task, on_end: Callable[[], None] = lambda: None) -> None:
         """Run a claimed job to its end beside whatever else runs, or leave it to others."""
-        held = self._hold(job, self._tasks[job.task])
-        held.task.add_done_callback(lambda _: on_end())
+        self._hold(job, work).task.add_done_callback(lambda _: on_end())
 
-    async def run(self, job: Job) -> Answer:
+    async def run(self, job: Job, work: Task) -> Answer:
         """Run a job for the caller who waits: its answer once that is stored; raises the job's error.
 
-        Raises Unavailable when it cannot be stored for now; it will be, as soon as PostgreSQL is back.
+        Raises Unavailable when it cannot be stored for now; it will be, as soon as PostgreSQL is back. The job goes on
+        when its caller goes away.
         """
-        held = self._hold(job, self._tasks[job.task])
-        stuck = asyncio.create_task(held.is_stuck.wait())
-        await asyncio.wait([held.task, stuck], return_when=asyncio.FIRST_COMPLETED)
-        stuck.cancel()
-        outcome = held.task.result() if held.task.done() and not held.task.cancelled() else None
+        lease = self._hold(job, work)
+        ends: list[asyncio.Future[Any]] = [lease.task, lease.is_stuck]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        outcome = lease.task.result() if lease.task.done() and not lease.task.cancelled() else None
         if isinstance(outcome, Answer):
             return outcome
         if outcome is not None:
@@ -107,153 +68,50 @@ class Runner:
     def adopt(self, job: Job, reading: "asyncio.Future[Answer]") -> None:
         """Take over what is running already: a read that outlasted its caller's patience."""
 
-        async def read_on(_job: Job, _journal: JobJournal) -> Answer:
+        async def read_on(_job: Job, _checkpoint: JobJournal) -> Answer:
             return await reading
 
         self._hold(job, read_on)
 
-    def _hold(self, job: Job, work: Task) -> _Held:
-        journal = JobJournal(self._leases, job)
-        task = asyncio.create_task(self._run(job, journal, work), name=f"job {job.id}")
-        held = self._held[job.id] = _Held(job, task, journal)
-        task.add_done_callback(lambda _: self._held.pop(job.id, None))
-        return held
-
-    async def _run(self, job: Job, journal: JobJournal, work: Task) -> Outcome | None:
-        """How it came out, once that is written; None when that is no longer ours to write."""
-        _tell_whose(job)
-        try:
-            with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
-                outcome = await self._outcome(job, journal, work)
-            held = self._held[job.id]
-            held.is_ending = True
-            await surely(lambda: self._write(job, journal, outcome), held.is_stuck.set)
-        except LostLease:
-            LEASES_LOST.add()
-            log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
-            return None if journal.may_be_repeated else OutcomeUnknown("a write was sent, and its answer came too late")
-        except Unavailable:
-            log.error("PostgreSQL is away for too long; the result is dropped", extra={"job_id": str(job.id)})
-            return None
-        return outcome
-
-    async def _outcome(self, job: Job, journal: JobJournal, work: Task) -> Outcome:
-        if job.cancel_requested:
-            return JobCanceled("canceled before it ran")
-        try:
-            async with asyncio.timeout(_LONGEST):
-                return await work(job, journal)
-        except GatewayError as error:
-            return error
-        except TimeoutError:
-            return UpstreamTimeout(f"the job was not done within {_LONGEST / 3600:.0f} hours")
-        except asyncio.CancelledError:
-            if self._held[job.id].is_canceled:
-                return JobCanceled("canceled while it ran")
-            raise
-        except LostLease:
-            raise
-        except Exception:
-            log.exception("a job failed by a bug", extra={"job_id": str(job.id)})
-            return InternalError()
-
-    async def _write(self, job: Job, journal: JobJournal, outcome: Outcome) -> None:
-        """The one write that ends the job, puts it aside, or lets go of it."""
-        if isinstance(outcome, Answer):
-            await self._leases.finish(job, await self._success(job, journal, outcome))
-        elif is_unknown(job, outcome, journal.sent_at):
-            await self._leases.finish(job, ending_of(job, outcome, journal.sent_at))
-        elif job.is_inline and gives_key_back(outcome):
-            await self._leases.release(job)
-        elif not job.is_inline and is_put_aside(outcome) and datetime.now(UTC) - job.created_at < _OLDEST:
-            await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
-        else:
-            await self._leases.finish(job, ending_of(job, outcome, journal.sent_at))
-
-    async def _success(self, job: Job, journal: JobJournal, answer: Answer) -> Ending:
-        head, number, lines = results.head_of(answer), 0, None
-        for part in results.parts_of(answer):
-            if lines is not None:
-                await self._leases.put_part(job, number, lines)
-            number, lines = number + 1, part
-        if lines is not None and len(lines) > _SMALL:
-            await self._leases.put_part(job, number, lines)
-            lines = None
-        if answer.collected is None:
-            head["parts"] = number
-        done, total = journal.last
-        return Ending(
-            JobStatus.SUCCEEDED,
-            result=head,
-            message=results.message(answer),
-            progress=total or done,
-            total=total,
-            part=number,
-            lines=lines,
-        )
-
-    async def _keep_leases(self) -> None:
-        while True:
-            await asyncio.sleep(HEARTBEAT)
-            with contextlib.suppress(Unavailable):
-                await self.beat()
+    def _hold(self, job: Job, work: Task) -> Lease:
+        lease = Lease(self._leases, job, work)
+        self._held[lease.key] = lease
+        lease.task.add_done_callback(lambda _: self._held.pop(lease.key, None))
+        return lease
 
     async def beat(self) -> None:
-        """Lengthen all leases, and heed what became of the jobs meanwhile; raises Unavailable."""
-        held = {job_id: each.job.fence for job_id, each in self._held.items()}
-        ours = await self._leases.heartbeat(held) if held else {}
-        for job_id in held:
-            self._heed(job_id, ours.get(job_id))
+        """Extend all leases, and apply what became of the jobs meanwhile; raises Unavailable."""
+        keys = list(self._held)
+        alive = await self._leases.heartbeat(keys) if keys else {}
+        for key in keys:
+            self._apply(key, alive.get(key))
 
-    def _heed(self, job_id: UUID, cancel_requested: bool | None) -> None:
-        """Stop what is no longer ours, and reads that nobody wants any more.
-
-        A job whose end is being written may be gone from the heartbeat's answer because that end was written.
-        """
-        held = self._held.get(job_id)
-        if held is None or held.is_ending or held.task.done():
+    def _apply(self, key: tuple[UUID, int], cancel_requested: bool | None) -> None:
+        """A lease that was just ended may be missing from the heartbeat's answer: it knows that by itself."""
+        lease = self._held.get(key)
+        if lease is None:
             return
         if cancel_requested is None:
-            held.task.cancel()
+            lease.lose()
         elif cancel_requested:
-            self._cancel(held)
+            lease.cancel()
 
     def heard(self, topic: str, subject: str) -> None:
         """News of a caller who wants a job canceled."""
-        if topic == "cancel" and (held := self._held.get(UUID(subject))) is not None:
-            self._cancel(held)
+        if topic == "cancel":
+            for lease in self._leases_of(UUID(subject)):
+                lease.cancel()
 
-    def _cancel(self, held: _Held) -> None:
-        """Stop a read in progress; a write already sent runs to its true end, and nothing more is sent after it."""
-        if held.job.effect is Effect.READ and not (held.is_canceled or held.is_ending):
-            held.is_canceled = True
-            held.task.cancel()
+    def _leases_of(self, job_id: UUID) -> list[Lease]:
+        return [lease for (held_id, _), lease in self._held.items() if held_id == job_id]
 
     async def drain(self, grace: float) -> list[Job]:
         """Let running work finish within `grace` seconds; then hand back what was not sent, to be rung for again."""
-        tasks = [held.task for held in self._held.values()]
-        if tasks:
-            await asyncio.wait(tasks, timeout=grace)
+        if self._held:
+            await asyncio.wait([lease.task for lease in self._held.values()], timeout=grace)
         left = list(self._held.values())
-        for held in left:
-            held.task.cancel()
+        for lease in left:
+            lease.task.cancel()
         if left:
-            await asyncio.wait([held.task for held in left])
-        return [held.job for held in left if await self._is_handed_back(held)]
-
-    async def _is_handed_back(self, held: _Held) -> bool:
-        try:
-            if held.journal.may_be_repeated:
-                return not held.job.is_inline and await self._leases.hand_back(held.job)
-            lost = InternalError("the process was stopped after the write had been sent; look it up")
-            await self._leases.finish(held.job, ending_of(held.job, lost, held.journal.sent_at))
-        except (LostLease, Unavailable):
-            log.warning("left a job to its lease", extra={"job_id": str(held.job.id)})
-        return False
-
-
-def _tell_whose(job: Job) -> None:
-    """Logs and traces of this run name the job, the request that asked for it, and its trace."""
-    add_context(job_id=str(job.id), **({"request_id": job.request_id} if job.request_id else {}))
-    if job.traceparent is not None:
-        tracing.continued({"traceparent": job.traceparent})
+            await asyncio.wait([lease.task for lease in left])
+        return [lease.job for lease in left if await lease.hand_back()]

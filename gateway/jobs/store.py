@@ -12,6 +12,7 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import NotFound, ResultExpired
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import Job, NewJob
+from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.rows import COLUMNS, job_of
 
 _INSERTED = """
@@ -58,7 +59,7 @@ _LIST = f"""
     ORDER BY created_at DESC, id DESC
     LIMIT $10
 """
-# Queued and waiting work ends at once; running work is told.
+# Queued and waiting work ends at once; running work is told. What is deleted stays deleted.
 _CANCEL = f"""
     UPDATE jobs
     SET cancel_requested = true,
@@ -68,6 +69,7 @@ _CANCEL = f"""
         expires_at = CASE WHEN status IN ('queued', 'waiting') THEN now() + make_interval(secs => $3) END,
         next_attempt_at = NULL
     WHERE organization_id = $1 AND id = $2 AND NOT is_inline AND status IN ('queued', 'waiting', 'running')
+      AND task NOT IN ('{DELETE_CONNECTOR}', '{DELETE_WORKSPACE}')
     RETURNING {COLUMNS}
 """
 _PARTS = """
@@ -157,6 +159,10 @@ class JobStore:
                 return Accepted(
                     is_mismatch=members.pop("fingerprint") != key.fingerprint, job=job_of(members), is_new=False
                 )
+
+    async def accept_within(self, connection: Connection, new: NewJob) -> Job:
+        """Accept in the caller's own transaction, together with what the job is about."""
+        return await _inserted(connection, new, None)
 
     async def ensure_there(self) -> None:
         """Raise Unavailable unless PostgreSQL answers: nothing is written anywhere that could not be told of."""

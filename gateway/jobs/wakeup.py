@@ -1,14 +1,14 @@
 """The bell: Redis and arq, which wake workers. Losing it loses nothing. This is the one module that names arq.
 
 arq alone loses or doubles work when it is killed, so it carries nothing but the word that there is some: a ring makes
-one worker claim a few due jobs, whichever they are, from PostgreSQL. A ring is answered when they are taken, not when
-they have run, so the ring of a worker that is killed is soon free for another.
+one worker claim a few due jobs, whichever they are, from PostgreSQL. A ring is answered at once, not when they have
+run, so the ring of a worker that is killed is soon free for another.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,8 @@ from arq.worker import Worker, func
 from redis.asyncio import ConnectionPool
 from redis.exceptions import RedisError
 
-from gateway.aio.background import ended
+from gateway.aio.loops import every, running
+from gateway.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ _ANSWER_TIMEOUT = 10
 #: rings answered at a time
 _RINGS = 10
 _AWAY = (RedisError, OSError, TimeoutError)
+_REDIS_AWAY = "Redis is away; jobs are found in PostgreSQL until it is back"
 
 # arq logs two lines for every ring, which are none of an operator's business.
 logging.getLogger("arq.worker").setLevel(logging.WARNING)
@@ -116,12 +118,12 @@ class Bell:
 class BellWorker(Worker):
     """arq's loop, awake as soon as it is rung and unmoved by Redis going away."""
 
-    def __init__(self, answer: Callable[[], Awaitable[None]], url: str) -> None:
+    def __init__(self, answer: Callable[[], None], url: str) -> None:
         self._rung = asyncio.Event()
         self._redis = _client(url)
 
         async def run(ctx: dict[Any, Any]) -> None:
-            await answer()
+            answer()
 
         async def freed(ctx: dict[Any, Any]) -> None:
             self._rung.set()
@@ -146,27 +148,21 @@ class BellWorker(Worker):
         )
 
     async def main(self) -> None:
-        """Look at the queue when rung, when a ring was answered, and every half second besides."""
-        listener = asyncio.create_task(self._listen(), name="listen for rings")
-        try:
-            while True:
-                await self._look()
-                # Not `wait_for`: before Python 3.12 it swallows being canceled when a ring comes at the same moment.
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self.poll_delay_s):
-                        await self._rung.wait()
-        finally:
-            await ended(listener)
+        """Look at the queue when notified, when a notification was answered, and every half second besides."""
+        async with running(every(_PAUSE, self._listen, name="wake-up listener")):
+            await every(0, self._look, name="wake-up queue")
 
     async def _look(self) -> None:
+        """Raises Unavailable when Redis is away."""
         self._rung.clear()
         try:
             await self._poll_iteration()
         except _AWAY:
-            await asyncio.sleep(_PAUSE)
-        except Exception:
-            log.exception("looking for rings failed by a bug; going on")
-            await asyncio.sleep(_PAUSE)
+            raise Unavailable(_REDIS_AWAY) from None
+        # Not `wait_for`: before Python 3.12 it swallows being canceled when a ring comes at the same moment.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.poll_delay_s):
+                await self._rung.wait()
 
     async def start_jobs(self, job_ids: list[bytes]) -> None:
         """As arq does it, but in one round trip, and so that no slot is lost when Redis goes away half-way."""
@@ -198,15 +194,14 @@ class BellWorker(Worker):
         await _closed(self._redis)
 
     async def _listen(self) -> None:
-        while True:
-            try:
-                async with self.pool.pubsub() as channel:
-                    await channel.subscribe(CHANNEL)
-                    self._rung.set()
-                    await self._hear(channel)
-            except _AWAY:
-                log.warning("Redis is away; jobs are found in PostgreSQL until it is back")
-            await asyncio.sleep(_PAUSE)
+        """Raises Unavailable when Redis is away."""
+        try:
+            async with self.pool.pubsub() as channel:
+                await channel.subscribe(CHANNEL)
+                self._rung.set()
+                await self._hear(channel)
+        except _AWAY:
+            raise Unavailable(_REDIS_AWAY) from None
 
     async def _hear(self, channel: Any) -> None:
         """Wake at every ring; a Redis that does not echo within two silent seconds is away."""

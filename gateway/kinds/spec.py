@@ -66,6 +66,17 @@ JsonPath = Annotated[
 ]
 
 
+class Incomplete(Model):
+    """How an answer says that the list it belongs to is not whole, though it may end."""
+
+    #: the Meta member that says so; callers see it only then
+    meta: str
+    #: where it lies in the answer
+    place: JsonPath
+    #: members that it has then
+    when: dict[str, Any]
+
+
 class Paging(Model):
     """A named paging style of a kind: which param turns the page and which members of the answer are the Meta."""
 
@@ -82,6 +93,8 @@ class Paging(Model):
     more: str | None = None
     #: every Meta member of the product documents, and where it lies in the answer
     meta: dict[str, JsonPath]
+    #: how an answer says that there is more than the application lists
+    incomplete: Incomplete | None = None
 
     @property
     def request_params(self) -> tuple[str, ...]:
@@ -262,8 +275,8 @@ class Action(Model):
     required: tuple[str, ...] = ()
     #: further JSON Schema keywords over all params together (`oneOf`, `not`, `dependentRequired`)
     constraints: JsonSchema = Field(default_factory=dict)
-    #: constant query members
-    fixed: dict[str, str] = Field(default_factory=dict)
+    #: constant query members; one with several values is sent once for each
+    fixed: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
     records: JsonPath | None = None
     record: JsonPath | None = None
     download: Download | None = None
@@ -309,6 +322,8 @@ class SyncRead(Model):
     #: constant params, in the query or body as usual; in texts `{since}` is the time from which changes are wanted,
     #: `{fields}` the search fields and `{properties}` those of the property map, with commas between them
     send: dict[str, Any] = Field(default_factory=dict)
+    #: constant query members, as in an action
+    fixed: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
     paging: str | None = None
     rule: RuleName | None = None
     #: seconds from one page to the next, where the application allows this list less than others
@@ -371,6 +386,9 @@ class Sync(SyncRead):
     volatile: tuple[JsonPath, ...] = ()
     #: whether records that the application no longer lists are kept
     keeps: bool = False
+    #: the param of `get` that takes a record's id, where the list promises no completeness: what it misses is asked
+    #: for, and gone only where it is not found
+    confirm: str | None = None
     #: members of records that the list does not show: that it misses them says nothing
     unlisted: dict[str, Any] = Field(default_factory=dict)
     #: a named Python function of `gateway.context_store.sync.transforms` that makes search documents of records

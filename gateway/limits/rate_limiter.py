@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 
-from gateway.aio.background import ended
+from gateway.aio.loops import every, running
 from gateway.connectors.transport import Account
 from gateway.errors import UpstreamRateLimited
 from gateway.kinds.spec import RateLimit
@@ -176,11 +176,10 @@ class SharedGate:
     async def open(cls, redis_url: str, process: str) -> AsyncIterator["SharedGate"]:
         """A gate that hears from the others for as long as the block lasts."""
         gate = cls(SharedLimits.at(redis_url, process))
-        hearing = asyncio.create_task(gate._hear(), name="hear of limits")
         try:
-            yield gate
+            async with running(every(_NEWS, gate._hear, name="rate limit notifications")):
+                yield gate
         finally:
-            await ended(hearing)
             if gate._telling:
                 await asyncio.wait(gate._telling)
             await gate._shared.close()
@@ -217,16 +216,14 @@ class SharedGate:
         telling.add_done_callback(self._telling.discard)
 
     async def _hear(self) -> None:
-        while True:
-            await asyncio.sleep(_NEWS)
-            now = asyncio.get_running_loop().time()
-            self._forget(now)
-            used = [each.account for each in self._turnstiles.values() if now - each.used_at < _IDLE]
-            news = await self._shared.news(used, time.time()) if used else None
-            for account, each in (news or {}).items():
-                turnstile = self._turnstiles[account]
-                turnstile.budget.heard(now, each.processes, each.paused, each.paced)
-                turnstile.changed()
+        now = asyncio.get_running_loop().time()
+        self._forget(now)
+        used = [each.account for each in self._turnstiles.values() if now - each.used_at < _IDLE]
+        news = await self._shared.news(used, time.time()) if used else None
+        for account, each in (news or {}).items():
+            turnstile = self._turnstiles[account]
+            turnstile.budget.heard(now, each.processes, each.paused, each.paced)
+            turnstile.changed()
 
     def _forget(self, now: float) -> None:
         idle = [

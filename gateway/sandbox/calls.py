@@ -25,6 +25,10 @@ class Call:
     #: Unix time, seconds
     now: float
 
+    def query_list(self, name: str) -> list[str]:
+        """Every value of a query member that may be repeated."""
+        return [value for each, value in self.query.items() if each == name]
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

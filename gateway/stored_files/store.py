@@ -1,7 +1,7 @@
 """Stored downloads: a job's file, kept under its job's name until the job's result expires."""
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
@@ -88,6 +88,11 @@ class StoredFiles:
         """The stored bytes; raises ResultExpired when they are gone."""
         async with self._blobs.open(file.blob, file.size) as blob:
             yield blob
+
+    async def remove(self, organization_id: UUID, jobs: Sequence[tuple[UUID, int]]) -> None:
+        """Remove what any run of these jobs, each with its last fence, has stored."""
+        names = [f"{organization_id}/{job_id}.{run}" for job_id, fence in jobs for run in range(1, fence + 1)]
+        await self._blobs.delete(names)
 
     async def prune(self) -> None:
         """Remove what no job vouches for: results that have expired, and what killed workers left half-written."""

@@ -88,6 +88,7 @@ LEASES_LOST = Count("gateway_leases_lost", "Jobs that were taken from this proce
 DOWNLOADS = Level("gateway_downloads_in_progress", "Files that are being sent to callers.")
 DOWNLOAD_BYTES = Count("gateway_download_bytes", "Bytes of files sent to callers.")
 
+BACKGROUND_FAILURES = Count("gateway_background_failures", "Rounds of a background loop that failed.", ("loop",))
 LOOP_LAG = Timing("gateway_event_loop_lag_seconds", "How late the event loop is, looked at 20 times a second.")
 
 #: all of them, in the order in which they are told
@@ -105,5 +106,6 @@ ALL: Sequence[Count | Timing | Level] = (
     LEASES_LOST,
     DOWNLOADS,
     DOWNLOAD_BYTES,
+    BACKGROUND_FAILURES,
     LOOP_LAG,
 )

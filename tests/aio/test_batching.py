@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.aio.batching import Together
-from gateway.errors import Unavailable
+from gateway.errors import InternalError, Unavailable
 
 
 class Statement:
@@ -78,3 +78,14 @@ async def test_who_goes_away_takes_nothing_from_the_others():
     assert await stays == 9
     with pytest.raises(asyncio.CancelledError):
         await gone
+
+
+async def test_a_statement_with_the_wrong_number_of_answers_leaves_nobody_waiting():
+    async def short(asked):
+        return asked[1:]
+
+    together: Together[int, int] = Together(short, lanes=1)
+
+    answers = await asyncio.gather(*(together(number) for number in range(3)), return_exceptions=True)
+
+    assert all(isinstance(answer, InternalError) for answer in answers)

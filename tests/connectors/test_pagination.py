@@ -1,8 +1,10 @@
 """From one page to the params of the next, for each style, and where it ends."""
 
+import msgspec
 import pytest
 
-from gateway.connectors.pagination import next_params
+from gateway.connectors import responses
+from gateway.connectors.pagination import next_params, page_after
 from gateway.errors import UpstreamRejected
 from tests.kinds.small_kind import SMALL_SPEC, small_operation
 
@@ -47,6 +49,43 @@ def test_the_next_page_follows_from_the_meta_of_the_last(operation, params, meta
 def test_a_list_that_the_application_stops_serving_does_not_look_complete():
     with pytest.raises(UpstreamRejected, match="100 pages at most, and there are more"):
         next_params(PAGE, {"page": 100}, {"next_page": f"{HREF}101"})
+
+
+INCOMPLETE = {"meta": "request_status", "place": "request_status", "when": {"type": "incomplete"}}
+
+
+@pytest.mark.parametrize(
+    ("said", "meta"),
+    [
+        ({"type": "incomplete", "incomplete_reason": "query_result_limit_reached"}, True),
+        ({"type": "complete"}, False),
+        (None, False),
+    ],
+)
+def test_a_list_that_says_it_is_incomplete_does_not_look_complete(said, meta):
+    paging = {"cursor": {**SMALL_SPEC["paging"]["cursor"], "incomplete": INCOMPLETE}}
+    operation = small_operation({"request": "GET /things", "records": "things", "paging": "cursor"}, paging=paging)
+    body = msgspec.json.encode({"things": [], "has_more": False, "next_cursor": None, "request_status": said})
+
+    page = responses.read(operation, responses.UpstreamResponse(200, {}, body))
+
+    assert ("request_status" in page.meta) is meta
+    assert page_after(operation, {}, page.meta) is None
+    if meta:
+        assert page.meta["request_status"] == said
+        with pytest.raises(UpstreamRejected, match="says that there is more"):
+            next_params(operation, {}, page.meta)
+    else:
+        assert next_params(operation, {}, page.meta) is None
+
+
+def test_a_list_that_will_not_be_whole_is_read_to_its_end():
+    paging = {"cursor": {**SMALL_SPEC["paging"]["cursor"], "incomplete": INCOMPLETE}}
+    operation = small_operation({"request": "GET /things", "records": "things", "paging": "cursor"}, paging=paging)
+
+    following = next_params(operation, {}, {"next_cursor": "c", "has_more": True, "request_status": {}})
+
+    assert following == {"after": "c"}
 
 
 def test_an_alternative_pages_in_its_own_style():

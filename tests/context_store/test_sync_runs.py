@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -170,6 +171,41 @@ async def test_an_unchanged_record_is_not_written_again(application, run):
     report = await run("support-desk", "groups")
 
     assert (report.read, report.added, report.changed, report.deleted) == (3, 0, 0, 0)
+
+
+AUDITS = "/api/v2/ticket_audits.json"
+
+
+def audits(old: int, new: int = 0) -> Callable[[Any], Any]:
+    """Audits of last week and of right now, the newest first; the cursor before a page leads to older ones."""
+    begin = datetime.now(UTC) - timedelta(days=7)
+
+    def audit(id_: int) -> dict[str, Any]:
+        passed = timedelta(seconds=id_) if id_ <= old else timedelta(days=8)
+        return {"id": id_, "created_at": f"{begin + passed:%Y-%m-%dT%H:%M:%SZ}"}
+
+    def answer(query: Any) -> Any:
+        last = int(query.get("cursor", old + new))
+        ids = range(last, max(0, last - int(query["limit"])), -1)
+        before = str(ids[-1] - 1) if ids[-1] > 1 else None
+        return {"audits": [audit(id_) for id_ in ids], "after_cursor": "newer", "before_cursor": before}
+
+    return answer
+
+
+async def test_all_audits_are_copied_and_none_is_lost_when_pages_of_them_came_between_two_runs(
+    application, run, stored
+):
+    application.answers[AUDITS] = audits(2500)
+    first = await run("support-desk", "ticket_audits")
+    application.answers[AUDITS] = audits(2500, 2700)
+    application.asked.clear()
+
+    second = await run("support-desk", "ticket_audits")
+
+    assert (first.added, second.is_full, second.added) == (2500, False, 2700)
+    assert len(await stored("ticket_audits")) == 5200
+    assert [query.get("cursor") for query in application.queries(AUDITS)] == [None, "4200", "3200"]
 
 
 EXPORT = "/api/v2/incremental/tickets/cursor.json"
@@ -392,3 +428,45 @@ async def test_what_a_list_cannot_show_outlives_its_sweeps(application, run, sto
 
     assert report.deleted == 1
     assert list(await stored("tasks")) == ["own", "t1"]
+
+
+SEARCHED, PAGE = "/v1/search", "/v1/pages/{}"
+INCOMPLETE = {"type": "incomplete", "incomplete_reason": "query_result_limit_reached"}
+
+
+def notes(*ids: str, **members: Any) -> Callable[[Any], Any]:
+    """A search that lists these pages."""
+    end = {"has_more": False, "next_cursor": None, **members}
+    return lambda _: {"results": [{"id": id_, "last_edited_time": "2026-01-01T00:00:00Z"} for id_ in ids], **end}
+
+
+async def test_what_a_search_missed_is_gone_only_where_it_is_not_found_by_its_id(application, run, stored):
+    application.answers[SEARCHED] = notes("p1", "p2", "p3", "p4", "p5")
+    await run("workspace-notes", "pages")
+    application.answers = {
+        SEARCHED: notes("p1"),
+        PAGE.format("p2"): lambda _: {"id": "p2", "last_edited_time": "2026-01-02T00:00:00Z"},
+        PAGE.format("p3"): lambda _: (404, {"code": "object_not_found", "message": "Could not find page"}),
+        PAGE.format("p4"): lambda _: {"id": "p4", "in_trash": True},
+        PAGE.format("p5"): lambda _: (403, {"code": "restricted_resource", "message": "no"}),
+    }
+    application.asked.clear()
+
+    report = await run("workspace-notes", "pages", full=True)
+
+    found = await stored("pages")
+    assert [path for path, _ in application.asked] == [SEARCHED, *map(PAGE.format, ("p2", "p3", "p4", "p5"))]
+    assert (list(found), report.deleted) == (["p1", "p2", "p5"], 2)
+    assert found["p2"]["last_edited_time"] == "2026-01-02T00:00:00Z"
+
+
+async def test_a_search_that_says_it_is_incomplete_buries_nothing(application, run, stored):
+    application.answers[SEARCHED] = notes("p1", "p2")
+    await run("workspace-notes", "pages")
+    application.answers[SEARCHED] = notes("p1", request_status=INCOMPLETE)
+    application.asked.clear()
+
+    report = await run("workspace-notes", "pages", full=True)
+
+    assert (list(await stored("pages")), report.deleted) == (["p1", "p2"], 0)
+    assert [path for path, _ in application.asked] == [SEARCHED]

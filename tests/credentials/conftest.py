@@ -15,6 +15,8 @@ CREDENTIALS = {"email": "agent@example.com", "api_token": "CANARY-token"}
 
 #: a new connector's id
 Create = Callable[..., Awaitable[UUID]]
+#: begins the deletion of an organization's connector
+MarkDeleted = Callable[[UUID, UUID], Awaitable[None]]
 
 
 @pytest.fixture
@@ -41,3 +43,12 @@ def create(database: Database, store: ConnectorStore, organization_id: UUID) -> 
         return await store.create(organization_id, new)
 
     return created
+
+
+@pytest.fixture
+def mark_deleted(database: Database, store: ConnectorStore) -> MarkDeleted:
+    async def mark(organization_id: UUID, connector_id: UUID) -> None:
+        async with database.tenant(organization_id) as connection:
+            await store.mark_deleted(connection, organization_id, connector_id, uuid4())
+
+    return mark

@@ -7,7 +7,7 @@ import pytest
 from gateway.credentials.store import ConnectorStatus, ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InternalError, NotFound
-from tests.credentials.conftest import CREDENTIALS, Create
+from tests.credentials.conftest import CREDENTIALS, Create, MarkDeleted
 
 SWAP = """
     UPDATE connector_secrets AS mine
@@ -44,7 +44,7 @@ async def test_no_credential_is_in_the_database_in_clear(database: Database, cre
 
 
 async def test_another_organization_finds_nothing(
-    store: ConnectorStore, organization_id: UUID, stranger_id: UUID, create: Create
+    store: ConnectorStore, organization_id: UUID, stranger_id: UUID, create: Create, mark_deleted: MarkDeleted
 ):
     connector_id = await create()
 
@@ -57,7 +57,7 @@ async def test_another_organization_finds_nothing(
     with pytest.raises(NotFound):
         await store.update(stranger_id, connector_id, name="mine now")
     with pytest.raises(NotFound):
-        await store.mark_deleted(stranger_id, connector_id)
+        await mark_deleted(stranger_id, connector_id)
 
     assert theirs.value.detail == nobodys.value.detail
     assert await store.find(stranger_id) == []
@@ -87,9 +87,11 @@ async def test_new_credentials_take_the_place_of_the_old_ones(
     assert (secret.values, secret.version) == ({"api_token": "newer"}, 2)
 
 
-async def test_a_change_that_fails_changes_nothing(store: ConnectorStore, organization_id: UUID, create: Create):
+async def test_a_change_that_fails_changes_nothing(
+    store: ConnectorStore, organization_id: UUID, create: Create, mark_deleted: MarkDeleted
+):
     connector_id = await create()
-    await store.mark_deleted(organization_id, connector_id)
+    await mark_deleted(organization_id, connector_id)
 
     with pytest.raises(NotFound):
         await store.update(organization_id, connector_id, name="late", credentials={"api_token": "late"})
@@ -117,17 +119,17 @@ async def test_a_status_brings_its_reason_and_takes_it_away_again(
 
 
 async def test_a_connector_whose_deletion_began_is_there_for_its_deletion_only(
-    store: ConnectorStore, organization_id: UUID, create: Create
+    store: ConnectorStore, organization_id: UUID, create: Create, mark_deleted: MarkDeleted
 ):
     connector_id = await create()
     record = await store.get(organization_id, connector_id)
 
-    await store.mark_deleted(organization_id, connector_id)
+    await mark_deleted(organization_id, connector_id)
 
     with pytest.raises(NotFound):
         await store.get(organization_id, connector_id)
     with pytest.raises(NotFound):
-        await store.mark_deleted(organization_id, connector_id)
+        await mark_deleted(organization_id, connector_id)
     assert await store.find(organization_id) == []
     assert await store.deleted_of(organization_id, record.workspace_id) == [connector_id]
     assert (await store.get_deleted(organization_id, connector_id)).id == connector_id

@@ -1,11 +1,14 @@
 """The audit log on a real PostgreSQL: every entry arrives as it was noted, whatever callers wrote."""
 
+import asyncio
 from uuid import uuid4
 
 import pytest
 
 from gateway.db.pool import Database
 from gateway.identity.audit import Audit, Entry
+from gateway.telemetry.metrics import BACKGROUND_FAILURES
+from tests.databases import refusing
 
 
 @pytest.mark.parametrize(
@@ -41,3 +44,33 @@ async def test_an_odd_entry_takes_none_of_its_batch_along(database: Database):
 
     found = await audit.find(organization_id)
     assert [entry.intent for entry in found] == ["last", "\N{REPLACEMENT CHARACTER}", "first"]
+
+
+@pytest.mark.parametrize("sqlstate", ["53100", "25006", "40P01"], ids=["disk full", "read only", "deadlock"])
+async def test_entries_wait_for_a_postgresql_that_refuses_them(database: Database, database_url: str, sqlstate: str):
+    organization_id, audit = uuid4(), Audit(database)
+    failed = BACKGROUND_FAILURES.values[("audit writer",)]
+
+    async with audit.writing():
+        async with refusing(database_url, "INSERT ON audit", sqlstate), asyncio.timeout(10):
+            audit.note(Entry(organization_id, None, "tickets.get", "succeeded"))
+            while BACKGROUND_FAILURES.values[("audit writer",)] == failed:  # noqa: ASYNC110  the loop tells nobody
+                await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            while not await audit.find(organization_id):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    assert len(await audit.find(organization_id)) == 1
+
+
+async def test_an_entry_that_postgresql_never_takes_keeps_no_other_out(database: Database, database_url: str):
+    organization_id, audit = uuid4(), Audit(database)
+
+    async with refusing(database_url, "INSERT ON audit", "23514", when="NEW.what = 'refused'"), audit.writing():
+        for what in ("first", "refused", "last"):
+            audit.note(Entry(organization_id, None, what, "succeeded"))
+        async with asyncio.timeout(10):
+            while len(await audit.find(organization_id)) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    assert [entry.what for entry in await audit.find(organization_id)] == ["last", "first"]

@@ -73,14 +73,14 @@ async def test_a_heartbeat_tells_what_is_still_ours_and_what_is_to_be_canceled(j
     await jobs.request_cancel(canceled.organization_id, canceled.id)
     await leases.finish(ended, SUCCESS)
 
-    ours = await leases.heartbeat({job.id: job.fence for job in (kept, canceled, ended)})
+    ours = await leases.heartbeat([(job.id, job.fence) for job in (kept, canceled, ended)])
 
-    assert ours == {kept.id: False, canceled.id: True}
+    assert ours == {(kept.id, kept.fence): False, (canceled.id, canceled.fence): True}
 
 
 async def test_ends_and_heartbeats_at_once_do_not_wait_for_each_other_in_a_circle(leases, claimed):
     held = [await claimed() for _ in range(50)]
-    beats = {job.id: job.fence for job in reversed(held)}
+    beats = [(job.id, job.fence) for job in reversed(held)]
 
     await asyncio.gather(*(leases.heartbeat(beats) for _ in range(5)), *(leases.finish(job, SUCCESS) for job in held))
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import datetime
 
 import msgspec
 import pytest
@@ -15,38 +16,28 @@ from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
+from gateway.telemetry.metrics import BACKGROUND_FAILURES
+from tests.databases import refusing
 from tests.jobs.conftest import WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)
 
 
 @pytest.fixture
-async def tasks() -> dict:
-    """The work of the job; a test puts its own in."""
-    return {}
-
-
-@pytest.fixture
-async def runner(leases, tasks) -> AsyncIterator[Runner]:
-    runner = Runner(leases, tasks, WORKER)
+async def runner(leases) -> AsyncIterator[Runner]:
+    runner = Runner(leases, WORKER, heartbeat=0.05)
     async with runner.keeping_leases():
         yield runner
         await runner.drain(0)
-
-
-@pytest.fixture
-def work(tasks):
-    """`work(function)`: what jobs do from now on."""
-    return lambda function: tasks.update(operation=function)
 
 
 def answer(document) -> Answer:
     return Answer(msgspec.Raw(json.dumps(document).encode()))
 
 
-async def ended(jobs, runner, job: Job) -> Job:
+async def ended(jobs, runner, job: Job, work) -> Job:
     done = asyncio.Event()
-    runner.start(job, done.set)
+    runner.start(job, work, done.set)
     await done.wait()
     return await jobs.get(job.organization_id, job.id)
 
@@ -57,94 +48,86 @@ async def whole(jobs, job: Job) -> bytes:
 
 
 @pytest.mark.parametrize("document", [{"id": 1}, [], [{"id": 1}, {"id": 2}], [{"n": "x" * 100}] * 2500, None])
-async def test_an_answer_is_stored_and_put_together_again(jobs, runner, claimed, work, document):
+async def test_an_answer_is_stored_and_put_together_again(jobs, runner, claimed, document):
     async def run(job, journal):
         return answer(document)
 
-    work(run)
-    job = await ended(jobs, runner, await claimed())
+    job = await ended(jobs, runner, await claimed(), run)
 
     assert job.status is JobStatus.SUCCEEDED
     assert json.loads(await whole(jobs, job)) == document
 
 
-async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, runner, claimed, work):
+async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, runner, claimed):
     async def run(job, journal):
         return answer([1])
 
-    work(run)
     job = await claimed()
     for part in (1, 2, 3):
         await leases.put_part(job, part, "0\n")
-    job = await ended(jobs, runner, job)
+    job = await ended(jobs, runner, job, run)
 
     assert json.loads(await whole(jobs, job)) == [1]
 
 
-async def test_records_in_the_journal_are_part_of_the_result(jobs, runner, claimed, work):
+async def test_records_in_the_journal_are_part_of_the_result(jobs, runner, claimed):
     async def run(job, journal):
         await journal.save({"at": 1}, [{"id": 1}, {"id": 2}])
         return Answer(msgspec.Raw(b'{"total":2,"succeeded":2,"failed":0,"results":[]}'), collected="results")
 
-    work(run)
-    job = await ended(jobs, runner, await claimed())
+    job = await ended(jobs, runner, await claimed(), run)
 
     assert json.loads(await whole(jobs, job))["results"] == [{"id": 1}, {"id": 2}]
     assert job.message == "2 of 2 tickets updated"
 
 
-async def test_a_limited_job_waits_with_the_time_it_is_tried_again(jobs, runner, claimed, work):
+async def test_a_limited_job_waits_with_the_time_it_is_tried_again(jobs, runner, claimed):
     async def run(job, journal):
         raise errors.UpstreamRateLimited("slow down", retry_after=30)
 
-    work(run)
-    job = await ended(jobs, runner, await claimed())
+    job = await ended(jobs, runner, await claimed(), run)
 
     assert (job.status, job.message) == (JobStatus.WAITING, "slow down")
     assert 25 < (job.next_attempt_at - job.created_at).total_seconds() < 35
 
 
-async def test_a_bug_fails_the_job_and_tells_nothing_of_the_inside(jobs, runner, claimed, work):
+async def test_a_bug_fails_the_job_and_tells_nothing_of_the_inside(jobs, runner, claimed):
     async def run(job, journal):
         raise RuntimeError("a secret")
 
-    work(run)
-    job = await ended(jobs, runner, await claimed())
+    job = await ended(jobs, runner, await claimed(), run)
 
     assert (job.status, job.error["code"]) == (JobStatus.FAILED, "internal_error")
     assert "secret" not in json.dumps(job.error)
 
 
-async def test_a_bug_after_a_write_was_sent_leaves_its_outcome_unknown(jobs, runner, claimed, work):
+async def test_a_bug_after_a_write_was_sent_leaves_its_outcome_unknown(jobs, runner, claimed):
     async def run(job, journal):
         await journal.sending()
         raise RuntimeError
 
-    work(run)
-    job = await ended(jobs, runner, await claimed())
+    job = await ended(jobs, runner, await claimed(), run)
 
     assert job.status is JobStatus.UNKNOWN
 
 
-async def test_words_with_a_nul_in_them_can_be_kept(jobs, runner, claimed, work):
+async def test_words_with_a_nul_in_them_can_be_kept(jobs, runner, claimed):
     async def run(job, journal):
         await journal.progress(1, 2, "one\0two")
         raise errors.UpstreamRejected("bad\0words")
 
-    work(run)
-    job = await ended(jobs, runner, await claimed())
+    job = await ended(jobs, runner, await claimed(), run)
 
     assert (job.status, job.message) == (JobStatus.FAILED, "badwords")
 
 
-async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed, work):
+async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed):
     async def run(job, journal):
         await asyncio.Event().wait()
 
-    work(run)
     job = await claimed(effect=Effect.READ)
     done = asyncio.Event()
-    runner.start(job, done.set)
+    runner.start(job, run, done.set)
     await asyncio.sleep(0)
 
     runner.heard("cancel", str(job.id))
@@ -153,7 +136,7 @@ async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed, 
     assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.CANCELED
 
 
-async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claimed, work):
+async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claimed):
     may_go_on, sent = asyncio.Event(), []
 
     async def run(job, journal):
@@ -164,10 +147,9 @@ async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claim
             await journal.save({"done": number})
         return answer(None)
 
-    work(run)
     job = await claimed()
     done = asyncio.Event()
-    runner.start(job, done.set)
+    runner.start(job, run, done.set)
     while not sent:  # noqa: ASYNC110  it goes on in the same loop
         await asyncio.sleep(0)
     await jobs.request_cancel(job.organization_id, job.id)
@@ -179,11 +161,7 @@ async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claim
     assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.CANCELED
 
 
-async def test_a_job_that_was_canceled_before_it_began_does_nothing(jobs, leases, runner, new_job, work):
-    async def run(job, journal):
-        raise AssertionError
-
-    work(run)
+async def test_a_job_that_was_canceled_before_it_began_does_nothing(jobs, leases, new_job):
     await jobs.accept(new_job())
     job = (await leases.claim(WORKER, 1, 100))[0]
     await jobs.request_cancel(job.organization_id, job.id)
@@ -192,7 +170,7 @@ async def test_a_job_that_was_canceled_before_it_began_does_nothing(jobs, leases
     assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.CANCELED
 
 
-async def test_a_shutdown_lets_work_finish_and_hands_back_what_was_not_sent(jobs, runner, claimed, work):
+async def test_a_shutdown_lets_work_finish_and_hands_back_what_was_not_sent(jobs, runner, claimed):
     async def run(job, journal):
         if job.params["what"] == "sent":
             await journal.sending()
@@ -200,10 +178,9 @@ async def test_a_shutdown_lets_work_finish_and_hands_back_what_was_not_sent(jobs
             await asyncio.Event().wait()
         return answer(None)
 
-    work(run)
     held = [await claimed(params={"what": what}) for what in ("quick", "unsent", "sent")]
     for job in held:
-        runner.start(job)
+        runner.start(job, run)
 
     returned = await runner.drain(0.3)
     states = [(await jobs.get(job.organization_id, job.id)).status for job in held]
@@ -212,13 +189,12 @@ async def test_a_shutdown_lets_work_finish_and_hands_back_what_was_not_sent(jobs
     assert [job.id for job in returned] == [held[1].id]
 
 
-async def test_an_inline_call_answers_once_it_is_stored(jobs, runner, new_job, work):
+async def test_an_inline_call_answers_once_it_is_stored(jobs, runner, new_job):
     async def run(job, journal):
         return answer({"id": 1})
 
-    work(run)
     accepted = await jobs.accept(new_job(is_inline=True), KEY, claimed_by=WORKER)
-    got = await runner.run(accepted.job)
+    got = await runner.run(accepted.job, run)
     again = await jobs.accept(new_job(is_inline=True), KEY, claimed_by=WORKER)
 
     assert got.decoded() == {"id": 1}
@@ -228,14 +204,13 @@ async def test_an_inline_call_answers_once_it_is_stored(jobs, runner, new_job, w
 @pytest.mark.parametrize(
     ("error", "is_free"), [(errors.UpstreamRateLimited(retry_after=1), True), (errors.UpstreamNotFound(), False)]
 )
-async def test_an_inline_call_that_came_to_nothing_leaves_its_key_free(jobs, runner, new_job, work, error, is_free):
+async def test_an_inline_call_that_came_to_nothing_leaves_its_key_free(jobs, runner, new_job, error, is_free):
     async def run(job, journal):
         raise error
 
-    work(run)
     accepted = await jobs.accept(new_job(is_inline=True), KEY, claimed_by=WORKER)
     with pytest.raises(type(error)):
-        await runner.run(accepted.job)
+        await runner.run(accepted.job, run)
     again = await jobs.accept(new_job(is_inline=True), KEY, claimed_by=WORKER)
 
     assert again.is_new is is_free
@@ -254,7 +229,7 @@ async def test_a_read_that_is_taken_over_ends_as_a_job(jobs, runner, new_job):
     assert json.loads(await whole(jobs, ended)) == [1, 2]
 
 
-async def test_a_job_whose_end_was_just_written_is_not_taken_for_a_lost_one(database, tasks, claimed, work):
+async def test_a_job_whose_end_was_just_written_is_not_taken_for_a_lost_one(database, claimed):
     written, may_be_heard = asyncio.Event(), asyncio.Event()
 
     class Slow(Leases):
@@ -268,12 +243,86 @@ async def test_a_job_whose_end_was_just_written_is_not_taken_for_a_lost_one(data
     async def run(job, journal):
         return answer({"id": 1})
 
-    work(run)
-    runner = Runner(Slow(database, 3600), tasks, WORKER)
-    waiting = asyncio.create_task(runner.run(await claimed()))
+    runner = Runner(Slow(database, 3600), WORKER)
+    waiting = asyncio.create_task(runner.run(await claimed(), run))
     await written.wait()
 
     await runner.beat()
     may_be_heard.set()
 
     assert (await waiting).decoded() == {"id": 1}
+
+
+#: what PostgreSQL answers when its disk is full, after a failover, and when statements wait for each other in a circle
+REFUSALS = {"53100": "disk full", "25006": "read only", "40P01": "deadlock", "XX000": "internal"}
+
+
+@pytest.mark.parametrize("sqlstate", REFUSALS, ids=REFUSALS.values())
+async def test_heartbeats_go_on_after_any_error_of_postgresql(database_url, runner, claimed, sql, sqlstate):
+    async def run(job, checkpoint):
+        await asyncio.Event().wait()
+
+    async def lease_until() -> datetime:
+        return (await sql("SELECT lease_until FROM jobs WHERE id = $1", job.id))[0][0]
+
+    job, failed = await claimed(), BACKGROUND_FAILURES.values[("heartbeat",)]
+    async with refusing(database_url, "UPDATE ON jobs", sqlstate), asyncio.timeout(10):
+        runner.start(job, run)
+        while BACKGROUND_FAILURES.values[("heartbeat",)] == failed:  # noqa: ASYNC110  the loop tells nobody
+            await asyncio.sleep(0.01)
+
+    before = await lease_until()
+    async with asyncio.timeout(10):
+        while await lease_until() == before:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_job_that_the_same_process_claims_again_keeps_its_result(jobs, leases, upkeep, claimed, lost, new_job):
+    runner, first_may_end, second_may_end = Runner(leases, WORKER), asyncio.Event(), asyncio.Event()
+    both_ended = asyncio.Semaphore(0)
+
+    async def first(job, checkpoint):
+        await first_may_end.wait()
+        return answer("first")
+
+    async def second(job, checkpoint):
+        await second_may_end.wait()
+        return answer("second")
+
+    job = await claimed(effect=Effect.READ)
+    runner.start(job, first, both_ended.release)
+    await lost(job)
+    await upkeep.sweep()
+    runner.start(await leases.claim_suspect(WORKER), second, both_ended.release)
+
+    first_may_end.set()
+    await both_ended.acquire()
+    held_after_the_first, _ = runner.held, await runner.beat()
+    second_may_end.set()
+    await both_ended.acquire()
+    job = await jobs.get(job.organization_id, job.id)
+
+    assert held_after_the_first == 1
+    assert job.status is JobStatus.SUCCEEDED
+    assert json.loads(await whole(jobs, job)) == "second"
+
+
+async def test_a_caller_who_goes_away_leaves_no_task_but_its_job(jobs, runner, new_job):
+    may_end, began = asyncio.Event(), asyncio.Event()
+
+    async def run(job, checkpoint):
+        began.set()
+        await may_end.wait()
+        return answer(1)
+
+    call = (await jobs.accept(new_job(is_inline=True), KEY, claimed_by=WORKER)).job
+    before = asyncio.all_tasks()
+    caller = asyncio.create_task(runner.run(call, run))
+    await began.wait()
+    caller.cancel()
+    await asyncio.wait([caller])
+    left = {task.get_name() for task in asyncio.all_tasks() - before}
+    may_end.set()
+    await runner.drain(5)
+
+    assert left == {f"job {call.id}"}

@@ -46,6 +46,7 @@ PARENT = {"entity": "shipments", "params": {"parent_id": "id"}}
         ({"since": {"style": "cursor", "param": "a", "end": "dun"}}, "dun is not a member"),
         ({"since": {"style": "end_time", "param": "a", "end": "b"}, "paging": None}, "goes on by it"),
         ({"since": {"style": "window", "field": "a"}}, "searches for changes there"),
+        ({"confirm": "id"}, "id is no param of get"),
         ({"since": None, "changes": {"request": "GET /c", "records": "c"}}, "is never read"),
     ],
 )

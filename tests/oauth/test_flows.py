@@ -358,7 +358,8 @@ async def test_credentials_that_are_refused_do_not_replace_the_old_ones(world: W
 async def test_a_connector_that_was_deleted_meanwhile_does_not_come_back(world: World) -> None:
     old = await world.connector("work-management", {"access_token": "old"})
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id))
-    await world.connectors.mark_deleted(world.organization_id, old.id)
+    async with world.database.tenant(world.organization_id) as connection:
+        await world.connectors.mark_deleted(connection, world.organization_id, old.id, uuid4())
 
     landing = await _landed(world, started.consent_url)
 

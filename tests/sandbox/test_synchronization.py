@@ -76,6 +76,26 @@ async def test_an_export_from_less_than_a_minute_ago_is_refused(http):
     assert (answer.status, said["error"]) == (400, "StartTimeTooRecent")
 
 
+async def test_the_audits_of_an_account_lead_to_older_ones_and_back_to_those_that_came_since(http):
+    path = "/api/v2/ticket_audits.json"
+    pages = [await read(http, path, limit=700)]
+    while pages[-1]["before_cursor"]:
+        pages.append(await read(http, path, cursor=pages[-1]["before_cursor"], limit=700))
+    nothing = await read(http, path, cursor=pages[0]["after_cursor"])
+    body = {"ticket": {"comment": {"body": "Called back"}}}
+    await (await http.put("/api/v2/tickets/3.json", json=body, headers=AUTH)).release()
+    since = await read(http, path, cursor=pages[0]["after_cursor"])
+
+    audits = [audit for page in pages for audit in page["audits"]]
+
+    assert [len(page["audits"]) for page in pages] == [700, 700, 100]
+    assert len({audit["id"] for audit in audits}) == 1500
+    times = [audit["created_at"] for audit in audits]
+    assert times == sorted(times, reverse=True)
+    assert nothing["audits"] == []
+    assert [audit["ticket_id"] for audit in since["audits"]] == [3]
+
+
 async def test_a_list_of_the_desk_takes_cursors_too(http):
     first = await read(http, "/api/v2/groups.json", **{"page[size]": 7})
     second = await read(http, "/api/v2/groups.json", **{"page[size]": 7, "page[after]": first["meta"]["after_cursor"]})
@@ -169,7 +189,19 @@ async def test_incidents_are_found_by_their_last_change(http):
     found = await read(http, "/v2/incidents", page_size=250, **{"updated_at[gte]": bound})
 
     assert all(incident["updated_at"] >= bound for incident in found["incidents"])
-    assert found["pagination_meta"]["total_record_count"] == 210
+    assert found["pagination_meta"]["total_record_count"] == len(everything["incidents"]) - 50 == 200
+
+
+async def test_what_an_incident_application_leaves_out_unasked_is_in_its_lists(http, connect):
+    incidents = connect("incident-management")
+
+    modes = {each["mode"] for each in (await incidents.execute("incidents", "list", {"page_size": 250})).decoded()}
+    users = (await incidents.execute("users", "list", {"page_size": 100})).decoded()
+
+    assert modes == {"standard", "retrospective", "test", "tutorial"}
+    assert len(users) == 60
+    assert {each["mode"] for each in (await read(http, "/v2/incidents"))["incidents"]} == {"standard"}
+    assert (await read(http, "/v2/users", page_size=100))["pagination_meta"]["total_record_count"] == 57
 
 
 async def test_a_record_may_be_changed_made_and_removed_as_by_the_applications_own_users(http, connect):

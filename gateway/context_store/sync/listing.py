@@ -46,6 +46,8 @@ class Listing:
     def after(self, place: Place, page: Answer, params: Mapping[str, Any]) -> tuple[Place, bool]:
         """The place after a page, and whether the list has more; raises Stuck."""
         style = self.since.style if self.since else "modified"
+        if pagination.is_incomplete(self.operation, params, page.meta):
+            place = place.but(is_partial=True)
         return _AFTER[style](self, place, page, params)
 
     def _after_page(self, place: Place, page: Answer, params: Mapping[str, Any]) -> tuple[Place, bool]:
@@ -101,7 +103,7 @@ class Listing:
         return self.operation.paging, self.since
 
     def _token(self, page: Answer, params: Mapping[str, Any]) -> Any:
-        following = pagination.next_params(self.operation, params, page.meta)
+        following = pagination.page_after(self.operation, params, page.meta)
         paging = self.operation.paging
         return following[paging.param] if following is not None and paging is not None else None
 

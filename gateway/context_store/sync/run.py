@@ -21,6 +21,7 @@ from gateway.context_store.sync.sources import Source
 from gateway.context_store.sync.transforms import Documents
 from gateway.db.pool import Connection, Database
 from gateway.errors import UpstreamNotFound, UpstreamRejected
+from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Search
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 #: days that it is remembered that a record is gone
 TOMBSTONE_DAYS = 30
 
+#: records that the list missed that are asked for in one go
+_ASKED_FOR = 100
 #: told how many records were read so far; may raise JobCanceled
 Progress = Callable[[int], Awaitable[None]]
 
@@ -114,6 +117,7 @@ class Run:
             place = start.but(is_partial=is_partial)
             try:
                 place = await self._list(place, parent)
+                is_partial = place.is_partial
             except UpstreamNotFound:
                 log.info("a parent is gone; its records go with it", extra={"entity": self.source.entity})
             except UpstreamRejected as error:
@@ -192,8 +196,11 @@ class Run:
 
     async def _finish(self, place: Place, next_in: float) -> None:
         began = datetime.fromtimestamp(place.began or time.time(), UTC)
+        is_whole = self.report.is_full and not place.is_partial and not self.source.sync.keeps
+        if is_whole and self.source.get is not None:
+            await self._confirm(self.source.get, began)
         async with self._connection() as connection:
-            if self.report.is_full and not place.is_partial and not self.source.sync.keeps:
+            if is_whole:
                 if self.source.sync.unlisted:
                     await partial.spare(connection, self.entity, self._generation, self.source.sync.unlisted)
                 self.report.deleted += await records.sweep(connection, self.entity, self._generation, began_at=began)
@@ -207,6 +214,31 @@ class Run:
                 full=self.report.is_full,
                 is_changed=self.report.is_news,
             )
+
+    async def _confirm(self, get: Operation, began: datetime) -> None:
+        """Ask by its id for each record that the list missed: it is gone only where it is not found."""
+        while True:
+            async with self._connection() as connection:
+                missed = await records.unseen(connection, self.entity, self._generation, _ASKED_FOR, began_at=began)
+            for id_ in missed:
+                await self._ask_for(get, id_)
+            if len(missed) < _ASKED_FOR:
+                return
+
+    async def _ask_for(self, get: Operation, id_: str) -> None:
+        asked_at, found = datetime.now(UTC), Documents()
+        try:
+            answer = await self.connector.call(get, {self.source.sync.confirm or "": id_}, MemoryJournal())
+            found = transforms.documents(self.search, [answer.result])
+        except UpstreamNotFound:
+            found.gone.append(id_)
+        except UpstreamRejected as error:
+            log.info("a record that was not listed cannot be read: %s", error.detail, extra={"entity": get.entity_id})
+        async with self._connection() as connection, connection.transaction():
+            await records.meet(connection, self.entity, self._generation, [id_])
+            await records.upsert(connection, self.entity, found.live, generation=self._generation, observed_at=asked_at)
+            self.report.deleted += await records.mark_deleted(connection, self.entity, found.gone, observed_at=asked_at)
+        await self.progress(1)
 
     async def _forget_place(self) -> None:
         """Begin from nothing, as if the entity had never been read."""

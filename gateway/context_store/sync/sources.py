@@ -26,6 +26,8 @@ class Source:
     everything: Listing
     changes: Listing | None
     removed: Listing | None
+    #: reads one record by its id, where that alone tells that it is gone
+    get: Operation | None = None
 
     def begun(self, place: Place, now: float, *, is_full: bool) -> Place:
         """The first place of a run that begins now."""
@@ -92,6 +94,7 @@ def source_of(kind: Kind, entity_id: str) -> Source | None:
         _listing(kind, entity_id, search, sync, None if sync.changes else sync.since),
         _listing(kind, entity_id, search, sync.changes, sync.since) if sync.changes else None,
         _listing(kind, entity_id, search, sync.removed, None) if sync.removed else None,
+        kind.operation(entity_id, "get") if sync.confirm else None,
     )
 
 
@@ -144,6 +147,7 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
         effect=Effect.READ,
         description="What the synchronizer reads.",
         params={name: {} for name in names},
+        fixed=read.fixed,
         records=read.records,
         paging=read.paging,
         rule=read.rule,

@@ -1,7 +1,6 @@
 """Connectors and workspaces: create, list, look at, change, check, delete."""
 
 from typing import Annotated, Any, Literal
-from uuid import uuid4
 
 from aiohttp import web
 from pydantic import Field, StringConstraints
@@ -9,9 +8,9 @@ from pydantic import Field, StringConstraints
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, Query, path_id, read_body, read_query
-from gateway.http.keys import AUDIT, CALLER, SERVICES
+from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
-from gateway.jobs.model import NewJob, moment
+from gateway.jobs.model import Job, moment
 from gateway.kinds.catalog import Catalog
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -133,10 +132,8 @@ async def change_connector(request: web.Request) -> web.Response:
 async def delete_connector(request: web.Request) -> web.Response:
     """DELETE …/connectors/{id}: gone at once for callers; a job drops everything that belonged to it."""
     caller, services = request[CALLER], request.app[SERVICES]
-    record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
-    await services.connector_store.mark_deleted(caller.organization_id, record.id)
-    job_id = await _accept_task(request, "delete_connector", record)
-    return json_response({"job_id": job_id}, 202, {"Location": f"/api/v1/jobs/{job_id}"})
+    job = await services.deletion.delete_connector(caller, path_id(request, "connector_id"), request[REQUEST_ID])
+    return _deletion(job)
 
 
 async def check_connector(request: web.Request) -> web.Response:
@@ -196,34 +193,9 @@ async def list_workspaces(request: web.Request) -> web.Response:
 async def delete_workspace(request: web.Request) -> web.Response:
     """DELETE /api/v1/workspaces/{id}: it and everything in it, as a job."""
     caller, services = request[CALLER], request.app[SERVICES]
-    workspace_id = path_id(request, "workspace_id")
-    name = await services.identity.workspace_name(caller.organization_id, workspace_id)
-    for record in await services.connector_store.find(caller.organization_id, workspace_name=name):
-        await services.connector_store.mark_deleted(caller.organization_id, record.id)
-    new = NewJob(
-        uuid4(),
-        caller.organization_id,
-        caller.client_id,
-        workspace_name=name,
-        task="delete_workspace",
-        params={"workspace_id": str(workspace_id)},
-    )
-    job = (await services.jobs.accept(new)).job
-    await services.bell.ring(job.id, job.attempt)
+    job = await services.deletion.delete_workspace(caller, path_id(request, "workspace_id"), request[REQUEST_ID])
+    return _deletion(job)
+
+
+def _deletion(job: Job) -> web.Response:
     return json_response({"job_id": str(job.id)}, 202, {"Location": f"/api/v1/jobs/{job.id}"})
-
-
-async def _accept_task(request: web.Request, task: str, record: ConnectorRecord) -> str:
-    services = request.app[SERVICES]
-    new = NewJob(
-        uuid4(),
-        record.organization_id,
-        request[CALLER].client_id,
-        connector_id=record.id,
-        workspace_name=record.workspace_name,
-        task=task,
-        kind=record.kind,
-    )
-    job = (await services.jobs.accept(new)).job
-    await services.bell.ring(job.id, job.attempt)
-    return str(job.id)

@@ -13,20 +13,22 @@ def of_kind(kind: Kind) -> Iterator[Finding]:
     """Everything wrong with the copies of a kind, places counted from the whole spec."""
     for entity_id, entity in kind.spec.entities.items():
         if entity.search is not None:
-            for place, message in _of_search(kind, entity.search):
+            for place, message in _of_search(kind, entity_id, entity.search):
                 yield ("entities", entity_id, "search", *place), message
     for operation in kind.operations.values():
         for place, message in _refreshes(kind, operation):
             yield ("entities", operation.entity_id, "actions", operation.action_id, "refreshes", *place), message
 
 
-def _of_search(kind: Kind, search: Search) -> Iterator[Finding]:
+def _of_search(kind: Kind, entity_id: str, search: Search) -> Iterator[Finding]:
     if search.sync is None:
         yield (), "could never find anything: say in `sync` how the records are copied"
         return
     for check in _CHECKS:
         for place, message in check(kind, search.sync):
             yield ("sync", *place), message
+    for place, message in _confirmed(kind, search.sync, entity_id):
+        yield ("sync", *place), message
 
 
 def _parent(kind: Kind, sync: Sync) -> Iterator[Finding]:
@@ -79,6 +81,18 @@ def _since(kind: Kind, sync: Sync) -> Iterator[Finding]:
     if since.end and _changes(sync).paging and since.end not in kind.spec.paging[_changes(sync).paging or ""].meta:
         meta = kind.spec.paging[_changes(sync).paging or ""].meta
         yield ("since", "end"), f"{since.end} is not a member of the paging's Meta; {did_you_mean(since.end, meta)}"
+
+
+def _confirmed(kind: Kind, sync: Sync, entity_id: str) -> Iterator[Finding]:
+    if sync.confirm is None:
+        return
+    get = kind.operations.get((entity_id, "get"))
+    if get is None:
+        yield ("confirm",), "asks for records by their id, but there is no action get"
+    elif sync.confirm not in get.action.params:
+        yield ("confirm",), f"{sync.confirm} is no param of get; {did_you_mean(sync.confirm, get.action.params)}"
+    if sync.parent is not None and sync.parent.identifies:
+        yield ("confirm",), "cannot be asked for records whose ids count below a parent only"
 
 
 def _refreshes(kind: Kind, operation: Operation) -> Iterator[Finding]:

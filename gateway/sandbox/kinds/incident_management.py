@@ -19,6 +19,11 @@ _TYPES: dict[int, str] = {
     429: "rate_limit_exceeded",
 }
 _STATUSES = (("Triage", "triage"), ("Investigating", "live"), ("Fixing", "live"), ("Closed", "closed"))
+#: of every fifty incidents, those that are not real ones; and the modes that a list holds unasked
+_MODES = {47: "retrospective", 48: "tutorial", 49: "test"}
+_USUAL_MODES = ("standard", "retrospective")
+#: of every twenty users one is deactivated
+_INACTIVE = 19
 _SEVERITIES = ("Minor", "Major", "Critical")
 
 
@@ -55,6 +60,8 @@ class IncidentManagement(Application):
         rows = list(super().rows_of(table))
         for number, row in enumerate(rows):
             self._settle(table, number, row.record)
+            if table == "users" and number % 20 == _INACTIVE:
+                row.refs["is_inactive"] = True
         return rows
 
     def _settle(self, table: str, number: int, record: dict[str, Any]) -> None:
@@ -62,7 +69,7 @@ class IncidentManagement(Application):
         match table:
             case "incidents":
                 record["reference"] = f"INC-{number + 1}"
-                record["mode"], record["visibility"] = "standard", "public"
+                record["mode"], record["visibility"] = _MODES.get(number % 50, "standard"), "public"
                 record["incident_status"] = self._status(number)
                 record["severity"] = self._severity(number)
                 record["incident_type"] = {"id": self.id_of("incident_types", 1), "name": "Default"}
@@ -132,12 +139,18 @@ class IncidentManagement(Application):
         return place + 1
 
     def handlers(self) -> dict[str, Handler]:
-        return {"GET /v2/incidents": self.incidents, "GET /v2/incident_updates": self.updates}
+        return {
+            "GET /v2/incidents": self.incidents,
+            "GET /v2/incident_updates": self.updates,
+            "GET /v2/users": self.users,
+        }
 
     def incidents(self, call: Call) -> Reply:
-        """Incidents by `status[one_of]`, `status_category[one_of]`, `updated_at[gte]` and the like."""
+        """Incidents by `status[one_of]`, `status_category[one_of]`, `mode[one_of]`, `updated_at[gte]` and the like."""
         asked = {name.replace("status[", "incident_status["): value for name, value in call.query.items()}
-        rows: Iterable[Row] = self.store.table("incidents")
+        modes = call.query_list("mode[one_of]") or _USUAL_MODES
+        asked.pop("mode[one_of]", None)
+        rows: Iterable[Row] = [row for row in self.store.table("incidents") if row.record["mode"] in modes]
         category = asked.pop("status_category[one_of]", None)
         if category:
             rows = [row for row in rows if row.record["incident_status"]["category"] == category]
@@ -145,6 +158,14 @@ class IncidentManagement(Application):
 
     def updates(self, call: Call) -> Reply:
         return self._paged("incident_updates", self.store.table("incident_updates"), dict(call.query), call)
+
+    def users(self, call: Call) -> Reply:
+        """The people who are active, all of them where `include_inactive` asks for that."""
+        rows = list(self.store.table("users"))
+        if call.query.get("include_inactive") != "true":
+            rows = [row for row in rows if not row.refs.get("is_inactive")]
+        asked = {name: value for name, value in call.query.items() if name != "include_inactive"}
+        return self._paged("users", rows, asked, call)
 
     def _paged(self, entity: str, rows: Iterable[Row], asked: dict[str, str], call: Call) -> Reply:
         kept = filters.matching(rows, asked, {"after", "page_size"})

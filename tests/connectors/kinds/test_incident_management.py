@@ -29,20 +29,28 @@ RESOURCES = [
     ("incidents", "/v2/incidents", "incident", 250),
     ("alerts", "/v2/alerts", "alert", 50),
     ("escalations", "/v2/escalations", "escalation", 50),
-    ("users", "/v2/users", "user", 100),
-    ("incident_updates", "/v2/incident_updates", None, 100),
-    ("incident_roles", "/v1/incident_roles", "incident_role", 0),
+    ("users", "/v2/users", "user", 10_000),
+    ("incident_updates", "/v2/incident_updates", None, 250),
+    ("incident_roles", "/v2/incident_roles", "incident_role", 0),
     ("incident_statuses", "/v1/incident_statuses", "incident_status", 0),
     ("incident_timestamps", "/v2/incident_timestamps", "incident_timestamp", 0),
     ("severities", "/v1/severities", "severity", 0),
     ("custom_fields", "/v2/custom_fields", "custom_field", 0),
-    ("catalog_types", "/v2/catalog_types", "catalog_type", 0),
-    ("schedules", "/v2/schedules", "schedule", 100),
+    ("catalog_types", "/v3/catalog_types", "catalog_type", 0),
+    ("schedules", "/v2/schedules", "schedule", 10_000),
     ("teams", "/v3/teams", "team", 250),
 ]
 PAGED = [(entity, path, maximum) for entity, path, _, maximum in RESOURCES if maximum]
 UNPAGED = [(entity, path) for entity, path, _, maximum in RESOURCES if not maximum]
 SINGLE = [(entity, path, member) for entity, path, member, _ in RESOURCES if member]
+
+
+#: what the application leaves out of a list unless it is asked for it
+MODES = [("mode[one_of]", mode) for mode in ("standard", "retrospective", "test", "tutorial")]
+WHOLE = {"incidents": MODES, "users": [("include_inactive", "true")]}
+MODES_ON_THE_WIRE = (
+    "mode%5Bone_of%5D=standard&mode%5Bone_of%5D=retrospective&mode%5Bone_of%5D=test&mode%5Bone_of%5D=tutorial"
+)
 
 
 def test_every_action_has_a_case():
@@ -59,8 +67,10 @@ def test_a_paged_list_asks_for_25_records_or_as_many_as_it_is_told(offline, enti
     [plain] = connector.dry_run(entity, "list")
     [full] = connector.dry_run(entity, "list", {"limit": maximum, "after": ID})
 
-    assert (plain["method"], plain["url"]) == ("GET", f"https://api.incident.io{path}?page_size=25")
-    assert dict(URL(full["url"]).query) == {"page_size": str(maximum), "after": ID}
+    whole = WHOLE.get(entity, [])
+    assert (plain["method"], str(URL(plain["url"]).with_query(None))) == ("GET", f"https://api.incident.io{path}")
+    assert list(URL(plain["url"]).query.items()) == [*whole, ("page_size", "25")]
+    assert list(URL(full["url"]).query.items()) == [*whole, ("page_size", str(maximum)), ("after", ID)]
     assert plain["body"] is None
 
 
@@ -190,9 +200,9 @@ async def test_pages_are_turned_with_the_key_on_each_request(upstream, connect):
     records = [page.decoded() async for page in pages]
 
     assert records == [[{"id": "01A"}], [{"id": "01B"}]]
-    assert [str(received.url) for received in upstream.received] == [
-        "/v2/incidents?page_size=1",
-        "/v2/incidents?page_size=1&after=01A",
+    assert [received.url.raw_path_qs for received in upstream.received] == [
+        f"/v2/incidents?{MODES_ON_THE_WIRE}&page_size=1",
+        f"/v2/incidents?{MODES_ON_THE_WIRE}&page_size=1&after=01A",
     ]
     assert {received.headers["Authorization"] for received in upstream.received} == {"Bearer inc_1"}
 
@@ -202,4 +212,4 @@ async def test_the_health_check_asks_for_one_user(upstream, connect):
 
     await connect("incident-management", {"api_key": "inc_1"}).check()
 
-    assert str(upstream.received[0].url) == "/v2/users?page_size=1"
+    assert str(upstream.received[0].url) == "/v2/users?include_inactive=true&page_size=1"

@@ -439,23 +439,28 @@ async def test_pages_turn_by_number_until_there_is_none(upstream, connect):
     ]
 
 
-async def test_the_audits_of_the_account_turn_by_cursor(upstream, connect):
-    upstream.answers({"audits": [{"id": 1}], "after_url": f"{ORIGIN}/x", "after_cursor": "fD0=", "before_cursor": "b"})
-    upstream.answers({"audits": [], "after_url": None, "after_cursor": None})
+async def test_the_audits_of_the_account_turn_to_older_ones_until_there_are_none(upstream, connect):
+    # The example of the application's own API description: 1501607522 is later than 1501575122.
+    newer, older = "fDE1MDE2MDc1MjJ8fA==", "fDE1MDE1NzUxMjJ8fA=="
+    address = f"{ORIGIN}/api/v2/ticket_audits.json?cursor="
+    first = {"after_url": f"{address}{newer}", "after_cursor": newer, "before_url": f"{address}{older}"}
+    upstream.answers({"audits": [{"id": 2}], **first, "before_cursor": older})
+    upstream.answers({"audits": [{"id": 1}], **first, "before_url": None, "before_cursor": None})
     connector = connect("support-desk", API_TOKEN, **ENVIRONMENT)
 
     pages = [page async for page in connector.pages("ticket_audits", "list", {"limit": 1})]
 
+    assert [page.decoded() for page in pages] == [[{"id": 2}], [{"id": 1}]]
     assert pages[0].meta == {
-        "next_page": f"{ORIGIN}/x",
-        "previous_page": None,
+        "next_page": f"{address}{older}",
+        "previous_page": f"{address}{newer}",
         "count": None,
-        "after_cursor": "fD0=",
-        "before_cursor": "b",
+        "after_cursor": newer,
+        "before_cursor": older,
     }
     assert [asked.url.raw_path_qs for asked in upstream.received] == [
         "/api/v2/ticket_audits.json?limit=1",
-        "/api/v2/ticket_audits.json?limit=1&cursor=fD0%3D",
+        "/api/v2/ticket_audits.json?limit=1&cursor=fDE1MDE1NzUxMjJ8fA%3D%3D",
     ]
 
 

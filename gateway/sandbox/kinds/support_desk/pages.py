@@ -1,6 +1,7 @@
 """The three ways in which the support desk turns pages."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from gateway.sandbox import paging
@@ -38,19 +39,41 @@ def by_cursor(rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[s
 
 
 def of_audits(audits: Iterable[Row], call: Call) -> Reply:
-    """The account's audits, newest first, by cursor."""
-    rows = sorted(audits, key=lambda row: row.changed, reverse=True)
-    start = paging.position(call.query.get("cursor"), call.path)
-    page = paging.portion(rows, start, paging.size_asked(call.query, "limit", 100, _AUDITS_A_PAGE))
-    after = paging.cursor(page.end, call.path) if page.has_more else None
-    before = paging.cursor(max(0, start - len(page.items)), call.path) if start else None
-    return Reply(
-        {
-            "audits": [row.record for row in page.items],
-            "after_url": after and paging.address(call, cursor=after),
-            "after_cursor": after,
-            "before_url": before and paging.address(call, cursor=before),
-            "before_cursor": before,
-            "count": len(rows),
-        }
-    )
+    """The account's audits, newest first: `before` leads to older ones, `after` to those that came since."""
+    rows = sorted(audits, key=_mark, reverse=True)
+    size = paging.size_asked(call.query, "limit", 100, _AUDITS_A_PAGE)
+    shown = _audits_of(rows, call.query.get("cursor"), size, call.path)
+    is_oldest = not shown or shown[-1] is rows[-1]
+    cursors = {
+        "after_cursor": _audit_cursor("after", shown[0], call.path) if shown else None,
+        "before_cursor": None if is_oldest else _audit_cursor("before", shown[-1], call.path),
+    }
+    addresses = {
+        name.replace("_cursor", "_url"): cursor and paging.address(call, cursor=cursor)
+        for name, cursor in cursors.items()
+    }
+    return Reply({"audits": [row.record for row in shown], **cursors, **addresses, "count": len(rows)})
+
+
+def _audits_of(rows: Sequence[Row], cursor: str | None, size: int, path: str) -> Sequence[Row]:
+    """The page of a cursor, newest first: the next older than its audit, or the next newer."""
+    if not cursor:
+        return rows[:size]
+    name, milliseconds = paging.parts(cursor)
+    direction, _, row_id = name.removeprefix(path).strip("|").partition("|")
+    if not name.startswith(path) or direction not in ("before", "after"):
+        raise BadPage("the cursor belongs to another list")
+    mark = (milliseconds, row_id)
+    if direction == "before":
+        return [row for row in rows if _mark(row) < mark][:size]
+    return [row for row in rows if _mark(row) > mark][-size:]
+
+
+def _audit_cursor(direction: str, row: Row, path: str) -> str:
+    milliseconds, row_id = _mark(row)
+    return paging.cursor(milliseconds, f"{path}|{direction}|{row_id}")
+
+
+def _mark(row: Row) -> tuple[int, str]:
+    """Where an audit stands among all, also after others have come."""
+    return int(datetime.fromisoformat(row.record["created_at"]).timestamp() * 1000), row.id

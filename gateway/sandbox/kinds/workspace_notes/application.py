@@ -23,6 +23,8 @@ _CODES: Mapping[int, str] = {
     503: "service_unavailable",
     529: "service_overload",
 }
+#: results that a search reaches
+_DEEPEST = 10_000
 #: the tables that a search filter means
 _SEARCHED: Mapping[str | None, Sequence[str]] = {
     "page": ("pages",),
@@ -101,7 +103,12 @@ class WorkspaceNotes(NotesWorld):
         text = str(call.body.get("query") or "").lower()
         kept = [row for row in found if text in str(row.record.get("properties") or "").lower()] if text else found
         is_descending = sort.get("direction", "descending") == "descending"
-        return self._paged(filters.ordered(kept, "last_edited_time", descending=is_descending), call.body)
+        rows = filters.ordered(kept, "last_edited_time", descending=is_descending)
+        if len(rows) <= _DEEPEST:
+            return self._paged(rows, call.body)
+        capped = self._paged(rows[:_DEEPEST], call.body)
+        status = {"type": "incomplete", "incomplete_reason": "query_result_limit_reached"}
+        return Reply({**capped.body, "request_status": status})
 
     def create_page(self, call: Call) -> Reply:
         parent = dict(call.body["parent"])

@@ -1,0 +1,194 @@
+"""The use case of deletion: connectors and workspaces, with everything that ever came of them.
+
+It begins with one transaction that marks what is deleted and accepts the job; from then on nothing of it exists for
+callers. The job goes through steps that each may be done twice, so whatever kills it in between, the next one goes
+through them again; a job that ended without being done is replaced.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID, uuid4
+
+import msgspec
+
+from gateway.connectors.responses import Answer
+from gateway.context_store import records
+from gateway.credentials.store import ConnectorStore
+from gateway.db.pool import Database
+from gateway.errors import NotFound
+from gateway.identity.model import Caller
+from gateway.identity.store import IdentityStore
+from gateway.jobs.model import Job, NewJob
+from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE, JobRemoval
+from gateway.jobs.run_context import JobJournal
+from gateway.jobs.store import JobStore
+from gateway.jobs.wakeup import Bell
+from gateway.oauth.authorizers import Grants
+from gateway.stored_files.store import StoredFiles
+
+#: seconds for which running jobs may come to their own end, and between looks
+_TIMEOUT, _POLL_INTERVAL = 20.0, 0.2
+#: below every other id
+_FIRST = UUID(int=0)
+_DELETED = Answer(msgspec.Raw(b'{"deleted":true}'))
+
+#: one part of a connector's removal: it may be done again without harm
+Step = Callable[[], Awaitable[object]]
+
+# Whose job was canceled by hand in the database, or was given up because its workers crashed. Locked, so that of many
+# workers one replaces it.
+_HAS_NO_JOB = """
+    NOT EXISTS (SELECT FROM jobs WHERE jobs.id = deletion_job AND status IN ('queued', 'running', 'waiting'))
+"""
+_STRANDED_WORKSPACES = f"""
+    SELECT id, organization_id FROM workspaces
+    WHERE deletion_began_at < now() - interval '1 minute' AND {_HAS_NO_JOB}
+    ORDER BY deletion_began_at LIMIT 100 FOR UPDATE SKIP LOCKED
+"""
+_STRANDED_CONNECTORS = f"""
+    SELECT id, organization_id, kind FROM connectors
+    WHERE deleted_at < now() - interval '1 minute' AND {_HAS_NO_JOB}
+      AND NOT EXISTS (SELECT FROM workspaces WHERE workspaces.id = workspace_id AND deletion_began_at IS NOT NULL)
+    ORDER BY deleted_at LIMIT 100 FOR UPDATE SKIP LOCKED
+"""
+_REPLACE_JOB = "UPDATE {table} SET deletion_job = $3 WHERE organization_id = $1 AND id = $2"
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """Accepts the jobs that delete, and carries them out."""
+
+    database: Database
+    connectors: ConnectorStore
+    identity: IdentityStore
+    jobs: JobStore
+    job_removal: JobRemoval
+    files: StoredFiles
+    grants: Grants
+    bell: Bell
+    #: seconds for which running jobs of a deleted connector may come to their own end
+    timeout: float = _TIMEOUT
+
+    async def delete_connector(self, caller: Caller, connector_id: UUID, request_id: str | None = None) -> Job:
+        """Gone at once for callers; the job drops everything that belonged to it. Raises NotFound."""
+        organization_id = caller.organization_id
+        record = await self.connectors.get(organization_id, connector_id)
+        new = NewJob(
+            uuid4(),
+            organization_id,
+            caller.client_id,
+            connector_id=connector_id,
+            workspace_name=record.workspace_name,
+            task=DELETE_CONNECTOR,
+            kind=record.kind,
+            request_id=request_id,
+        )
+        async with self.database.tenant(organization_id) as connection, connection.transaction():
+            await self.connectors.mark_deleted(connection, organization_id, connector_id, new.id)
+            job = await self.jobs.accept_within(connection, new)
+        await self.bell.ring(job.id, job.attempt)
+        return job
+
+    async def delete_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None = None) -> Job:
+        """The workspace and all its connectors, gone at once for callers. Raises NotFound."""
+        organization_id, job_id = caller.organization_id, uuid4()
+        async with self.database.tenant(organization_id) as connection, connection.transaction():
+            name = await self.identity.mark_workspace_deleted(connection, organization_id, workspace_id, job_id)
+            await self.connectors.mark_all_deleted(connection, organization_id, workspace_id, job_id)
+            new = NewJob(
+                job_id,
+                organization_id,
+                caller.client_id,
+                workspace_name=name,
+                task=DELETE_WORKSPACE,
+                params={"workspace_id": str(workspace_id)},
+                request_id=request_id,
+            )
+            job = await self.jobs.accept_within(connection, new)
+        await self.bell.ring(job.id, job.attempt)
+        return job
+
+    async def run_delete_connector(self, job: Job, journal: JobJournal) -> Answer:
+        """The worker's side of `delete_connector`."""
+        assert job.connector_id is not None
+        await self._remove(job.organization_id, job.connector_id)
+        return _DELETED
+
+    async def run_delete_workspace(self, job: Job, journal: JobJournal) -> Answer:
+        """The worker's side of `delete_workspace`."""
+        workspace_id = UUID(job.params["workspace_id"])
+        deleted = await self.connectors.deleted_of(job.organization_id, workspace_id)
+        for done, connector_id in enumerate(deleted):
+            await journal.progress(done, len(deleted), f"{done} of {len(deleted)} connectors deleted")
+            await self._remove(job.organization_id, connector_id)
+        await self.identity.delete_workspace(job.organization_id, workspace_id)
+        return _DELETED
+
+    async def _remove(self, organization_id: UUID, connector_id: UUID) -> None:
+        for step in self.steps(organization_id, connector_id):
+            await step()
+
+    def steps(self, organization_id: UUID, connector_id: UUID) -> Sequence[Step]:
+        """What removes a connector, in order: nothing writes any more, then nothing is left, then it is gone itself."""
+        whose = (organization_id, connector_id)
+        return (
+            partial(self._end_jobs, *whose),
+            partial(self._revoke, *whose),
+            partial(self._remove_records, *whose),
+            partial(self._empty_jobs, *whose),
+            partial(self.connectors.delete, *whose),
+        )
+
+    async def _end_jobs(self, organization_id: UUID, connector_id: UUID) -> None:
+        """Afterwards no job of the connector runs, and what still does somewhere can store nothing."""
+        await self.job_removal.cancel(organization_id, connector_id)
+        deadline = asyncio.get_running_loop().time() + self.timeout
+        while await self.job_removal.running(organization_id, connector_id):
+            if asyncio.get_running_loop().time() > deadline:
+                await self.job_removal.end_running(organization_id, connector_id)
+                return
+            await asyncio.sleep(_POLL_INTERVAL)
+
+    async def _revoke(self, organization_id: UUID, connector_id: UUID) -> None:
+        with contextlib.suppress(NotFound):
+            await self.grants.revoke(await self.connectors.get_deleted(organization_id, connector_id))
+
+    async def _remove_records(self, organization_id: UUID, connector_id: UUID) -> None:
+        async with self.database.tenant(organization_id) as connection:
+            await records.remove(connection, connector_id)
+
+    async def _empty_jobs(self, organization_id: UUID, connector_id: UUID) -> None:
+        """Stored files go before the rows that name them: broken off in between, the next run finds both."""
+        last = _FIRST
+        while jobs := await self.job_removal.after(organization_id, connector_id, last):
+            await self.files.remove(organization_id, jobs)
+            await self.job_removal.empty(organization_id, [job_id for job_id, _ in jobs])
+            last = jobs[-1][0]
+
+    async def resume(self) -> int:
+        """Accept a new job for every deletion whose job is dead; how many."""
+        async with self.database.system() as connection, connection.transaction():
+            workspaces = await connection.fetch(_STRANDED_WORKSPACES)
+            connectors = await connection.fetch(_STRANDED_CONNECTORS)
+            accepted = []
+            for table, rows in (("workspaces", workspaces), ("connectors", connectors)):
+                for row in rows:
+                    new = _again(table, dict(row))
+                    await connection.execute(
+                        _REPLACE_JOB.format(table=table), row["organization_id"], row["id"], new.id
+                    )
+                    accepted.append(await self.jobs.accept_within(connection, new))
+        for job in accepted:
+            await self.bell.ring(job.id, job.attempt)
+        return len(accepted)
+
+
+def _again(table: str, row: dict[str, object]) -> NewJob:
+    """The job that takes the place of a dead one."""
+    organization_id, subject = UUID(str(row["organization_id"])), UUID(str(row["id"]))
+    if table == "workspaces":
+        return NewJob(uuid4(), organization_id, task=DELETE_WORKSPACE, params={"workspace_id": str(subject)})
+    return NewJob(uuid4(), organization_id, connector_id=subject, task=DELETE_CONNECTOR, kind=str(row["kind"]))

@@ -1,0 +1,166 @@
+"""A lease: one claim of a job by this process, with the work under it, its checkpoint and its cancellation.
+
+It is held by job id and fence. A job that this process claims again, because it was frozen for longer than its lease,
+is another lease: what the first still does is refused by the fence and ends without touching the second.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+from uuid import UUID
+
+from gateway.connectors.responses import Answer
+from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
+from gateway.jobs import results
+from gateway.jobs.leases import Ending, Leases, LostLease
+from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.outcome import ending_of, gives_key_back, is_put_aside, is_unknown
+from gateway.jobs.run_context import JobJournal, surely
+from gateway.kinds.spec import Effect
+from gateway.telemetry import tracing
+from gateway.telemetry.logs import add_context
+from gateway.telemetry.metrics import LEASES_LOST
+
+log = logging.getLogger(__name__)
+
+#: seconds that one attempt may take, and a job with all its waiting
+_LONGEST = 6 * 3600.0
+_OLDEST = timedelta(days=1)
+#: seconds until a job is tried again whose run found PostgreSQL away
+_SOON = 1.0
+#: characters of a result that go into the statement that ends the job
+_SMALL = 64 << 10
+
+#: what is done for a job: run it to an answer, keeping its checkpoint
+Task = Callable[[Job, JobJournal], Awaitable[Answer]]
+#: how a run came out
+Outcome: TypeAlias = Answer | GatewayError
+
+
+class Lease:
+    """A claimed job at work; made in a running loop, where it begins at once."""
+
+    def __init__(self, leases: Leases, job: Job, work: Task) -> None:
+        self.job = job
+        self.checkpoint = JobJournal(leases, job)
+        #: done once PostgreSQL is found away and the outcome cannot be written yet
+        self.is_stuck: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._leases = leases
+        self._is_canceled = False
+        #: whether the work is over and its outcome is being written: from here on only the fence decides whose it is
+        self._is_ending = False
+        #: the outcome once it is written; None where it is no longer ours to write
+        self.task: asyncio.Task[Outcome | None] = asyncio.create_task(self._run(work), name=f"job {job.id}")
+
+    @property
+    def key(self) -> tuple[UUID, int]:
+        return self.job.id, self.job.fence
+
+    def cancel(self) -> None:
+        """Stop a read in progress; a write already sent runs to its true end, and nothing more is sent after it."""
+        if self.job.effect is Effect.READ and not (self._is_canceled or self._is_ending):
+            self._is_canceled = True
+            self.task.cancel()
+
+    def lose(self) -> None:
+        """Stop, because another holds the job now or it has ended, unless that is our own end on its way."""
+        if not self._is_ending:
+            self.task.cancel()
+
+    async def _run(self, work: Task) -> Outcome | None:
+        job = self.job
+        _add_job_context(job)
+        try:
+            with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
+                outcome = await self._outcome(work)
+            self._is_ending = True
+            await surely(lambda: self._write(outcome), self._on_away)
+        except LostLease:
+            LEASES_LOST.add()
+            log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
+            may_repeat = self.checkpoint.may_be_repeated
+            return None if may_repeat else OutcomeUnknown("a write was sent, and its answer came too late")
+        except Unavailable:
+            log.error("PostgreSQL is away for too long; the result is dropped", extra={"job_id": str(job.id)})
+            return None
+        return outcome
+
+    def _on_away(self) -> None:
+        if not self.is_stuck.done():
+            self.is_stuck.set_result(None)
+
+    async def _outcome(self, work: Task) -> Outcome:
+        if self.job.cancel_requested:
+            return JobCanceled("canceled before it ran")
+        try:
+            async with asyncio.timeout(_LONGEST):
+                return await work(self.job, self.checkpoint)
+        except GatewayError as error:
+            return error
+        except TimeoutError:
+            return UpstreamTimeout(f"the job was not done within {_LONGEST / 3600:.0f} hours")
+        except asyncio.CancelledError:
+            if self._is_canceled:
+                return JobCanceled("canceled while it ran")
+            raise
+        except LostLease:
+            raise
+        except Exception:
+            log.exception("a job failed by a bug", extra={"job_id": str(self.job.id)})
+            return InternalError()
+
+    async def _write(self, outcome: Outcome) -> None:
+        """The one write that ends the job, puts it aside, or lets go of it."""
+        job, sent_at = self.job, self.checkpoint.sent_at
+        if isinstance(outcome, Answer):
+            await self._leases.finish(job, await self._success(outcome))
+        elif is_unknown(job, outcome, sent_at):
+            await self._leases.finish(job, ending_of(job, outcome, sent_at))
+        elif job.is_inline and gives_key_back(outcome):
+            await self._leases.release(job)
+        elif not job.is_inline and is_put_aside(outcome) and datetime.now(UTC) - job.created_at < _OLDEST:
+            await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
+        else:
+            await self._leases.finish(job, ending_of(job, outcome, sent_at))
+
+    async def _success(self, answer: Answer) -> Ending:
+        head, number, lines = results.head_of(answer), 0, None
+        for part in results.parts_of(answer):
+            if lines is not None:
+                await self._leases.put_part(self.job, number, lines)
+            number, lines = number + 1, part
+        if lines is not None and len(lines) > _SMALL:
+            await self._leases.put_part(self.job, number, lines)
+            lines = None
+        if answer.collected is None:
+            head["parts"] = number
+        done, total = self.checkpoint.last
+        return Ending(
+            JobStatus.SUCCEEDED,
+            result=head,
+            message=results.message(answer),
+            progress=total or done,
+            total=total,
+            part=number,
+            lines=lines,
+        )
+
+    async def hand_back(self) -> bool:
+        """Give up what was stopped: for another worker where nothing was sent; whether one is needed."""
+        try:
+            if self.checkpoint.may_be_repeated:
+                return not self.job.is_inline and await self._leases.hand_back(self.job)
+            lost = InternalError("the process was stopped after the write had been sent; look it up")
+            await self._leases.finish(self.job, ending_of(self.job, lost, self.checkpoint.sent_at))
+        except (LostLease, Unavailable):
+            log.warning("left a job to its lease", extra={"job_id": str(self.job.id)})
+        return False
+
+
+def _add_job_context(job: Job) -> None:
+    """Logs and traces of this run name the job, the request that asked for it, and its trace."""
+    add_context(job_id=str(job.id), **({"request_id": job.request_id} if job.request_id else {}))
+    if job.traceparent is not None:
+        tracing.continued({"traceparent": job.traceparent})

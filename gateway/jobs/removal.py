@@ -1,0 +1,100 @@
+"""The jobs of a deleted connector: stopped, then emptied of everything that came from the application or its caller.
+
+Rows stay until their time is over, so that who waits for one of them learns its end.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from gateway.db.pool import Connection, Database
+
+#: the tasks that delete; they are spared, because they carry the deletion out
+DELETE_CONNECTOR, DELETE_WORKSPACE = "delete_connector", "delete_workspace"
+#: jobs in one statement, which has to be done within a statement's time
+_BATCH = 200
+
+_OF_CONNECTOR = f"""
+    organization_id = $1 AND connector_id = $2 AND task NOT IN ('{DELETE_CONNECTOR}', '{DELETE_WORKSPACE}')
+"""
+_CANCEL = f"""
+    UPDATE jobs
+    SET cancel_requested = true,
+        status = CASE WHEN status = 'running' THEN status ELSE 'canceled' END,
+        message = CASE WHEN status = 'running' THEN message ELSE 'canceled: its connector was deleted' END,
+        finished_at = CASE WHEN status <> 'running' THEN now() END,
+        expires_at = CASE WHEN status <> 'running' THEN now() + make_interval(secs => $3) END,
+        next_attempt_at = NULL
+    WHERE id IN (
+        SELECT id FROM jobs
+        WHERE {_OF_CONNECTOR} AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
+        ORDER BY id LIMIT {_BATCH} FOR UPDATE)
+"""
+_RUNNING = f"SELECT count(*) FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running'"
+# The fence is raised, so that whoever still runs it writes nothing more. A write that is out ends as what it is.
+_END_RUNNING = f"""
+    UPDATE jobs
+    SET status = CASE WHEN sending_since IS NOT NULL AND effect = 'write' THEN 'unknown' ELSE 'canceled' END,
+        error = CASE WHEN sending_since IS NOT NULL AND effect = 'write' THEN
+            json_build_object('code', 'outcome_unknown', 'detail', 'the connector was deleted while a write was out',
+                              'known', json_strip_nulls(json_build_object(
+                                  'request_id', request_id, 'find_by', find_by,
+                                  'sent_at', to_char(sending_since AT TIME ZONE 'UTC',
+                                                     'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))))::text END,
+        message = 'ended: its connector was deleted', fence = fence + 1, lease_until = NULL, worker = NULL,
+        sending_since = NULL, finished_at = now(), expires_at = now() + make_interval(secs => $3)
+    WHERE {_OF_CONNECTOR} AND status = 'running'
+"""
+_BATCH_AFTER = f"SELECT id, fence FROM jobs WHERE {_OF_CONNECTOR} AND id > $3 ORDER BY id LIMIT {_BATCH}"
+_EMPTY = """
+    UPDATE jobs
+    SET result = NULL, params = '{}', shape = '{}', state = '{}', labels = '{}', find_by = NULL, token_hash = NULL,
+        message = 'its connector was deleted',
+        error = CASE WHEN error IS NOT NULL THEN jsonb_strip_nulls(jsonb_build_object(
+            'code', error::jsonb -> 'code', 'detail', 'the connector of this job was deleted',
+            'known', error::jsonb -> 'known'))::text END
+    WHERE organization_id = $1 AND id = ANY ($2)
+"""
+_DELETE_PARTS = "DELETE FROM job_results WHERE organization_id = $1 AND job_id = ANY ($2)"
+_DELETE_EVENTS = "DELETE FROM job_events WHERE organization_id = $1 AND job_id = ANY ($2)"
+_DELETE_KEYS = "DELETE FROM idempotency_keys WHERE organization_id = $1 AND job_id = ANY ($2)"
+
+
+class JobRemoval:
+    """What becomes of a connector's jobs when it is deleted; `retention` is the seconds that their rows stay."""
+
+    def __init__(self, database: Database, retention: int) -> None:
+        self._database = database
+        self._retention = retention
+
+    async def cancel(self, organization_id: UUID, connector_id: UUID) -> None:
+        """End what has not begun, and ask what runs to stop."""
+        async with self._database.tenant(organization_id) as connection:
+            while await _rows(connection, _CANCEL, organization_id, connector_id, self._retention):
+                pass
+
+    async def running(self, organization_id: UUID, connector_id: UUID) -> int:
+        """How many of its jobs run."""
+        async with self._database.tenant(organization_id) as connection:
+            return int(await connection.fetchval(_RUNNING, organization_id, connector_id))
+
+    async def end_running(self, organization_id: UUID, connector_id: UUID) -> None:
+        """End what did not stop when it was asked to; its process writes nothing more."""
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_END_RUNNING, organization_id, connector_id, self._retention)
+
+    async def after(self, organization_id: UUID, connector_id: UUID, job_id: UUID) -> list[tuple[UUID, int]]:
+        """Ids and fences of the next of its jobs in the order of their ids, some at a time."""
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_BATCH_AFTER, organization_id, connector_id, job_id)
+        return [(row["id"], row["fence"]) for row in rows]
+
+    async def empty(self, organization_id: UUID, job_ids: Sequence[UUID]) -> None:
+        """Drop their params, answers, events and idempotency keys."""
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            for statement in (_EMPTY, _DELETE_PARTS, _DELETE_EVENTS, _DELETE_KEYS):
+                await connection.execute(statement, organization_id, job_ids)
+
+
+async def _rows(connection: Connection, statement: str, *arguments: object) -> int:
+    """How many rows a statement changed."""
+    return int(str(await connection.execute(statement, *arguments)).rpartition(" ")[2])

@@ -1,0 +1,42 @@
+"""Changing connectors whose application is asked first."""
+
+import pytest
+
+from gateway.credentials.service import ConnectorChanges
+from gateway.credentials.store import ConnectorStatus
+from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
+
+
+@pytest.fixture
+def changes(world: World) -> ConnectorChanges:  # noqa: F811
+    overrides = {kind.name: world.origin for kind in world.catalog}
+    return ConnectorChanges(
+        world.catalog, world.connectors, world.identity, world.transport, overrides, world.oauth.apps.of
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "after"),
+    [
+        (ConnectorStatus.ACTIVE, None, ConnectorStatus.ACTIVE),
+        (ConnectorStatus.NEEDS_REAUTH, None, ConnectorStatus.ACTIVE),
+        (ConnectorStatus.DISABLED, None, ConnectorStatus.DISABLED),
+        (ConnectorStatus.DISABLED, ConnectorStatus.ACTIVE, ConnectorStatus.ACTIVE),
+        (ConnectorStatus.ACTIVE, ConnectorStatus.DISABLED, ConnectorStatus.DISABLED),
+    ],
+)
+async def test_new_credentials_switch_on_only_what_its_owner_left_on(
+    world: World,  # noqa: F811
+    changes: ConnectorChanges,
+    before: ConnectorStatus,
+    asked: ConnectorStatus | None,
+    after: ConnectorStatus,
+) -> None:
+    record = await world.connector("work-management", world.server.pair())
+    await world.connectors.update(record.organization_id, record.id, status=before)
+    credentials = {**world.server.pair(), "client_id": "app-1", "client_secret": "app-secret-1"}
+
+    changed = await changes.change(await world.again(record.id), name=None, credentials=credentials, status=asked)
+
+    assert changed.status is after
+    assert (await world.secrets(record.id))["access_token"] == credentials["access_token"]

@@ -1,0 +1,309 @@
+"""Deletion on a real PostgreSQL and Redis: nothing is left, whatever dies in between, and nothing comes back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from gateway.context_store import entities, records
+from gateway.context_store.layout import Layout
+from gateway.credentials.store import ConnectorRecord, NewConnector
+from gateway.deletion import Deletion
+from gateway.errors import GatewayError, NotFound, ResultExpired
+from gateway.jobs import results
+from gateway.jobs.leases import Ending, Leases, LostLease
+from gateway.jobs.model import Job, JobStatus, NewJob
+from gateway.jobs.removal import JobRemoval
+from gateway.jobs.run_context import JobJournal
+from gateway.jobs.store import IdempotencyKey, JobStore
+from gateway.jobs.wakeup import Bell
+from gateway.stored_files.blobs import FolderBlobs
+from gateway.stored_files.store import StoredFiles
+from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
+
+RETENTION = 3600
+STEPS = 5
+CANARY = "CANARY-of-the-application"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A world with everything that a deletion touches."""
+
+    world: World
+    deletion: Deletion
+    jobs: JobStore
+    leases: Leases
+    folder: Path
+
+    async def connector(self) -> ConnectorRecord:
+        """A connector with a grant, a record, a finished job, and a stored file of that job."""
+        record = await self.world.connector("work-management", self.world.server.pair())
+        organization_id = record.organization_id
+        async with self.world.database.tenant(organization_id) as connection:
+            entity = await entities.register(connection, record.id, organization_id, "tasks", Layout())
+            await records.upsert(connection, entity, [("1", f'{{"id": "1", "name": "{CANARY}"}}'.encode())])
+        job = await self.running(record, key=IdempotencyKey("k", b"f", 60))
+        await self.leases.progress(job, 1, 2, CANARY)
+        result = {"result": None, "collected": "$", "meta": {"next": CANARY}, "parts": 1}
+        await self.leases.finish(job, Ending(JobStatus.SUCCEEDED, result=result, part=1, lines=CANARY))
+        await FolderBlobs(self.folder).put(f"{organization_id}/{job.id}.{job.fence}", _pieces())
+        return record
+
+    async def running(self, record: ConnectorRecord, key: IdempotencyKey | None = None) -> Job:
+        """A job of the connector that a worker runs."""
+        new = NewJob(
+            uuid4(),
+            record.organization_id,
+            self.world.caller.client_id,
+            connector_id=record.id,
+            params={"name": CANARY},
+            labels={"label": CANARY},
+        )
+        return (await self.jobs.accept(new, key, claimed_by="a worker")).job
+
+    async def left(self, connector_id: UUID) -> dict[str, int]:
+        """What is still there of a connector, by what it is."""
+        tables = {
+            "connectors": "connectors WHERE id = $1",
+            "secrets": "connector_secrets WHERE connector_id = $1",
+            "entities": "context_entities WHERE connector_id = $1",
+            "records": "context_records JOIN context_entities AS e ON e.id = entity_id WHERE e.connector_id = $1",
+            "results": "job_results JOIN jobs ON jobs.id = job_id WHERE connector_id = $1",
+            "events": "job_events JOIN jobs ON jobs.id = job_id WHERE connector_id = $1 AND task = 'operation'",
+            "keys": "idempotency_keys WHERE connector_id = $1",
+            "words": f"jobs WHERE connector_id = $1 AND jobs::text LIKE '%{CANARY}%'",
+        }
+        counts = {name: await self.world.sql(f"SELECT count(*) FROM {it}", connector_id) for name, it in tables.items()}
+        counts["files"] = len([path for path in self.folder.rglob("*") if path.is_file()])
+        return {name: int(str(count)) for name, count in counts.items() if count}
+
+    async def carry_out(self, job: Job) -> None:
+        """What a worker does with a deletion's job that it has claimed."""
+        await self.world.sql("UPDATE jobs SET status = 'running', fence = 1 WHERE id = $1", job.id)
+        job = replace(job, fence=1)
+        run = {
+            "delete_connector": self.deletion.run_delete_connector,
+            "delete_workspace": self.deletion.run_delete_workspace,
+        }
+        await run[job.task](job, JobJournal(self.leases, job))
+
+    @property
+    def revoked(self) -> int:
+        """How many grants the application was asked to end."""
+        return len([each for each in self.world.server.seen if each.path == "/-/oauth_revoke"])
+
+
+async def _pieces() -> AsyncIterator[bytes]:
+    yield CANARY.encode()
+
+
+@pytest.fixture
+async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator[Setting]:  # noqa: F811
+    database, jobs = world.database, JobStore(world.database, RETENTION)
+    async with Bell.open(redis_url) as bell:
+        deletion = Deletion(
+            database,
+            world.connectors,
+            world.identity,
+            jobs,
+            JobRemoval(database, RETENTION),
+            StoredFiles(FolderBlobs(tmp_path), database, 1 << 20),
+            world.oauth.grants,
+            bell,
+            timeout=0.0,
+        )
+        yield Setting(world, deletion, jobs, Leases(database, RETENTION), tmp_path)
+
+
+async def test_a_deleted_connector_leaves_nothing(setting: Setting) -> None:
+    record = await setting.connector()
+    before = set(await setting.left(record.id))
+
+    job = await setting.deletion.delete_connector(setting.world.caller, record.id)
+    await setting.carry_out(job)
+
+    assert before == {"connectors", "secrets", "entities", "records", "results", "keys", "words", "files", "events"}
+    assert await setting.left(record.id) == {}
+    assert setting.revoked == 1
+
+
+@pytest.mark.parametrize("done", range(STEPS + 1))
+async def test_a_worker_that_dies_after_any_step_is_followed_by_one_that_ends_it(setting: Setting, done: int) -> None:
+    record = await setting.connector()
+    job = await setting.deletion.delete_connector(setting.world.caller, record.id)
+    steps = setting.deletion.steps(record.organization_id, record.id)
+
+    for step in steps[:done]:
+        await step()
+    await setting.carry_out(job)
+
+    assert len(steps) == STEPS
+    assert await setting.left(record.id) == {}
+    assert setting.revoked >= 1
+
+
+async def test_what_is_deleted_is_there_until_its_job_is_written(setting: Setting, database_url: str) -> None:
+    record = await setting.connector()
+
+    async with _no_deletions(database_url):
+        with pytest.raises((asyncpg.PostgresError, GatewayError)):
+            await setting.deletion.delete_connector(setting.world.caller, record.id)
+        with pytest.raises((asyncpg.PostgresError, GatewayError)):
+            await setting.deletion.delete_workspace(setting.world.caller, record.workspace_id)
+
+    assert (await setting.world.again(record.id)).workspace_name == record.workspace_name
+
+
+async def test_a_deletion_whose_job_ended_undone_gets_another_and_only_one(setting: Setting) -> None:
+    connector, workspace = await setting.connector(), await setting.connector()
+    alone = await setting.deletion.delete_connector(setting.world.caller, connector.id)
+    all_of_it = await setting.deletion.delete_workspace(setting.world.caller, workspace.workspace_id)
+    await setting.world.sql("UPDATE jobs SET status = 'failed' WHERE id = ANY ($1)", [alone.id, all_of_it.id])
+    await setting.world.sql("UPDATE connectors SET deleted_at = now() - interval '1 hour' WHERE deleted_at IS NOT NULL")
+    await setting.world.sql(
+        "UPDATE workspaces SET deletion_began_at = now() - interval '1 hour' WHERE deletion_began_at < now()"
+    )
+
+    resumed = [await setting.deletion.resume(), await setting.deletion.resume()]
+
+    assert resumed == [1, 0]  # both lie in the workspace, whose job deletes all
+    (job_id,) = await _queued(setting)
+    await setting.carry_out(await setting.jobs.get(setting.world.organization_id, job_id))
+    assert await setting.left(connector.id) == await setting.left(workspace.id) == {}
+
+
+async def test_a_job_that_runs_on_cannot_store_its_result(setting: Setting) -> None:
+    record = await setting.connector()
+    running = await setting.running(record)
+
+    await setting.carry_out(await setting.deletion.delete_connector(setting.world.caller, record.id))
+
+    with pytest.raises(LostLease):
+        await setting.leases.finish(running, Ending(JobStatus.SUCCEEDED, result={"result": CANARY}))
+    assert (await setting.jobs.get(record.organization_id, running.id)).status is JobStatus.CANCELED
+    assert await setting.left(record.id) == {}
+
+
+async def test_a_write_that_was_out_ends_unknown(setting: Setting) -> None:
+    record = await setting.connector()
+    running = await setting.running(record)
+    await setting.world.sql("UPDATE jobs SET effect = 'write', sending_since = now() WHERE id = $1", running.id)
+
+    await setting.carry_out(await setting.deletion.delete_connector(setting.world.caller, record.id))
+
+    ended = await setting.jobs.get(record.organization_id, running.id)
+    assert ended.status is JobStatus.UNKNOWN
+    assert set((ended.error or {})["known"]) == {"sent_at"}
+
+
+async def test_a_result_of_a_deleted_connector_has_expired(setting: Setting) -> None:
+    record = await setting.connector()
+    (job_id,) = await _of(setting, record.id)
+
+    await setting.carry_out(await setting.deletion.delete_connector(setting.world.caller, record.id))
+
+    ended = await setting.jobs.get(record.organization_id, job_id)
+    assert ended.status is JobStatus.SUCCEEDED
+    with pytest.raises(ResultExpired):
+        results.need_result(ended)
+
+
+async def test_a_deletion_cannot_be_canceled(setting: Setting) -> None:
+    record = await setting.connector()
+    job = await setting.deletion.delete_connector(setting.world.caller, record.id)
+
+    assert await setting.jobs.request_cancel(record.organization_id, job.id) is None
+
+
+async def test_a_deleted_workspace_takes_all_its_connectors_with_it(setting: Setting) -> None:
+    first, second = await setting.connector(), await setting.connector()
+
+    job = await setting.deletion.delete_workspace(setting.world.caller, first.workspace_id)
+    hidden = await setting.world.identity.workspaces(first.organization_id, None, None, 10)
+    await setting.carry_out(job)
+
+    assert hidden == []
+    assert job.workspace_name == "w"
+    assert await setting.left(first.id) == await setting.left(second.id) == {}
+    assert await setting.world.sql("SELECT count(*) FROM workspaces WHERE id = $1", first.workspace_id) == 0
+    with pytest.raises(NotFound):
+        await setting.deletion.delete_workspace(setting.world.caller, first.workspace_id)
+
+
+async def test_a_workspace_that_is_being_deleted_is_given_no_connector(setting: Setting) -> None:
+    record = await setting.connector()
+    new = NewConnector(record.workspace_id, "work-management", "late", "oauth", {}, {"access_token": "late"})
+    await setting.deletion.delete_workspace(setting.world.caller, record.workspace_id)
+
+    with pytest.raises(NotFound):
+        await setting.world.connectors.create(record.organization_id, new)
+
+
+async def test_the_deletion_of_a_workspace_waits_for_a_connector_that_is_being_made_in_it(setting: Setting) -> None:
+    record = await setting.connector()
+    new = NewConnector(record.workspace_id, "work-management", "late", "oauth", {}, {"access_token": "late"})
+    async with setting.world.database.tenant(record.organization_id) as connection, connection.transaction():
+        late = await setting.world.connectors.create_within(connection, record.organization_id, new)
+        deleting = asyncio.create_task(setting.deletion.delete_workspace(setting.world.caller, record.workspace_id))
+        await _until_blocked(setting)
+
+    await setting.carry_out(await deleting)
+
+    assert await setting.left(late) == {}
+    assert setting.revoked == 2
+
+
+async def test_the_name_of_a_workspace_that_is_being_deleted_is_free(setting: Setting) -> None:
+    record = await setting.connector()
+    await setting.deletion.delete_workspace(setting.world.caller, record.workspace_id)
+
+    again = await setting.world.identity.workspace_named(record.organization_id, record.workspace_name)
+
+    assert again != record.workspace_id
+
+
+async def test_a_strangers_connector_and_workspace_are_not_there(setting: Setting) -> None:
+    record = await setting.connector()
+    stranger = await setting.world.identity.create_organization(f"o-{uuid4().hex}")
+    caller = replace(setting.world.caller, organization_id=stranger.id)
+
+    with pytest.raises(NotFound):
+        await setting.deletion.delete_connector(caller, record.id)
+    with pytest.raises(NotFound):
+        await setting.deletion.delete_workspace(caller, record.workspace_id)
+
+
+@asynccontextmanager
+async def _no_deletions(database_url: str) -> AsyncIterator[None]:
+    """PostgreSQL takes no job that deletes."""
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("ALTER TABLE jobs ADD CONSTRAINT no_deletions CHECK (task = 'operation') NOT VALID")
+    yield
+    await connection.execute("ALTER TABLE jobs DROP CONSTRAINT no_deletions")
+    await connection.close()
+
+
+async def _queued(setting: Setting) -> list[UUID]:
+    async with setting.world.database.tenant(setting.world.organization_id) as connection:
+        return [row["id"] for row in await connection.fetch("SELECT id FROM jobs WHERE status = 'queued'")]
+
+
+async def _of(setting: Setting, connector_id: UUID) -> list[UUID]:
+    async with setting.world.database.tenant(setting.world.organization_id) as connection:
+        return [
+            row["id"] for row in await connection.fetch("SELECT id FROM jobs WHERE connector_id = $1", connector_id)
+        ]
+
+
+async def _until_blocked(setting: Setting) -> None:
+    """Until a transaction waits for another's lock."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    async with asyncio.timeout(10):
+        while not await setting.world.sql(waiting):  # noqa: ASYNC110 - PostgreSQL tells nobody
+            await asyncio.sleep(0.02)
