@@ -16,6 +16,7 @@ from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import Copies
+from gateway.copy_search import CopySearch
 from gateway.credentials.resolver import OpenConnectors
 from gateway.credentials.service import ConnectorChanges
 from gateway.credentials.store import ConnectorStore
@@ -37,7 +38,9 @@ from gateway.jobs.waiters import Watch
 from gateway.jobs.wakeup import Bell
 from gateway.kinds.catalog import Catalog, load_catalog
 from gateway.limits.rate_limiter import SharedGate
+from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
+from gateway.operations.index import OperationIndex
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
@@ -72,6 +75,10 @@ class Services:
     execution: Execution
     files: StoredFiles
     context_store: ContextStore
+    copy_search: CopySearch
+    operations: OperationIndex
+    #: seals what travels with an agent's client between a question and its answer
+    request_states: RequestStates
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
@@ -128,6 +135,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
+        context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
         changes = Changes(settings.database_url)
         changes.subscribe(connectors.heard, connectors.forget_all)
@@ -161,7 +169,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             audit=audit,
             execution=execution,
             files=files,
-            context_store=ContextStore(derived_key(key_list, "context store cursors")),
+            context_store=context_store,
+            copy_search=CopySearch(connectors, database, context_store),
+            operations=OperationIndex(catalog),
+            request_states=RequestStates(derived_key(key_list, "mcp request states")),
             deletion=Deletion(
                 database,
                 connector_store,

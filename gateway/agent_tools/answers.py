@@ -7,7 +7,7 @@ import msgspec
 
 from gateway.connectors import pagination
 from gateway.connectors.responses import Answer
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, UpstreamRejected
 from gateway.jobs.model import Job, JobStatus, moment
 from gateway.kinds.catalog import SEARCH_ACTION
 from gateway.mcp.results import Result, resource_link, structured
@@ -21,32 +21,48 @@ POLL_MS = 1000
 _WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
 
 
-def next_params(entry: OperationEntry, params: Mapping[str, Any], answer: Answer) -> dict[str, Any] | None:
-    """The params of the call that gives the next page; None at the end and where there are no pages."""
+def continuation(entry: OperationEntry, params: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
+    """How a list goes on: `next`, the params of the next page, or `incomplete`, why there is no way to the rest.
+
+    Empty at the end, and for what has no pages.
+    """
     if entry.action_id == SEARCH_ACTION:
         meta = answer.decoded()["meta"]
-        return {**params, "cursor": meta["cursor"]} if meta["has_more"] else None
-    following = pagination.next_params(entry.kind.operation(entry.entity_id, entry.action_id), params, answer.meta)
-    return None if following is None else dict(following)
+        return {"next": {**params, "cursor": meta["cursor"]}} if meta["has_more"] else {}
+    operation = entry.kind.operation(entry.entity_id, entry.action_id)
+    try:
+        following = pagination.next_params(operation, params, answer.meta)
+    except UpstreamRejected as error:
+        return {"incomplete": error.detail}
+    return {} if following is None else {"next": dict(following)}
 
 
-def whole(answer: Answer, following: Mapping[str, Any] | None) -> Result:
+def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The params with the largest page that the application gives, unless they say how large it is to be."""
+    if entry.action is None:
+        return params
+    paging = entry.kind.operation(entry.entity_id, entry.action_id).paging
+    size = paging.size if paging else None
+    if size is None or size in params or "limit" in params or "maximum" not in entry.action.params.get(size, {}):
+        return params
+    return {**params, size: entry.action.params[size]["maximum"]}
+
+
+def whole(answer: Answer, continued: Mapping[str, Any]) -> Result:
     """An answer that is short enough for a conversation."""
-    return structured({"result": answer.result, **({} if following is None else {"next": following})})
+    return structured({"result": answer.result, **continued})
 
 
-def linked(kept_id: str, name: str, answer: Answer, following: Mapping[str, Any] | None) -> Result:
+def linked(kept_id: str, name: str, answer: Answer, continued: Mapping[str, Any]) -> Result:
     """The first rows of a long answer, and a link to all of it."""
-    size, rows = len(bytes(answer.result)), _rows(answer.decoded())
-    document: dict[str, Any] = {
-        "preview": preview(answer.decoded()),
-        "bytes": size,
-        "resource": resource_uri(kept_id),
-        **({} if rows is None else {"records": rows}),
-        **({} if following is None else {"next": following}),
-    }
-    about = f"{rows} records; read it in parts with ?offset=&limit=" if rows is not None else "read it in parts"
-    return structured(document, resource_link(resource_uri(kept_id), name, about, "application/json", size))
+    decoded, size = answer.decoded(), len(bytes(answer.result))
+    rows = _rows(decoded)
+    uri = resource_uri(kept_id)
+    document: dict[str, Any] = {"preview": preview(decoded), "bytes": size, "resource": uri, **continued}
+    if rows is not None:
+        document["records"] = rows
+    about = "read it in parts: ?offset=&limit=" + (" in bytes" if rows is None else f" of its {rows} records")
+    return structured(document, resource_link(uri, name, about, "application/json", size))
 
 
 def resource_uri(kept_id: str, offset: int | None = None, limit: int | None = None) -> str:

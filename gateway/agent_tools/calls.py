@@ -52,42 +52,48 @@ class Calls:
         return await asyncio.shield(running)
 
     async def _told(self, context: Context, call: OperationCall, answer: Answer, max_bytes: int) -> Result:
-        following = answers.next_params(call.entry, call.params, answer)
+        continued = answers.continuation(call.entry, call.params, answer)
+        return await self._fitted(context, call, answer, continued, max_bytes)
+
+    async def _fitted(
+        self, context: Context, call: OperationCall, answer: Answer, continued: Mapping[str, Any], max_bytes: int
+    ) -> Result:
         if len(bytes(answer.result)) <= max_bytes:
-            return answers.whole(answer, following)
+            return answers.whole(answer, continued)
         kept_id = await self._backend.keep(context.caller, call, answer)
-        return answers.linked(kept_id, call.entry.name, answer, following)
+        return answers.linked(kept_id, call.entry.name, answer, continued)
 
     async def all_pages(self, context: Context, call: OperationCall, max_bytes: int) -> Result:
         """The records of all pages as one answer; where there are more than are read, `next` goes on."""
         records: list[msgspec.Raw] = []
-        params: Mapping[str, Any] | None = call.params
+        continued: dict[str, Any] = {"next": answers.largest_pages(call.entry, call.params)}
         began, pages = time.monotonic(), 0
-        while params is not None and pages < _MOST_PAGES and time.monotonic() - began < _PAGES_SECONDS:
-            page_call = OperationCall(call.entry, call.connector, params, call.fields)
+        while "next" in continued and pages < _MOST_PAGES and time.monotonic() - began < _PAGES_SECONDS:
+            page_call = OperationCall(call.entry, call.connector, continued["next"], call.fields)
             page = await self._backend.execute(context.caller, page_call)
             if isinstance(page, Job):
                 raise InvalidParams(f"a page takes long and goes on as job {page.id}; read page by page")
             records += _records(page)
-            params, pages = answers.next_params(call.entry, params, page), pages + 1
+            continued, pages = answers.continuation(call.entry, page_call.params, page), pages + 1
             await context.progress(pages, text=f"{len(records)} records read")
         gathered = Answer(msgspec.Raw(msgspec.json.encode(records)))
-        if len(bytes(gathered.result)) <= max_bytes:
-            return answers.whole(gathered, params)
-        kept_id = await self._backend.keep(context.caller, call, gathered)
-        return answers.linked(kept_id, call.entry.name, gathered, params)
+        return await self._fitted(context, call, gathered, continued, max_bytes)
 
     # --- jobs ---
 
     async def followed(self, context: Context, job: Job, seconds: float) -> Job:
         """The job when it has ended, or as it is after so many seconds; its progress is told on the way."""
-        jobs, deadline, told = self._hosted(), time.monotonic() + seconds, -1
+        deadline, told = time.monotonic() + seconds, -1
         while not job.is_done and (left := deadline - time.monotonic()) > 0:
             if job.progress > told:
                 await context.progress(job.progress, job.total, job.message)
                 told = job.progress
-            job = await jobs.changed(context.caller, job, left)
+            job = await self.changed(context, job, left)
         return job
+
+    async def changed(self, context: Context, job: Job, seconds: float) -> Job:
+        """The job as soon as it is another or done, or as it is after so many seconds."""
+        return await self._hosted().changed(context.caller, job, seconds)
 
     async def outcome(self, context: Context, job: Job, max_bytes: int = DEFAULT_BYTES) -> Result:
         """What a job came to, or where it stands."""
@@ -103,13 +109,13 @@ class Calls:
             return answers.refused(error, **answers.job_document(job))
         if len(bytes(answer.result)) <= max_bytes:
             return structured({**answers.job_document(job), "result": answer.result})
-        return answers.linked(str(job.id), f"result of {job.entity}.{job.action}", answer, None)
+        return answers.linked(str(job.id), f"result of {job.entity}.{job.action}", answer, {})
 
     async def _file(self, context: Context, job: Job) -> Result:
         part = await self._backend.part(context.caller, str(job.id), 0, 0)
         uri = answers.resource_uri(str(job.id))
-        link = resource_link(uri, f"file of {job.entity}", "read it in ranges: ?offset=&limit= in bytes", part.media_type,
-                             part.total)  # fmt: skip
+        about = "read it in ranges: ?offset=&limit= in bytes"
+        link = resource_link(uri, f"file of {job.entity}", about, part.media_type, part.total)
         return structured({**answers.job_document(job), "resource": uri, "bytes": part.total}, link)
 
     async def cancel(self, context: Context, job: Job) -> Job:

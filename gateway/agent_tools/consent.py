@@ -23,9 +23,7 @@ class Consent:
         self._jobs = jobs
         self._states = states
 
-    async def asked(
-        self, context: Context, error: GatewayError, kind: str, connector: ConnectorInfo | None
-    ) -> Result:
+    async def asked(self, context: Context, error: GatewayError, kind: str, connector: ConnectorInfo | None) -> Result:
         """The question to the person, or the error with the link in it."""
         link = await self._link(context, kind, connector)
         if link is None:
@@ -48,7 +46,7 @@ class Consent:
 
     async def was_given(self, context: Context) -> bool:
         """Whether the person who was asked said yes, and has done it since."""
-        state = self._states.opened(context.message, str(context.caller))
+        state = self._states.opened(context.message, context.caller.principal)
         given = context.input_responses.get(_QUESTION)
         if state is None or not isinstance(given, Mapping) or given.get("action") != "accept":
             return False
@@ -65,5 +63,5 @@ class Consent:
         return _QUESTION not in context.input_responses
 
     def _question(self, context: Context, link: ConnectLink, message: str) -> Result:
-        state = self._states.sealed(context.message, str(context.caller), {"link": link.id})
+        state = self._states.sealed(context.message, context.caller.principal, {"link": link.id})
         return input_required({_QUESTION: url_elicitation(message, link.url, link.id)}, state)

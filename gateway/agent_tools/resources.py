@@ -101,7 +101,7 @@ def _markdown(block: Mapping[str, Any]) -> str:
             return f"{'#' * block['level']} {block['text']}"
         case "table":
             rows = [block["headers"], ["---"] * len(block["headers"]), *block["rows"]]
-            return "\n".join(f"| {' | '.join(cell.replace('|', '\\|') for cell in row)} |" for row in rows)
+            return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
         case "code":
             return f"```{block['language']}\n{block['code']}\n```"
         case "list":

@@ -110,9 +110,7 @@ class SixTools:
                 raise
             return chosen(await self._backend.connectors(context.caller), entry.kind.name, wanted)
 
-    async def _ask_for_consent(
-        self, context: Context, error: GatewayError, connector: ConnectorInfo | None
-    ) -> Result:
+    async def _ask_for_consent(self, context: Context, error: GatewayError, connector: ConnectorInfo | None) -> Result:
         kind = error.kind if isinstance(error, NotConnected) else (connector.kind if connector else "")
         if self._consent is None:
             return answers.refused(error)

@@ -20,7 +20,10 @@ class JobTasks:
 
     async def get(self, context: Context, task_id: str) -> Result:
         """The job as it is; one that has ended with what the call would have answered."""
-        job = await self._job(context, task_id)
+        return await self.document(context, await self.job(context, task_id))
+
+    async def document(self, context: Context, job: Job) -> Result:
+        """A job as its task."""
         task = answers.task_document(job)
         if not job.is_done or job.status is JobStatus.CANCELED:
             return task
@@ -28,11 +31,11 @@ class JobTasks:
 
     async def update(self, context: Context, task_id: str, responses: Mapping[str, Any]) -> None:
         """Jobs ask nothing once they run, so answers to them are unasked for and ignored."""
-        await self._job(context, task_id)
+        await self.job(context, task_id)
 
     async def cancel(self, context: Context, task_id: str) -> None:
         """Ask for its end; what has ended stays as it ended."""
-        job = await self._job(context, task_id)
+        job = await self.job(context, task_id)
         try:
             await self._calls.cancel(context, job)
         except JobNotCancelable:
@@ -40,7 +43,8 @@ class JobTasks:
         except GatewayError as error:
             raise invalid_params(error.detail) from error
 
-    async def _job(self, context: Context, task_id: str) -> Job:
+    async def job(self, context: Context, task_id: str) -> Job:
+        """The job that a task stands for; raises RpcError."""
         try:
             return await self._calls.job(context, task_id)
         except GatewayError as error:
