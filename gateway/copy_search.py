@@ -10,12 +10,12 @@ from gateway.context_store.search.names import Names, with_known_names
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore, SearchPage
 from gateway.context_store.sync.schedule import search_fields
-from gateway.credentials.resolver import OpenConnectors
+from gateway.credentials.resolver import ConnectorResolver
 from gateway.credentials.store import ConnectorStatus
 from gateway.db.pool import Database
 from gateway.errors import UnknownAction
-from gateway.execution import Call, Done
-from gateway.field_selection import shaped_records
+from gateway.execution import Done, OperationCall
+from gateway.field_selection import selected_records
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import moment
 from gateway.kinds.catalog import SEARCH_ACTION
@@ -24,18 +24,18 @@ from gateway.kinds.catalog import SEARCH_ACTION
 class CopySearch:
     """Filters and sorts over what was copied; before the first load there is nothing to find, and the meta says so."""
 
-    def __init__(self, connectors: OpenConnectors, database: Database, context_store: ContextStore) -> None:
+    def __init__(self, connectors: ConnectorResolver, database: Database, context_store: ContextStore) -> None:
         self._connectors = connectors
         self._database = database
         self._context_store = context_store
 
-    async def search(self, caller: Caller, call: Call) -> Done:
+    async def search(self, caller: Caller, call: OperationCall) -> Done:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
         page = await self._page(caller, call)
-        result = msgspec.json.encode({"data": shaped_records(page.data, call.shape), "meta": _meta(page)})
+        result = msgspec.json.encode({"data": selected_records(page.data, call.shape), "meta": _meta(page)})
         return Done(Answer(msgspec.Raw(result)), page.took_ms)
 
-    async def _page(self, caller: Caller, call: Call) -> SearchPage:
+    async def _page(self, caller: Caller, call: OperationCall) -> SearchPage:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         kind = opened.connector.kind
         if SEARCH_ACTION not in kind.actions_of(call.entity):
@@ -45,7 +45,7 @@ class CopySearch:
             raise UnknownAction(f"{kind.name} {call.entity} has no {SEARCH_ACTION}; entities that have: {searchable}")
         caller.need(Scope.READ)
         if opened.record.status is ConnectorStatus.DISABLED:
-            opened.need_ready()
+            opened.require_active()
         fields = search_fields(kind, call.entity)
         asked: Mapping[str, Any] = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
         query = parse(asked, fields, "/params")

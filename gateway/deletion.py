@@ -25,8 +25,8 @@ from gateway.jobs.model import Job, NewJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE, JobRemoval
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.store import JobStore
-from gateway.jobs.wakeup import Bell
-from gateway.oauth.authorizers import Grants
+from gateway.jobs.wakeup import Wakeup
+from gateway.oauth.authorizers import OAuthAuthorizers
 from gateway.stored_files.store import StoredFiles
 
 #: seconds for which running jobs may come to their own end, and between looks
@@ -67,8 +67,8 @@ class Deletion:
     jobs: JobStore
     job_removal: JobRemoval
     files: StoredFiles
-    grants: Grants
-    bell: Bell
+    grants: OAuthAuthorizers
+    wakeup: Wakeup
     #: seconds for which running jobs of a deleted connector may come to their own end
     timeout: float = _TIMEOUT
 
@@ -89,7 +89,7 @@ class Deletion:
         async with self.database.tenant(organization_id) as connection, connection.transaction():
             await self.connectors.mark_deleted(connection, organization_id, connector_id, new.id)
             job = await self.jobs.accept_within(connection, new)
-        await self.bell.ring(job.id, job.attempt)
+        await self.wakeup.notify(job.id, job.attempt)
         return job
 
     async def delete_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None = None) -> Job:
@@ -108,7 +108,7 @@ class Deletion:
                 request_id=request_id,
             )
             job = await self.jobs.accept_within(connection, new)
-        await self.bell.ring(job.id, job.attempt)
+        await self.wakeup.notify(job.id, job.attempt)
         return job
 
     async def run_delete_connector(self, job: Job, journal: JobJournal) -> Answer:
@@ -182,7 +182,7 @@ class Deletion:
                     )
                     accepted.append(await self.jobs.accept_within(connection, new))
         for job in accepted:
-            await self.bell.ring(job.id, job.attempt)
+            await self.wakeup.notify(job.id, job.attempt)
         return len(accepted)
 
 

@@ -1,7 +1,7 @@
 """Everything that can go wrong, in the words that callers match on.
 
     GatewayError
-    ├── RequestError                 the caller can mend it
+    ├── RequestError                 the caller can fix it
     │   ├── MalformedRequest         OrganizationRequired, ConflictingRange
     │   ├── Unauthorized
     │   ├── Forbidden                OrganizationForbidden, InsufficientScope
@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     """One thing wrong with a request: where (RFC 6901), which field, what kind, and a sentence that stands alone."""
 
     pointer: str
@@ -50,7 +50,7 @@ class UpstreamFault:
 
 
 class GatewayError(Exception):
-    """Base of all errors; `code` is the word clients match on and `detail` a sentence that tells how to mend it."""
+    """Base of all errors; `code` is the word clients match on and `detail` a sentence that tells how to fix it."""
 
     code: ClassVar[str] = "internal_error"
     title: ClassVar[str] = "Internal error"
@@ -63,7 +63,7 @@ class GatewayError(Exception):
         self,
         detail: str | None = None,
         *,
-        faults: Sequence[Fault] = (),
+        faults: Sequence[FieldError] = (),
         upstream: UpstreamFault | None = None,
         retry_after: int | None = None,
         extra: Mapping[str, Any] | None = None,
@@ -85,7 +85,7 @@ class GatewayError(Exception):
 
 
 class RequestError(GatewayError):
-    """The caller can mend it."""
+    """The caller can fix it."""
 
 
 class MalformedRequest(RequestError):
@@ -261,7 +261,7 @@ def restored(members: Mapping[str, Any]) -> GatewayError:
     known = {"code", "detail", "errors", "upstream", "retry_after"}
     return BY_CODE.get(members["code"], InternalError)(
         members["detail"],
-        faults=[Fault(**fault) for fault in members.get("errors", ())],
+        faults=[FieldError(**fault) for fault in members.get("errors", ())],
         upstream=UpstreamFault(**members["upstream"]) if members.get("upstream") else None,
         retry_after=members.get("retry_after"),
         extra={name: value for name, value in members.items() if name not in known},

@@ -15,8 +15,8 @@ from gateway.connectors import download
 from gateway.connectors.connector import Connector
 from gateway.connectors.requests import effect_of
 from gateway.connectors.responses import Answer
-from gateway.context_store.sync.write_through import Copies, Write
-from gateway.credentials.resolver import OpenConnectors, OpenedConnector
+from gateway.context_store.sync.write_through import Write, WriteThrough
+from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
 from gateway.errors import (
     Conflict,
     GatewayError,
@@ -26,9 +26,9 @@ from gateway.errors import (
     ReauthorizationRequired,
     Unavailable,
 )
-from gateway.field_selection import Shape, shaped
+from gateway.field_selection import FieldSelection, selected
 from gateway.http_ranges.integrity import File
-from gateway.http_ranges.responses import Wanted
+from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
@@ -37,8 +37,8 @@ from gateway.jobs.quota import JobQuota
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
-from gateway.jobs.waiters import Watch
-from gateway.jobs.wakeup import Bell
+from gateway.jobs.waiters import JobWaiters
+from gateway.jobs.wakeup import Wakeup
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
@@ -47,14 +47,14 @@ from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OperationCall:
     """What a caller asks for."""
 
     connector_id: UUID
     entity: str
     action: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    shape: Shape = field(default_factory=Shape)
+    shape: FieldSelection = field(default_factory=FieldSelection)
     intent: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     idempotency_key: str | None = None
@@ -94,8 +94,8 @@ class _Prepared:
     """A call whose params hold."""
 
     caller: Caller
-    call: Call
-    opened: OpenedConnector
+    call: OperationCall
+    opened: ResolvedConnector
     operation: Operation
     params: Mapping[str, Any]
     effect: Effect
@@ -148,30 +148,30 @@ class Execution:
 
     def __init__(
         self,
-        connectors: OpenConnectors,
+        connectors: ConnectorResolver,
         jobs: JobStore,
-        bell: Bell,
-        watch: Watch,
+        wakeup: Wakeup,
+        watch: JobWaiters,
         runner: Runner,
         files: StoredFiles,
         quota: JobQuota,
-        copies: Copies,
+        write_through: WriteThrough,
         *,
         inline_budget: float,
         idempotency_seconds: int,
     ) -> None:
         self._connectors = connectors
         self._jobs = jobs
-        self._bell = bell
+        self._wakeup = wakeup
         self._watch = watch
         self._runner = runner
         self._files = files
         self._quota = quota
-        self._copies = copies
+        self._write_through = write_through
         self._inline_budget = inline_budget
         self._idempotency_seconds = idempotency_seconds
 
-    async def execute(self, caller: Caller, call: Call) -> Done | Accepted:
+    async def execute(self, caller: Caller, call: OperationCall) -> Done | Accepted:
         """The answer, or the job that will have it; raises GatewayError."""
         prepared = await self._prepared(caller, call)
         with Counted(prepared.operation) as counted:
@@ -190,25 +190,25 @@ class Execution:
         return await self._inline(prepared)
 
     @asynccontextmanager
-    async def download(self, caller: Caller, call: Call, wanted: Wanted) -> AsyncIterator[File]:
+    async def download(self, caller: Caller, call: OperationCall, wanted: RangeRequest) -> AsyncIterator[File]:
         """The file that the call names, or the part of it that is wanted, on its way; raises GatewayError."""
         prepared = await self._prepared(caller, call)
         async with download.opened(prepared.opened.connector, prepared.operation, prepared.params, wanted) as file:
             yield file
 
-    async def dry_run(self, caller: Caller, call: Call) -> list[dict[str, Any]]:
+    async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         operation = opened.connector.kind.operation(call.entity, call.action)
         _permitted(caller, operation, checks.validated(operation, call.params))
         return opened.connector.dry_run(call.entity, call.action, call.params)
 
-    async def _prepared(self, caller: Caller, call: Call) -> _Prepared:
+    async def _prepared(self, caller: Caller, call: OperationCall) -> _Prepared:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         operation = opened.connector.kind.operation(call.entity, call.action)
         given = checks.validated(operation, call.params)
         effect = _permitted(caller, operation, given)
-        opened.need_ready()
+        opened.require_active()
         limit = checks.unpaged_limit(operation, call.params)
         if limit is not None:
             call = replace(call, shape=replace(call.shape, limit=limit))
@@ -241,15 +241,15 @@ class Execution:
             await self._connectors.refused(opened.record, refusal)
             raise
         await self._learn(prepared.opened, prepared.operation, prepared.params, answer)
-        return shaped(answer, prepared.call.shape)
+        return selected(answer, prepared.call.shape)
 
     async def _learn(
-        self, opened: OpenedConnector, operation: Operation, params: Mapping[str, Any], answer: Answer
+        self, opened: ResolvedConnector, operation: Operation, params: Mapping[str, Any], answer: Answer
     ) -> None:
         """Writes are in the copies that are searched before their caller hears of them."""
         if operation.action.effect is not Effect.READ:
             record = opened.record
-            await self._copies.learn(
+            await self._write_through.apply_write(
                 record.organization_id, record.id, opened.connector, Write(operation, params, answer)
             )
 
@@ -259,11 +259,11 @@ class Execution:
         return Accepted(accepted.job)
 
     async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
-        """Accept it, ring for it, and wait as long as the caller wishes."""
-        await self._quota.need_room(prepared.caller.organization_id)
+        """Accept it, ring for it, and wait as long as the caller allows."""
+        await self._quota.require_room(prepared.caller.organization_id)
         accepted = await self._jobs.accept(prepared.new_job(), self._key(prepared.call))
         if accepted.is_new:
-            await self._bell.ring(accepted.job.id, accepted.job.attempt)
+            await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
         return await self._answered(prepared, accepted)
 
     async def _once(self, prepared: _Prepared) -> Done | Accepted:
@@ -275,7 +275,7 @@ class Execution:
         started = time.monotonic()
         return Done(await self._runner.run(accepted.job, self.run_job), _milliseconds(started))
 
-    async def _answered(self, prepared: _Prepared, accepted: stored.Accepted) -> Done | Accepted:
+    async def _answered(self, prepared: _Prepared, accepted: stored.AcceptedJob) -> Done | Accepted:
         """What a request gets whose job is there, be it new or that of its key's first use."""
         job, is_replayed = accepted.job, not accepted.is_new
         if accepted.is_mismatch:
@@ -298,14 +298,14 @@ class Execution:
             return float(prepared.call.wait)
         return 0.0 if prepared.effect is not Effect.READ else self._inline_budget
 
-    def _key(self, call: Call) -> IdempotencyKey | None:
+    def _key(self, call: OperationCall) -> IdempotencyKey | None:
         if call.idempotency_key is None:
             return None
         return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
 
     async def outcome(self, job: Job) -> Answer:
         """The answer of a job that is done, whole in memory; raises the job's own error."""
-        head = results.need_result(job)
+        head = results.require_result(job)
         lines = self._jobs.lines(job, results.stored_parts(job))
         pieces = [piece async for piece in results.document(head, lines)]
         return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])
@@ -336,16 +336,16 @@ class Execution:
             request_id=request_id,
             find_by=job.find_by,
         )
-        await self._quota.need_room(job.organization_id)
+        await self._quota.require_room(job.organization_id)
         accepted = (await self._jobs.accept(new)).job
-        await self._bell.ring(accepted.id, accepted.attempt)
+        await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted
 
     async def run_job(self, job: Job, journal: JobJournal) -> Answer:
-        """The worker's side: run a job's operation, keeping its journal."""
+        """The worker's side: run a job's operation, checkpointing as it goes."""
         assert job.connector_id is not None
         opened = await self._connectors.get(job.organization_id, job.connector_id)
-        opened.need_ready()
+        opened.require_active()
         operation = opened.connector.kind.operation(job.entity or "", job.action or "")
         with Counted(operation):
             try:
@@ -356,11 +356,11 @@ class Execution:
                 await self._connectors.refused(opened.record, refusal)
                 raise
             await self._learn(opened, operation, job.params, answer)
-            return shaped(answer, Shape(**job.shape))
+            return selected(answer, FieldSelection(**job.shape))
 
     async def _stored(self, connector: Connector, operation: Operation, job: Job, journal: JobJournal) -> Answer:
         """The whole file is stored, whatever part was asked for: the result gives any part of it."""
-        async with download.opened(connector, operation, job.params, Wanted()) as file:
+        async with download.opened(connector, operation, job.params, RangeRequest()) as file:
             kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
         return Answer(msgspec.Raw(msgspec.json.encode(kept.document())))
 
@@ -368,11 +368,11 @@ class Execution:
 def _permitted(caller: Caller, operation: Operation, params: Mapping[str, Any]) -> Effect:
     """The effect of the call, which the caller may have; raises InsufficientScope."""
     effect = effect_of(operation, params)
-    caller.need(Scope.READ if effect is Effect.READ else Scope.WRITE)
+    caller.require(Scope.READ if effect is Effect.READ else Scope.WRITE)
     return effect
 
 
-def _mismatch(call: Call) -> IdempotencyMismatch:
+def _mismatch(call: OperationCall) -> IdempotencyMismatch:
     return IdempotencyMismatch(
         f"the Idempotency-Key {call.idempotency_key!r} came with another request before; use a new key"
     )

@@ -1,4 +1,4 @@
-"""The caller's wishes for an answer: which fields, and whether long texts are cut. Without any, nothing is parsed."""
+"""What a caller selects of an answer: which fields, and whether long texts are cut. Without any, nothing is parsed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +14,7 @@ _CUT = "… [truncated]"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FieldSelection:
     """How a caller wants the records."""
 
     select_fields: Sequence[str] | None = None
@@ -31,7 +31,7 @@ class Shape:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def shaped(answer: Answer, shape: Shape) -> Answer:
+def selected(answer: Answer, shape: FieldSelection) -> Answer:
     """The answer as wished for; untouched when nothing is."""
     if shape.is_plain:
         return answer
@@ -43,14 +43,14 @@ def shaped(answer: Answer, shape: Shape) -> Answer:
     return replace(answer, result=msgspec.Raw(msgspec.json.encode(document)))
 
 
-def shaped_records(records: Sequence[msgspec.Raw], shape: Shape) -> Sequence[Any]:
+def selected_records(records: Sequence[msgspec.Raw], shape: FieldSelection) -> Sequence[Any]:
     """The records of a search as wished for; untouched when nothing is."""
     if shape.is_plain:
         return records
     return [_record(msgspec.json.decode(record), shape) for record in records]
 
 
-def _record(record: Any, shape: Shape) -> Any:
+def _record(record: Any, shape: FieldSelection) -> Any:
     if shape.select_fields:
         record = _selected(record, [path.split(".") for path in shape.select_fields])
     for path in shape.exclude_fields or ():

@@ -15,13 +15,13 @@ from gateway.connectors.transport import Transport
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
-from gateway.context_store.sync.write_through import Copies
+from gateway.context_store.sync.write_through import WriteThrough
 from gateway.copy_search import CopySearch
-from gateway.credentials.resolver import OpenConnectors
-from gateway.credentials.service import ConnectorChanges
+from gateway.credentials.resolver import ConnectorResolver
+from gateway.credentials.service import ConnectorService
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, derived_key, read_keys
-from gateway.db.notifications import Changes
+from gateway.db.notifications import NotificationListener
 from gateway.db.pool import Database
 from gateway.deletion import Deletion
 from gateway.execution import Execution
@@ -29,13 +29,13 @@ from gateway.identity.audit import Audit
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
 from gateway.jobs.leases import Leases
-from gateway.jobs.maintenance import Upkeep
+from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import JobStore
-from gateway.jobs.waiters import Watch
-from gateway.jobs.wakeup import Bell
+from gateway.jobs.waiters import JobWaiters
+from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
 from gateway.limits.rate_limiter import SharedGate
 from gateway.mcp.request_state import RequestStates
@@ -54,7 +54,7 @@ class Services:
 
     settings: Settings
     database: Database
-    changes: Changes
+    notifications: NotificationListener
     catalog: Catalog
     overrides: Mapping[str, URL]
     vault: Vault
@@ -62,15 +62,15 @@ class Services:
     identity: IdentityStore
     tokens: Tokens
     connector_store: ConnectorStore
-    connector_changes: ConnectorChanges
-    connectors: OpenConnectors
+    connector_service: ConnectorService
+    connectors: ConnectorResolver
     oauth: OAuth
     jobs: JobStore
     leases: Leases
-    bell: Bell
-    watch: Watch
+    wakeup: Wakeup
+    watch: JobWaiters
     runner: Runner
-    upkeep: Upkeep
+    maintenance: Maintenance
     audit: Audit
     execution: Execution
     files: StoredFiles
@@ -99,7 +99,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         process = process_name()
         gate = await stack.enter_async_context(SharedGate.open(settings.redis_url, process))
         transport = await stack.enter_async_context(Transport(EgressPolicy.of(overrides.values()), gate))
-        bell = await stack.enter_async_context(Bell.open(settings.redis_url))
+        wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
         identity = IdentityStore(database)
         tokens = Tokens(identity, settings.token_seconds)
         connector_store = ConnectorStore(database, vault)
@@ -117,39 +117,39 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 is_embedded=settings.embedded,
             )
         )
-        connectors = OpenConnectors(connector_store, catalog, transport, oauth.grants, overrides)
+        connectors = ConnectorResolver(connector_store, catalog, transport, oauth.grants, overrides)
         jobs = JobStore(database, settings.job_retention)
         leases = Leases(database, settings.job_retention)
-        watch = Watch(jobs)
+        watch = JobWaiters(jobs)
         runner = Runner(leases, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
         execution = Execution(
             connectors,
             jobs,
-            bell,
+            wakeup,
             watch,
             runner,
             files,
             JobQuota(database, settings.organization_jobs),
-            Copies(database),
+            WriteThrough(database),
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
         context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
-        changes = Changes(settings.database_url)
-        changes.subscribe(connectors.heard, connectors.forget_all)
-        changes.subscribe(tokens.heard, tokens.forget_all)
-        changes.subscribe(watch.heard, watch.wake_all)
-        changes.subscribe(runner.heard, lambda: None)  # what it may miss it learns with the next heartbeat
-        await stack.enter_async_context(changes.listening())
+        notifications = NotificationListener(settings.database_url)
+        notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
+        notifications.subscribe(tokens.on_notify, tokens.invalidate_all)
+        notifications.subscribe(watch.on_notify, watch.wake_all)
+        notifications.subscribe(runner.on_notify, lambda: None)  # what it may miss it learns with the next heartbeat
+        await stack.enter_async_context(notifications.listening())
         lag = stack.enter_context(LoopLag().watching())
         lag.subscribe(LOOP_LAG.observe)
-        await stack.enter_async_context(runner.keeping_leases())
+        await stack.enter_async_context(runner.renewing_leases())
         yield Services(
             settings=settings,
             database=database,
-            changes=changes,
+            notifications=notifications,
             catalog=catalog,
             overrides=overrides,
             vault=vault,
@@ -157,15 +157,15 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             identity=identity,
             tokens=tokens,
             connector_store=connector_store,
-            connector_changes=ConnectorChanges(catalog, connector_store, identity, transport, overrides, oauth.apps.of),
+            connector_service=ConnectorService(catalog, connector_store, identity, transport, overrides, oauth.apps.of),
             connectors=connectors,
             oauth=oauth,
             jobs=jobs,
             leases=leases,
-            bell=bell,
+            wakeup=wakeup,
             watch=watch,
             runner=runner,
-            upkeep=Upkeep(database, settings.job_retention),
+            maintenance=Maintenance(database, settings.job_retention),
             audit=audit,
             execution=execution,
             files=files,
@@ -181,14 +181,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 JobRemoval(database, settings.job_retention),
                 files,
                 oauth.grants,
-                bell,
+                wakeup,
             ),
             synchronization=Synchronization(
                 database,
                 catalog,
                 connector_store,
                 jobs,
-                bell,
+                wakeup,
                 Intervals(settings.sync_every),
                 is_automatic=settings.synchronize,
             ),

@@ -23,7 +23,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="GATEWAY_", frozen=True, extra="ignore")
 
     database_url: str = Field("postgresql:///gateway", description="PostgreSQL, which holds the truth.")
-    redis_url: str = Field("redis://127.0.0.1:6379/0", description="Redis, the bell that wakes the workers.")
+    redis_url: str = Field("redis://127.0.0.1:6379/0", description="Redis, which wakes the workers.")
     bind: str = Field("127.0.0.1:8080", description="Host and port that the front end listens on.")
     public_url: str | None = Field(
         None, description="The address by which callers reach the front end, for links and OAuth callbacks."
@@ -72,10 +72,10 @@ class Settings(BaseSettings):
     organization_jobs: int = Field(
         10_000, ge=1, description="Jobs of one organization that may be queued; more are 429 until some are done."
     )
-    most_requests: int = Field(5000, ge=1, description="Requests in progress in one front end; more are 503.")
-    most_connections: int = Field(10_000, ge=1, description="Connections to one front end; more are closed at once.")
-    most_downloads: int = Field(200, ge=1, description="Files that one front end streams at a time; more are 503.")
-    most_busy: float = Field(
+    max_requests: int = Field(5000, ge=1, description="Requests in progress in one front end; more are 503.")
+    max_connections: int = Field(10_000, ge=1, description="Connections to one front end; more are closed at once.")
+    max_downloads: int = Field(200, ge=1, description="Files that one front end streams at a time; more are 503.")
+    max_load: float = Field(
         0.95,
         gt=0,
         le=1,

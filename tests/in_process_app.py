@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from gateway.http.app import create_app
-from gateway.http.connection_guard import DoorRunner, Limits
+from gateway.http.connection_guard import ConnectionLimits, DoorRunner
 from gateway.http.keys import SERVICES
 from gateway.identity.tokens import hashed, new_secret
 from gateway.kinds.catalog import load_catalog
@@ -58,7 +58,7 @@ async def front_end(folder: Path, database_url: str, redis_url: str, **settings:
         overrides = {f"GATEWAY_UPSTREAM_{kind.name.upper().replace('-', '_')}": upstream for kind in catalog}
         with patch.dict(os.environ, overrides):
             app = create_app(_settings(folder, database_url, redis_url, settings))
-            runner = DoorRunner(app, Limits(), shutdown_timeout=1)
+            runner = DoorRunner(app, ConnectionLimits(), shutdown_timeout=1)
             async with _running(runner) as base_url:
                 yield FrontEnd(base_url, app[SERVICES])
 

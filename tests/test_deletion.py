@@ -21,7 +21,7 @@ from gateway.jobs.model import Job, JobStatus, NewJob
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.store import IdempotencyKey, JobStore
-from gateway.jobs.wakeup import Bell
+from gateway.jobs.wakeup import Wakeup
 from gateway.stored_files.blobs import FolderBlobs
 from gateway.stored_files.store import StoredFiles
 from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
@@ -106,7 +106,7 @@ async def _pieces() -> AsyncIterator[bytes]:
 @pytest.fixture
 async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator[Setting]:  # noqa: F811
     database, jobs = world.database, JobStore(world.database, RETENTION)
-    async with Bell.open(redis_url) as bell:
+    async with Wakeup.open(redis_url) as wakeup:
         deletion = Deletion(
             database,
             world.connectors,
@@ -115,7 +115,7 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
             JobRemoval(database, RETENTION),
             StoredFiles(FolderBlobs(tmp_path), database, 1 << 20),
             world.oauth.grants,
-            bell,
+            wakeup,
             timeout=0.0,
         )
         yield Setting(world, deletion, jobs, Leases(database, RETENTION), tmp_path)
@@ -211,7 +211,7 @@ async def test_a_result_of_a_deleted_connector_has_expired(setting: Setting) -> 
     ended = await setting.jobs.get(record.organization_id, job_id)
     assert ended.status is JobStatus.SUCCEEDED
     with pytest.raises(ResultExpired):
-        results.need_result(ended)
+        results.require_result(ended)
 
 
 async def test_a_deletion_cannot_be_canceled(setting: Setting) -> None:

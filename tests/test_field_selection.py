@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gateway.connectors.responses import Answer
-from gateway.field_selection import Shape, shaped
+from gateway.field_selection import FieldSelection, selected
 
 TICKET = {
     "id": 1,
@@ -21,7 +21,7 @@ def answered(document: object) -> Answer:
 def test_an_answer_without_wishes_is_passed_on_byte_for_byte():
     answer = Answer(msgspec.Raw(b'[ {"id" : 1.0} ]'), {"next_page": 2})
 
-    assert shaped(answer, Shape()) is answer
+    assert selected(answer, FieldSelection()) is answer
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_an_answer_without_wishes_is_passed_on_byte_for_byte():
     ],
 )
 def test_selected_fields_are_all_that_is_kept(paths, kept):
-    assert shaped(answered(TICKET), Shape(select_fields=paths)).decoded() == kept
+    assert selected(answered(TICKET), FieldSelection(select_fields=paths)).decoded() == kept
 
 
 @pytest.mark.parametrize(
@@ -51,30 +51,30 @@ def test_selected_fields_are_all_that_is_kept(paths, kept):
     ],
 )
 def test_excluded_fields_are_all_that_is_left_out(paths, left):
-    assert shaped(answered(TICKET), Shape(exclude_fields=paths)).decoded() == left
+    assert selected(answered(TICKET), FieldSelection(exclude_fields=paths)).decoded() == left
 
 
 def test_what_is_both_selected_and_excluded_is_left_out():
-    shape = Shape(select_fields=["id", "via"], exclude_fields=["via.source"])
+    shape = FieldSelection(select_fields=["id", "via"], exclude_fields=["via.source"])
 
-    assert shaped(answered(TICKET), shape).decoded() == {"id": 1, "via": {"channel": "email"}}
+    assert selected(answered(TICKET), shape).decoded() == {"id": 1, "via": {"channel": "email"}}
 
 
 def test_wishes_reach_every_record_of_a_list_and_leave_its_meta():
-    answer = shaped(answered([TICKET, TICKET, "not a record", None]), Shape(select_fields=["id"]))
+    answer = selected(answered([TICKET, TICKET, "not a record", None]), FieldSelection(select_fields=["id"]))
 
     assert answer.decoded() == [{"id": 1}, {"id": 1}, "not a record", None]
     assert answer.meta == {"next_page": 2}
 
 
 def test_a_limit_cuts_a_list_that_the_application_does_not_page():
-    assert shaped(answered([1, 2, 3]), Shape(limit=2)).decoded() == [1, 2]
+    assert selected(answered([1, 2, 3]), FieldSelection(limit=2)).decoded() == [1, 2]
 
 
 def test_truncation_cuts_long_texts_wherever_they_are_and_says_so():
     document = {"body": "x" * 1001, "deep": [{"body": "y" * 5000}], "short": "z" * 1000}
 
-    cut = shaped(answered(document), Shape(skip_truncation=False)).decoded()
+    cut = selected(answered(document), FieldSelection(skip_truncation=False)).decoded()
 
     assert cut["body"] == "x" * 1000 + "… [truncated]"
     assert cut["deep"] == [{"body": "y" * 1000 + "… [truncated]"}]
@@ -82,5 +82,5 @@ def test_truncation_cuts_long_texts_wherever_they_are_and_says_so():
 
 
 def test_a_shape_kept_with_a_job_holds_only_what_was_wished_for():
-    assert Shape(select_fields=["id"]).as_document() == {"select_fields": ["id"], "skip_truncation": True}
-    assert Shape(**Shape(limit=3).as_document()) == Shape(limit=3)
+    assert FieldSelection(select_fields=["id"]).as_document() == {"select_fields": ["id"], "skip_truncation": True}
+    assert FieldSelection(**FieldSelection(limit=3).as_document()) == FieldSelection(limit=3)

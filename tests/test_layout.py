@@ -99,4 +99,4 @@ def test_background_loops_are_supervised():
         for loop in unsupervised_loops(path)
     }
 
-    assert found == {"surely"}
+    assert found == {"retry_until_available"}

@@ -70,7 +70,7 @@ def test_folders_of_specs_are_separated_like_a_path(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("CLIENT_RATE", "-1.5"), ("ORGANIZATION_JOBS", "-7"), ("MOST_BUSY", "CANARY"), ("WORKER_JOBS", "many")],
+    [("CLIENT_RATE", "-1.5"), ("ORGANIZATION_JOBS", "-7"), ("MAX_LOAD", "CANARY"), ("WORKER_JOBS", "many")],
 )
 def test_a_value_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
     monkeypatch.setenv(f"GATEWAY_{name}", value)

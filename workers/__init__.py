@@ -1,1 +1,1 @@
-"""The arq workers: long operations, synchronization and upkeep."""
+"""The arq workers: long operations, synchronization and maintenance."""

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from gateway.aio.gc_tuning import shorten_pauses
+from gateway.aio.gc_tuning import tune_gc
 from gateway.aio.loops import every, running
 from gateway.connectors.responses import Answer
 from gateway.errors import Unavailable
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.model import Job
 from gateway.jobs.run_context import JobJournal
-from gateway.jobs.wakeup import BellWorker
+from gateway.jobs.wakeup import NotifiedWorker
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import exposed
@@ -57,38 +57,38 @@ class Worker:
         self._services = services
         tasks = {name: partial(task, services) for name, task in TASKS.items()}
         self._fetcher = Fetcher(services.leases, services.runner, tasks, services.settings.worker_jobs)
-        self._bell = BellWorker(self._fetcher.wake, services.settings.redis_url)
+        self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 
     async def until(self, stopping: asyncio.Event) -> None:
         services = self._services
-        synchronization, upkeep = services.synchronization, services.upkeep
+        synchronization, maintenance = services.synchronization, services.maintenance
         async with running(
-            self._bell.main(),
+            self._wakeup.main(),
             every(0, self._fetcher.fetch, name="fetcher"),
             every(INTERVAL, self._sweep, name="maintenance"),
-            every(1, synchronization.call_turns, name="due synchronizations"),
-            every(60, synchronization.take_up, name="synchronization backfill"),
+            every(1, synchronization.enqueue_due, name="due synchronizations"),
+            every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.deletion.resume, name="unfinished deletions"),
-            every(60, upkeep.prune, name="pruning"),
+            every(60, maintenance.prune, name="pruning"),
             every(300, services.files.prune, name="file pruning"),
         ):
-            shorten_pauses()
+            tune_gc()
             log.info("worker is ready", extra={"worker": services.runner.worker})
             await stopping.wait()
             log.info("worker stops", extra={"running": services.runner.held})
             self._fetcher.close()
-        await self._bell.close_quietly()
+        await self._wakeup.close_quietly()
         await self._drain()
 
     async def _drain(self) -> None:
         services = self._services
         await self._fetcher.drained()
         for job in await services.runner.drain(services.settings.shutdown_grace):
-            await services.bell.ring(job.id, job.attempt)
+            await services.wakeup.notify(job.id, job.attempt)
         with contextlib.suppress(Unavailable):
-            await services.upkeep.leave(services.runner.worker)
+            await services.maintenance.deregister(services.runner.worker)
 
     async def _sweep(self) -> None:
-        await self._services.upkeep.sign_of_life(self._services.runner.worker)
-        if await self._services.upkeep.sweep():
+        await self._services.maintenance.heartbeat(self._services.runner.worker)
+        if await self._services.maintenance.sweep():
             self._fetcher.wake()

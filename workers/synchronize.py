@@ -14,8 +14,8 @@ from gateway.connectors.responses import Answer
 from gateway.context_store import entities
 from gateway.context_store.entities import Entity
 from gateway.context_store.sync import schedule, sources
-from gateway.context_store.sync.run import Report, Run
-from gateway.credentials.resolver import OpenedConnector
+from gateway.context_store.sync.run import Report, SyncRun
+from gateway.credentials.resolver import ResolvedConnector
 from gateway.errors import (
     Conflict,
     ConnectorNotReady,
@@ -37,7 +37,7 @@ from gateway.services import Services
 log = logging.getLogger(__name__)
 
 #: seconds until a job looks again whether another has done with an entity
-_PATIENCE = 3
+_TIMEOUT = 3
 #: seconds until records are looked for again whose parents were not there yet
 _AFTER_PARENT = 30
 #: the job waits, or others go on with what it has not done
@@ -65,7 +65,7 @@ class _Synchronizing:
         """Every entity of the job that is not done; one that fails does not keep the others from theirs."""
         assert self._job.connector_id is not None
         opened = await self._services.connectors.get(self._job.organization_id, self._job.connector_id)
-        opened.need_ready()
+        opened.require_active()
         known = sources.synchronized(opened.connector.kind)
         names = [name for name in known if name in self._job.params["entities"]]
         await self._drop_unknown(opened, set(self._job.params["entities"]) - set(known))
@@ -78,7 +78,7 @@ class _Synchronizing:
             raise errors.restored(failed[0])
         return Answer(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
 
-    async def _drop_unknown(self, opened: OpenedConnector, names: Collection[str]) -> None:
+    async def _drop_unknown(self, opened: ResolvedConnector, names: Collection[str]) -> None:
         """Entities that the kind no longer has: their turn does not come again."""
         for name in names:
             async with self._services.database.tenant(self._job.organization_id) as connection:
@@ -87,7 +87,7 @@ class _Synchronizing:
                     gone = UnknownEntity(f"{opened.record.kind} has no copies of {name} any more")
                     await entities.fail(connection, entity, gone, None)
 
-    async def _one(self, opened: OpenedConnector, name: str, total: int) -> Report:
+    async def _one(self, opened: ResolvedConnector, name: str, total: int) -> Report:
         """What became of one entity; raises what concerns the whole job."""
         source, entity = sources.source_of(opened.connector.kind, name), await self._taken(opened, name)
         if source is None or entity is None:
@@ -111,15 +111,15 @@ class _Synchronizing:
         await self._give_back(entity)
         return report
 
-    async def _taken(self, opened: OpenedConnector, name: str) -> Entity | None:
+    async def _taken(self, opened: ResolvedConnector, name: str) -> Entity | None:
         """The entity, ours until the job ends; raises Unavailable while another job has it."""
         async with self._services.database.tenant(self._job.organization_id) as connection:
             entity = await entities.find(connection, opened.record.id, name)
             if entity is not None and not await schedule.take(connection, entity, self._job.id):
-                raise Unavailable(f"{name} is being synchronized by another job", retry_after=_PATIENCE)
+                raise Unavailable(f"{name} is being synchronized by another job", retry_after=_TIMEOUT)
         return entity
 
-    async def _run(self, connector: Connector, source: sources.Source, entity: Entity, total: int) -> Run:
+    async def _run(self, connector: Connector, source: sources.Source, entity: Entity, total: int) -> SyncRun:
         search, parent = connector.kind.entity(source.entity).search, None
         assert search is not None
         if source.sync.parent is not None:
@@ -134,7 +134,7 @@ class _Synchronizing:
             told = f"{source.entity}: {run.report.read} records; {len(self._done)} of {total} entities done"
             await self._journal.progress(self._read, None, told)
 
-        run = Run(
+        run = SyncRun(
             self._services.database,
             connector,
             source,
@@ -146,7 +146,7 @@ class _Synchronizing:
         )
         return run
 
-    async def _all_failed(self, opened: OpenedConnector, error: GatewayError, interval: float) -> None:
+    async def _all_failed(self, opened: ResolvedConnector, error: GatewayError, interval: float) -> None:
         """What the application says to one entity it would say to the rest of them too."""
         for name in self._job.params["entities"]:
             if name not in self._done:

@@ -20,7 +20,7 @@ from gateway.mcp.results import Result, resource_link, structured
 from gateway.operations.entries import OperationEntry
 
 #: pages that `all_pages` reads at most, and the seconds after which it begins no further one
-_MOST_PAGES, _PAGES_SECONDS = 100, 40.0
+_MAX_PAGES, _PAGES_SECONDS = 100, 40.0
 
 
 class Calls:
@@ -68,7 +68,7 @@ class Calls:
         records: list[msgspec.Raw] = []
         continued: dict[str, Any] = {"next": answers.largest_pages(call.entry, call.params)}
         began, pages = time.monotonic(), 0
-        while "next" in continued and pages < _MOST_PAGES and time.monotonic() - began < _PAGES_SECONDS:
+        while "next" in continued and pages < _MAX_PAGES and time.monotonic() - began < _PAGES_SECONDS:
             page_call = OperationCall(call.entry, call.connector, continued["next"], call.fields)
             page = await self._backend.execute(context.caller, page_call)
             if isinstance(page, Job):

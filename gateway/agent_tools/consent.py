@@ -13,7 +13,7 @@ from gateway.mcp.results import Result, input_required, structured, url_elicitat
 #: the key of the question
 _QUESTION = "connect"
 #: seconds to wait for a person who said yes
-_PATIENCE = 45
+_TIMEOUT = 45
 
 
 class Consent:
@@ -50,7 +50,7 @@ class Consent:
         given = context.input_responses.get(_QUESTION)
         if state is None or not isinstance(given, Mapping) or given.get("action") != "accept":
             return False
-        return await self._jobs.is_connected(context.caller, state["link"], _PATIENCE)
+        return await self._jobs.is_connected(context.caller, state["link"], _TIMEOUT)
 
     async def _link(self, context: Context, kind: str, connector: ConnectorInfo | None) -> ConnectLink | None:
         try:

@@ -13,14 +13,14 @@ from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_tex
 from gateway.connectors.responses import Answer
 from gateway.credentials.store import ConnectorStatus
 from gateway.errors import JobNotCancelable, NotFound
-from gateway.execution import Call, Done
-from gateway.field_selection import Shape
+from gateway.execution import Done, OperationCall
+from gateway.field_selection import FieldSelection
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.model import Job, NewJob
 from gateway.kinds.catalog import SEARCH_ACTION, Catalog
 from gateway.kinds.spec import Effect
-from gateway.oauth.authorization_request import Wish
+from gateway.oauth.authorization_request import AuthorizationRequest
 from gateway.oauth.store import FlowStatus
 from gateway.operations.index import OperationIndex
 from gateway.services import Services
@@ -101,13 +101,13 @@ class HostedBackend:
     async def dry_run(self, caller: HostedCaller, call: OperationCall) -> list[dict[str, Any]]:
         return await self._services.execution.dry_run(caller.caller, self._call(caller, call))
 
-    def _call(self, caller: HostedCaller, call: OperationCall) -> Call:
-        return Call(
+    def _call(self, caller: HostedCaller, call: OperationCall) -> OperationCall:
+        return OperationCall(
             connector_id=UUID(call.connector.id),
             entity=call.entry.entity_id,
             action=call.entry.action_id,
             params=call.params,
-            shape=Shape(select_fields=call.fields),
+            shape=FieldSelection(select_fields=call.fields),
             idempotency_key=call.idempotency_key,
             request_id=caller.request_id,
         )
@@ -139,7 +139,7 @@ class HostedBackend:
         services = self._services
         job = await services.jobs.get(caller.organization_id, _job_id(kept_id))
         job = await services.watch.done(caller.organization_id, job.id, _LOOK)
-        head = results.need_result(job)
+        head = results.require_result(job)
         if job.action == "download":
             file = StoredFile.of(head["result"])
             async with services.files.open(file) as blob:
@@ -184,7 +184,7 @@ class HostedJobs:
         client = replace(caller.caller.client, redirect_urls=(*caller.caller.client.redirect_urls, landing))
         started = await self._services.oauth.flows.initiate(
             Caller(client, caller.organization_id),
-            Wish(
+            AuthorizationRequest(
                 workspace_name=await self._workspace(caller, connector),
                 connector_type=kind,
                 redirect_url=landing,

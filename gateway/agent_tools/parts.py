@@ -8,14 +8,14 @@ from gateway.http_ranges.ranges import Slice
 from gateway.stored_files.store import StoredFile
 
 #: records, and bytes of anything else, that one read answers unless told otherwise, and at most
-_RECORDS, _MOST_RECORDS = 100, 1000
-_BYTES, _MOST_BYTES = 65_536, 1 << 20
+_RECORDS, _MAX_RECORDS = 100, 1000
+_BYTES, _MAX_BYTES = 65_536, 1 << 20
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/x-ndjson")
 
 
 async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | None) -> Part:
     """Records of a list, one a line (NDJSON)."""
-    count = min(_RECORDS if limit is None else limit, _MOST_RECORDS)
+    count = min(_RECORDS if limit is None else limit, _MAX_RECORDS)
     taken: list[str] = []
     seen, is_last = 0, True
     async for part in lines:
@@ -31,7 +31,7 @@ async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | N
 
 async def part_of_text(pieces: AsyncIterator[bytes], offset: int, limit: int | None) -> Part:
     """Bytes of a JSON document; a character that a boundary would cut belongs to the part in which it begins."""
-    count = min(_BYTES if limit is None else limit, _MOST_BYTES)
+    count = min(_BYTES if limit is None else limit, _MAX_BYTES)
     whole, seen = bytearray(), 0
     async for piece in pieces:
         whole += piece[max(offset - seen, 0) : max(offset + count + 4 - seen, 0)]
@@ -47,7 +47,7 @@ async def part_of_file(
     file: StoredFile, offset: int, limit: int | None, read: Callable[[Slice], AsyncIterator[bytes]]
 ) -> Part:
     """Bytes of a stored file."""
-    count = min(_BYTES if limit is None else limit, _MOST_BYTES)
+    count = min(_BYTES if limit is None else limit, _MAX_BYTES)
     end = min(offset + count, file.size)
     data = b"".join([piece async for piece in read(Slice(offset, end - 1))]) if end > offset else b""
     media_type = file.headers.get("Content-Type", "application/octet-stream")

@@ -10,7 +10,7 @@ from gateway.mcp.context import Context
 from gateway.mcp.messages import TASKS, missing_capability, notification
 
 #: tasks that one stream tells of at most
-_MOST = 50
+_MAX = 50
 #: seconds after which a waiter looks for itself
 _LOOK = 30.0
 
@@ -30,7 +30,7 @@ class TaskSubscriptions:
             return {}
         if not context.message.takes_tasks:
             raise missing_capability({"extensions": {TASKS: {}}})
-        return {"taskIds": list(wanted["taskIds"])[:_MOST]}
+        return {"taskIds": list(wanted["taskIds"])[:_MAX]}
 
     async def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Each task as it is, whenever it has changed, until all have ended."""

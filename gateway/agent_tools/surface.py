@@ -6,7 +6,7 @@ from typing import Any
 #: seconds that a call waits at most before it tells of the job instead
 MAX_WAIT = 50
 #: bytes of an answer that goes into the conversation whole
-DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES = 20_000, 500, 200_000
+DEFAULT_BYTES, LEAST_BYTES, MAX_BYTES = 20_000, 500, 200_000
 
 _TEXT = {"type": "string"}
 _OPERATION = {"type": "string", "description": "kind.entity.action"}
@@ -41,7 +41,7 @@ INPUTS: Mapping[str, Mapping[str, Any]] = {
         "params": _PARAMS,
         "connector": _CONNECTOR,
         "fields": {"type": "array", "items": _TEXT, "description": "keep only these"},
-        "max_bytes": {"type": "integer", "minimum": LEAST_BYTES, "maximum": MOST_BYTES},
+        "max_bytes": {"type": "integer", "minimum": LEAST_BYTES, "maximum": MAX_BYTES},
         "all_pages": {"type": "boolean"},
     },
     "write": {

@@ -4,10 +4,10 @@ import asyncio
 from typing import Any
 
 #: seconds that a task may take to end, before it is told again
-_PATIENCE = 0.5
+_TIMEOUT = 0.5
 
 
-async def ended(*tasks: "asyncio.Task[Any]") -> None:
+async def cancel_and_wait(*tasks: "asyncio.Task[Any]") -> None:
     """Cancel tasks until they have ended.
 
     Once is not enough: libraries turn being canceled into errors of their own, which a task that must go on through
@@ -17,4 +17,4 @@ async def ended(*tasks: "asyncio.Task[Any]") -> None:
     while left:
         for task in left:
             task.cancel()
-        _, left = await asyncio.wait(left, timeout=_PATIENCE)
+        _, left = await asyncio.wait(left, timeout=_TIMEOUT)

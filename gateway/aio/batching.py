@@ -13,7 +13,7 @@ Asked = TypeVar("Asked")
 Given = TypeVar("Given")
 
 
-class Together(Generic[Asked, Given]):
+class Batcher(Generic[Asked, Given]):
     """Gathers what callers ask for and gives each its own answer; an error that one causes is told to that one."""
 
     def __init__(

@@ -9,7 +9,7 @@ import gc
 _THRESHOLDS = (20_000, 20, 50)
 
 
-def shorten_pauses() -> None:
+def tune_gc() -> None:
     """Call it when everything that stays has been loaded."""
     gc.collect()
     gc.freeze()

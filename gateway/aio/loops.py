@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn
 
-from gateway.aio.background import ended
+from gateway.aio.background import cancel_and_wait
 from gateway.errors import Unavailable
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
 
@@ -48,7 +48,7 @@ async def running(*loops: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await ended(*tasks)
+        await cancel_and_wait(*tasks)
 
 
 def _name_task(name: str) -> None:

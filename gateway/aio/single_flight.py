@@ -20,17 +20,17 @@ class SingleFlight(Generic[K, V]):
         task = self._under_way.get(key)
         if task is None:
             task = self._under_way[key] = asyncio.create_task(self._looked_up(key))
-            task.add_done_callback(lambda done: self._landed(key, done))
+            task.add_done_callback(lambda done: self._on_done(key, done))
         return await asyncio.shield(task)
 
     def forget(self) -> None:
-        """News came: who asks from now on must not share a look-up that began before it."""
+        """What is known changed: who asks from now on must not share a look-up that began before it."""
         self._under_way.clear()
 
     async def _looked_up(self, key: K) -> V:
         return await self._look_up(key)
 
-    def _landed(self, key: K, task: "asyncio.Task[V]") -> None:
+    def _on_done(self, key: K, task: "asyncio.Task[V]") -> None:
         if self._under_way.get(key) is task:
             del self._under_way[key]
         if not task.cancelled():

@@ -90,7 +90,7 @@ async def _outcome(
     idempotency_key: str | None,
     wants_meta: bool,
 ) -> Answer | Job:
-    """The answer, followed through its job to the end unless the caller wishes otherwise."""
+    """The answer, followed through its job to the end unless the caller wants otherwise."""
     entity, action, params = operation
     telling: dict[str, Any] = {"intent": intent, "idempotency_key": idempotency_key, **fields}
     if is_async:

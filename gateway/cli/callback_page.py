@@ -11,11 +11,11 @@ _ANSWER = (
     b"Referrer-Policy: no-referrer\r\nConnection: close\r\n\r\n%s"
 ) % (len(_PAGE), _PAGE)
 #: a browser that says nothing for so many seconds is let go
-_PATIENCE = 10
+_TIMEOUT = 10
 
 
 @asynccontextmanager
-async def landing_page() -> AsyncIterator[str]:
+async def callback_page() -> AsyncIterator[str]:
     """The page's address for as long as the block lasts; what the browser brings is not read."""
     server = await asyncio.start_server(_greet, "127.0.0.1", 0)
     async with server:
@@ -24,7 +24,7 @@ async def landing_page() -> AsyncIterator[str]:
 
 async def _greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT):
             await reader.readuntil(b"\r\n\r\n")
         writer.write(_ANSWER)
         await writer.drain()

@@ -1,4 +1,4 @@
-"""What keeps a gateway from working, looked for one thing at a time; each finding says how to mend it."""
+"""What keeps a gateway from working, looked for one thing at a time; each result says how to fix it."""
 
 import os
 import resource
@@ -23,7 +23,7 @@ from gateway.kinds.catalog import load_catalog
 from gateway.kinds.sources import SpecError
 from gateway.kinds.suggestions import did_you_mean
 from gateway.settings import Settings, platform_apps, upstream_overrides
-from gateway.telemetry.statistics import read_figures
+from gateway.telemetry.statistics import read_statistics
 
 #: what is known to work; the context store needs the collations of 15 and later
 OLDEST_POSTGRES = 150000
@@ -39,50 +39,50 @@ _OTHER_VARIABLES = frozenset(
 )
 
 
-class Verdict(StrEnum):
+class CheckStatus(StrEnum):
     """What a check came to."""
 
-    WELL = "well"
+    PASSED = "passed"
     #: it works; somebody should look
-    ODD = "odd"
+    WARNING = "warning"
     #: it keeps the gateway from working
-    WRONG = "wrong"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One thing looked at."""
 
-    verdict: Verdict
+    status: CheckStatus
     what: str
     said: str
 
 
-def well(what: str, said: str) -> Finding:
-    return Finding(Verdict.WELL, what, said)
+def passed(what: str, said: str) -> CheckResult:
+    return CheckResult(CheckStatus.PASSED, what, said)
 
 
-def odd(what: str, said: str) -> Finding:
-    return Finding(Verdict.ODD, what, said)
+def warning(what: str, said: str) -> CheckResult:
+    return CheckResult(CheckStatus.WARNING, what, said)
 
 
-def wrong(what: str, said: str) -> Finding:
-    return Finding(Verdict.WRONG, what, said)
+def failed(what: str, said: str) -> CheckResult:
+    return CheckResult(CheckStatus.FAILED, what, said)
 
 
-async def findings(settings: Settings, environ: Mapping[str, str] = os.environ) -> AsyncIterator[Finding]:
+async def check_results(settings: Settings, environ: Mapping[str, str] = os.environ) -> AsyncIterator[CheckResult]:
     """Every check in the order in which its failure matters."""
-    yield well("gateway", f"version {version('agent-connector-gateway')}, data in {settings.data_dir.absolute()}")
-    for finding in (*of_environment(environ), *of_settings(settings, environ), *of_machine(settings)):
-        yield finding
-    async for finding in of_postgres(settings):
-        yield finding
-    async for finding in of_redis(settings.redis_url):
-        yield finding
+    yield passed("gateway", f"version {version('agent-connector-gateway')}, data in {settings.data_dir.absolute()}")
+    for result in (*of_environment(environ), *of_settings(settings, environ), *of_machine(settings)):
+        yield result
+    async for result in of_postgres(settings):
+        yield result
+    async for result in of_redis(settings.redis_url):
+        yield result
     yield await of_front_end(settings)
 
 
-def of_environment(environ: Mapping[str, str]) -> Iterator[Finding]:
+def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
     """Variables that look like settings and are none: a setting misspelt is a setting not made."""
     known = {f"GATEWAY_{name.upper()}" for name in (*Settings.model_fields, *_OTHER_VARIABLES)}
     for name in sorted(environ):
@@ -91,79 +91,85 @@ def of_environment(environ: Mapping[str, str]) -> Iterator[Finding]:
             and name not in known
             and not name.startswith(("GATEWAY_UPSTREAM_", "GATEWAY_OAUTH_"))
         ):
-            yield odd("environment", f"{name} is not a setting; {did_you_mean(name, known)}")
+            yield warning("environment", f"{name} is not a setting; {did_you_mean(name, known)}")
 
 
-def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
+def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[CheckResult]:
     """Keys, kinds and addresses, as a starting process reads them."""
     given = settings.encryption_keys
     try:
         keys = read_keys(given.get_secret_value() if given else None, settings.encryption_keys_file)
-        yield well("encryption keys", f"{keys[0][0]} seals, {len(keys)} open")
+        yield passed("encryption keys", f"{keys[0][0]} seals, {len(keys)} open")
     except KeyListError as error:
-        yield wrong("encryption keys", str(error))
+        yield failed("encryption keys", str(error))
     try:
         catalog = load_catalog(settings.specs)
-        yield well("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
+        yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
     except SpecError as error:
-        yield wrong("specs", f"{error}; `gateway specs lint` says all")
+        yield failed("specs", f"{error}; `gateway specs lint` says all")
         return
     try:
         named = {*upstream_overrides(environ), *platform_apps(environ)}
     except ValueError as error:
-        yield wrong("upstreams", str(error))
+        yield failed("upstreams", str(error))
         return
     for kind in sorted(named - set(catalog.kinds)):
-        yield odd("environment", f"a GATEWAY_UPSTREAM_… or GATEWAY_OAUTH_… names the kind {kind}, which is not there")
+        yield warning(
+            "environment", f"a GATEWAY_UPSTREAM_… or GATEWAY_OAUTH_… names the kind {kind}, which is not there"
+        )
     if settings.public_url is None and settings.address[0] not in ("127.0.0.1", "::1", "localhost"):
-        yield odd("public URL", "GATEWAY_PUBLIC_URL is not set, so links and OAuth callbacks name the bind address")
+        yield warning("public URL", "GATEWAY_PUBLIC_URL is not set, so links and OAuth callbacks name the bind address")
 
 
-def of_machine(settings: Settings) -> Iterator[Finding]:
+def of_machine(settings: Settings) -> Iterator[CheckResult]:
     """Room for files and connections."""
     directory = settings.data_dir.absolute()
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     if not os.access(existing, os.W_OK):
-        yield wrong("data directory", f"{existing} cannot be written to; name another with GATEWAY_DATA_DIR")
+        yield failed("data directory", f"{existing} cannot be written to; name another with GATEWAY_DATA_DIR")
     elif (free := shutil.disk_usage(existing).free) < _DISK:
-        yield odd("data directory", f"{free >> 20} MiB are free in {existing}; stored files may not fit")
+        yield warning("data directory", f"{free >> 20} MiB are free in {existing}; stored files may not fit")
     else:
-        yield well("data directory", f"{free >> 30} GiB are free")
+        yield passed("data directory", f"{free >> 30} GiB are free")
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < _DESCRIPTORS:
-        yield odd("open files", f"the limit is {soft}; raise it to {_DESCRIPTORS} or more (ulimit -n, LimitNOFILE=)")
+        yield warning(
+            "open files", f"the limit is {soft}; raise it to {_DESCRIPTORS} or more (ulimit -n, LimitNOFILE=)"
+        )
 
 
-async def of_postgres(settings: Settings) -> AsyncIterator[Finding]:
+async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
     """Whether it answers, is new enough and migrated, and what is in it."""
     try:
         connection = await asyncpg.connect(settings.database_url, timeout=5)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        yield wrong("PostgreSQL", f"does not answer: {_plain(error)}. Check GATEWAY_DATABASE_URL, or run `gateway up`")
+        yield failed("PostgreSQL", f"does not answer: {_plain(error)}. Check GATEWAY_DATABASE_URL, or run `gateway up`")
         return
     try:
         number, moment, room = await connection.fetchrow(_SERVER)
     finally:
         await connection.close()
     if number < OLDEST_POSTGRES:
-        yield wrong(
+        yield failed(
             "PostgreSQL", f"is version {number // 10000}; the gateway needs {OLDEST_POSTGRES // 10000} or later"
         )
     else:
-        yield well("PostgreSQL", f"version {number // 10000}, {room} connections at most")
+        yield passed("PostgreSQL", f"version {number // 10000}, {room} connections at most")
     if abs(time.time() - moment) > _CLOCK_SKEW:
-        yield odd("clock", f"differs from PostgreSQL's by {abs(time.time() - moment):.0f} s; synchronize both (NTP)")
+        yield warning(
+            "clock", f"differs from PostgreSQL's by {abs(time.time() - moment):.0f} s; synchronize both (NTP)"
+        )
     missing = await pending(settings.database_url)
     if missing:
-        yield wrong("schema", f"{len(missing)} migrations are missing; run `gateway migrate`")
+        yield failed("schema", f"{len(missing)} migrations are missing; run `gateway migrate`")
         return
-    yield well("schema", "is up to date")
+    yield passed("schema", "is up to date")
     try:
         async with Database.open(settings.database_url, size=1, command_timeout=10) as database:
-            async for finding in of_contents(database, settings):
-                yield finding
+            async for result in of_contents(database, settings):
+                yield result
     except GatewayError as error:
-        yield wrong(
+        yield failed(
             "PostgreSQL", f"{error.detail}: the role of GATEWAY_DATABASE_URL must be able to SET ROLE gateway_app"
         )
 
@@ -174,22 +180,22 @@ _SERVER = """
 """
 
 
-async def of_contents(database: Database, settings: Settings) -> AsyncIterator[Finding]:
+async def of_contents(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
     """Workers, queue, and credentials that nobody can open."""
     from gateway.cli.keys import SEALED
 
-    figures = await read_figures(database)
-    there = [worker for worker in figures.workers if worker.is_there]
+    statistics = await read_statistics(database)
+    there = [worker for worker in statistics.workers if worker.is_there]
     if there:
-        yield well("workers", f"{len(there)} at work")
+        yield passed("workers", f"{len(there)} at work")
     else:
-        yield wrong("workers", "none has given a sign of life; start one: `gateway worker`")
-    queued = figures.jobs["queued"]
+        yield failed("workers", "none has given a sign of life; start one: `gateway worker`")
+    queued = statistics.jobs["queued"]
     if queued.oldest > _QUEUE_WAIT:
-        yield odd("queue", f"{queued.jobs} jobs wait, the oldest for {queued.oldest:.0f} s; add workers")
-    for entity in figures.synchronization:
+        yield warning("queue", f"{queued.jobs} jobs wait, the oldest for {queued.oldest:.0f} s; add workers")
+    for entity in statistics.synchronization:
         if entity.failed:
-            yield odd(
+            yield warning(
                 "context store", f"{entity.failed} of {entity.copies} copies of {entity.kind} {entity.entity} failed"
             )
     given = settings.encryption_keys
@@ -200,35 +206,39 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[F
     rows = await Rotation(database, Vault(list(keys.items())), SEALED).census()
     for key_id, count in rows.items():
         if key_id not in keys:
-            yield wrong(
+            yield failed(
                 "credentials", f"{count} are wrapped by the key {key_id}, which is not in the key list; put it back"
             )
     stale = rows.total() - rows[next(iter(keys))]
     if stale:
-        yield odd("credentials", f"{stale} are wrapped by older keys; run `gateway keys rotate`")
+        yield warning("credentials", f"{stale} are wrapped by older keys; run `gateway keys rotate`")
 
 
-async def of_redis(url: str) -> AsyncIterator[Finding]:
-    """Whether the bell can be rung; the gateway works without it, slower."""
+async def of_redis(url: str) -> AsyncIterator[CheckResult]:
+    """Whether workers can be woken; the gateway works without it, slower."""
     try:
         redis = Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
     except ValueError as error:
-        yield wrong("Redis", f"GATEWAY_REDIS_URL cannot be read: {error}")
+        yield failed("Redis", f"GATEWAY_REDIS_URL cannot be read: {error}")
         return
     try:
         server = await redis.info("server")
         memory = await redis.info("memory")
     except (RedisError, OSError, TimeoutError) as error:
-        yield odd("Redis", f"does not answer ({_plain(error)}); jobs start up to 0.5 s later. Check GATEWAY_REDIS_URL")
+        yield warning(
+            "Redis", f"does not answer ({_plain(error)}); jobs start up to 0.5 s later. Check GATEWAY_REDIS_URL"
+        )
         return
     finally:
         await redis.aclose()
-    yield well("Redis", f"version {server['redis_version']}")
+    yield passed("Redis", f"version {server['redis_version']}")
     if str(memory.get("maxmemory_policy", "noeviction")).startswith("allkeys"):
-        yield odd("Redis", "drops keys when it is full (maxmemory-policy); give the gateway one that does not evict")
+        yield warning(
+            "Redis", "drops keys when it is full (maxmemory-policy); give the gateway one that does not evict"
+        )
 
 
-async def of_front_end(settings: Settings) -> Finding:
+async def of_front_end(settings: Settings) -> CheckResult:
     """Whether a front end answers where the settings say that it listens."""
     host, port = settings.address
     url = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}/readyz"  # noqa: S104  compared only
@@ -239,11 +249,11 @@ async def of_front_end(settings: Settings) -> Finding:
         ):
             document = await response.json()
     except (TimeoutError, aiohttp.ClientError, ValueError) as error:
-        return odd("front end", f"none answers at {settings.bind} ({_plain(error)}); start one: `gateway serve`")
+        return warning("front end", f"none answers at {settings.bind} ({_plain(error)}); start one: `gateway serve`")
     if response.status == 200:
-        return well("front end", f"ready at {settings.bind}")
+        return passed("front end", f"ready at {settings.bind}")
     failing = [name for name, value in document.get("checks", {}).items() if value is (name == "draining")]
-    return wrong("front end", f"at {settings.bind} is not ready: {', '.join(failing)}")
+    return failed("front end", f"at {settings.bind} is not ready: {', '.join(failing)}")
 
 
 def _plain(error: BaseException) -> str:

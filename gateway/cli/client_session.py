@@ -13,7 +13,7 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 #: people see at once that nobody is there
-_PATIENCE = RetryPolicy(retries=3, first_pause=0.1)
+_TIMEOUT = RetryPolicy(retries=3, first_pause=0.1)
 
 
 def gateway_options(command: Command) -> Command:
@@ -31,7 +31,7 @@ def gateway_options(command: Command) -> Command:
 async def opened(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
     """The client that a command works with."""
     where = {"workspace_name": workspace, "organization_id": organization}
-    async with Gateway(url, **where, retry_policy=_PATIENCE) as gateway:
+    async with Gateway(url, **where, retry_policy=_TIMEOUT) as gateway:
         yield gateway
 
 

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from gateway.cli.arguments import read_pairs
-from gateway.cli.callback_page import landing_page
+from gateway.cli.callback_page import callback_page
 from gateway.cli.client_session import gateway_options, opened, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import format_of, output_option, write
@@ -86,8 +86,8 @@ async def _consented(
 ) -> Connector:
     """The connector, once a person has given consent in a browser."""
     async with AsyncExitStack() as held:
-        landing = redirect_url if redirect_url else await held.enter_async_context(landing_page())
-        consent = await gateway.connectors.connect(kind, landing, name=name, environment=variables, connector=renew)
+        callback = redirect_url if redirect_url else await held.enter_async_context(callback_page())
+        consent = await gateway.connectors.connect(kind, callback, name=name, environment=variables, connector=renew)
         note("open this address and give consent; waiting (Ctrl-C stops)")
         click.echo(consent.url, err=True)
         if not no_browser and _has_browser():

@@ -20,7 +20,7 @@ from gateway.client import Connector, Gateway, JobView
 from gateway.errors import GatewayError, InvalidParams
 
 #: seconds for the gateway to become ready
-_PATIENCE = 60
+_TIMEOUT = 60
 _TICKETS = 250
 #: MiB; the sandbox's attachments are as large as their ids say
 _FILE = 64
@@ -117,7 +117,7 @@ def _free_port() -> int:
 
 
 async def _ready(process: asyncio.subprocess.Process, ready_file: Path) -> str:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     while not ready_file.exists():  # noqa: ASYNC240  a look at a small file holds nothing up
         if process.returncode is not None or time.monotonic() > deadline:
             raise DemoFailed("the gateway did not start")
@@ -172,7 +172,7 @@ class Tour:
                 bars.update(bar, completed=view.progress, description=view.message or view.status)
 
             result = (await job.result(on_change=show)).result
-        _need(result["succeeded"] == _TICKETS, f"only {result['succeeded']} of {_TICKETS} tickets were updated")
+        _require(result["succeeded"] == _TICKETS, f"only {result['succeeded']} of {_TICKETS} tickets were updated")
         return f"{result['succeeded']} updated, a result for each"
 
     async def _files(self, gateway: Gateway, desk: Connector, folder: Path) -> str:
@@ -196,13 +196,13 @@ class Tour:
             except _Halfway:
                 bars.update(bar, description="resumed")
             resumed = await gateway.download(desk, "attachments", params, to=folder / "resumed", on_progress=show)
-        _need(whole.size == _FILE << 20, f"the file has {whole.size} bytes")
-        _need(resumed.resumed_from > 0, "the second download started at the beginning")
-        _need(whole.sha256 == resumed.sha256, "the checksums differ")
+        _require(whole.size == _FILE << 20, f"the file has {whole.size} bytes")
+        _require(resumed.resumed_from > 0, "the second download started at the beginning")
+        _require(whole.sha256 == resumed.sha256, "the checksums differ")
         return f"resumed at byte {resumed.resumed_from}, SHA-256 {whole.sha256[:16]}… both times"
 
 
-def _need(holds: bool, otherwise: str) -> None:
+def _require(holds: bool, otherwise: str) -> None:
     if not holds:
         raise DemoFailed(otherwise)
 
@@ -215,13 +215,13 @@ async def _created(gateway: Gateway) -> str:
 
 async def _list(gateway: Gateway, desk: Connector) -> str:
     answer = await gateway.execute(desk, "tickets", "list", {"per_page": 2})
-    _need(len(answer.records) == 2, "the list did not hold two tickets")
+    _require(len(answer.records) == 2, "the list did not hold two tickets")
     return f"{len(answer.records)} of {(answer.meta or {})['count']}"
 
 
 async def _get(gateway: Gateway, desk: Connector) -> str:
     ticket = (await gateway.execute(desk, "tickets", "get", {"ticket_id": 1})).result
-    _need(ticket["id"] == 1, "another ticket came back")
+    _require(ticket["id"] == 1, "another ticket came back")
     return f"#{ticket['id']} {ticket['subject']}"
 
 
@@ -238,5 +238,5 @@ async def _call_kind(
 ) -> str:
     connector = await gateway.connectors.create(kind, credentials)
     answer = await gateway.execute(connector, entity, "list", params)
-    _need(bool(answer.records), f"{kind} {entity} came back empty")
+    _require(bool(answer.records), f"{kind} {entity} came back empty")
     return f"{len(answer.records)} {entity}"

@@ -1,4 +1,4 @@
-"""How a command ends: one line on stderr that says how to mend it, and an exit code that scripts can tell apart."""
+"""How a command ends: one line on stderr that says how to fix it, and an exit code that scripts can tell apart."""
 
 import os
 import sys

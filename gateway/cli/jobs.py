@@ -81,7 +81,7 @@ def watch(job_id: str, wanted: str | None, **where: Any) -> None:
             write(_facts(job.view), format_of(wanted))
             return job
 
-    _need_success(run(work()))
+    _require_success(run(work()))
 
 
 @jobs.command()
@@ -135,10 +135,10 @@ def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
 
     again = run(work())
     if wants_watch:
-        _need_success(again)
+        _require_success(again)
 
 
-def _need_success(job: Job) -> None:
+def _require_success(job: Job) -> None:
     if job.status != "succeeded":
         said = (job.view.error or {}).get("detail") or job.view.message or ""
         complain(printable(f"the job is {job.status}{': ' if said else ''}{said}"))

@@ -24,7 +24,7 @@ _BIND = click.option("--bind", metavar="HOST:PORT", help="Where to listen; 127.0
 
 
 def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run to the end on the fastest loop there is; what goes wrong is one line that says how to mend it."""
+    """Run to the end on the fastest loop there is; what goes wrong is one line that says how to fix it."""
     try:
         try:
             import uvloop

@@ -26,11 +26,11 @@ def specs() -> None:
 def lint_specs(folders: Sequence[Path]) -> None:
     """Say with file and line what is wrong in FOLDERS, each of a kind or of several; else in all that are loaded."""
     found = [kind for folder in folders for kind in _kinds_in(folder)] or _known_folders()
-    complaints = [complaint for folder in found for complaint in lint(folder)]
-    for complaint in complaints:
-        click.echo(str(complaint))
-    click.echo(f"{len(found)} kinds, {len(complaints)} complaints", err=True)
-    sys.exit(1 if complaints else 0)
+    errors = [error for folder in found for error in lint(folder)]
+    for error in errors:
+        click.echo(str(error))
+    click.echo(f"{len(found)} kinds, {len(errors)} errors", err=True)
+    sys.exit(1 if errors else 0)
 
 
 def _kinds_in(folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from gateway.client.session import Call, Session
+from gateway.client.session import ApiRequest, Session
 
 _PATH = "/api/v1/oauth/credentials"
 
@@ -31,12 +31,12 @@ class Apps:
     async def set(self, kind: str, client_id: str, client_secret: str) -> App:
         """Let consent for this kind be asked in the name of this app from now on."""
         body = {"connector_type": kind, "configuration": {"client_id": client_id, "client_secret": client_secret}}
-        return (await self._session.fetch(Call("PUT", _PATH, body=body))).into(App)
+        return (await self._session.fetch(ApiRequest("PUT", _PATH, body=body))).into(App)
 
     async def list(self) -> list[App]:
         """The apps that are set."""
-        return (await self._session.fetch(Call("GET", _PATH))).into(_Apps).data
+        return (await self._session.fetch(ApiRequest("GET", _PATH))).into(_Apps).data
 
     async def delete(self, kind: str) -> None:
         """Go back to the platform's app."""
-        await self._session.fetch(Call("DELETE", f"{_PATH}/connector_type/{kind}"))
+        await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/connector_type/{kind}"))

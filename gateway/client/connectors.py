@@ -11,7 +11,7 @@ import msgspec
 
 from gateway.client.jobs import Job, accepted
 from gateway.client.models import Connector, FlowView, Health, JobView
-from gateway.client.session import Call, Session
+from gateway.client.session import ApiRequest, Session
 from gateway.errors import Conflict, GatewayError, NotFound, ReauthorizationRequired
 
 _PATH = "/api/v1/integrations/connectors"
@@ -43,7 +43,7 @@ class Consent:
 
     async def state(self) -> FlowView:
         """How far it has come."""
-        return (await self._session.fetch(Call("GET", f"{_PATH}/oauth/flows/{self.flow_id}"))).into(FlowView)
+        return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/oauth/flows/{self.flow_id}"))).into(FlowView)
 
     async def wait(self, every: float = 1.0) -> Connector:
         """The connector, once consent is given, looking again `every` so many seconds.
@@ -94,7 +94,7 @@ class Connectors:
             "validate": validate,
             **_given(members),
         }
-        return (await self._session.fetch(Call("POST", _PATH, body=body))).into(Connector)
+        return (await self._session.fetch(ApiRequest("POST", _PATH, body=body))).into(Connector)
 
     async def connect(
         self,
@@ -115,7 +115,7 @@ class Connectors:
             "redirect_url": redirect_url,
             **_given(members),
         }
-        reply = await self._session.fetch(Call("POST", f"{_PATH}/oauth/initiate", body=body))
+        reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/oauth/initiate", body=body))
         return Consent(self, self._session, reply.into(_Initiated))
 
     async def list(self, kind: str | None = None, *, status: str | None = None) -> list[Connector]:
@@ -125,11 +125,11 @@ class Connectors:
             "connector_type": kind,
             "status": status,
         }
-        return (await self._session.fetch(Call("GET", _PATH, query))).into(_Connectors).data
+        return (await self._session.fetch(ApiRequest("GET", _PATH, query))).into(_Connectors).data
 
     async def get(self, connector_id: str) -> Connector:
         """One connector by its id; raises NotFound."""
-        return (await self._session.fetch(Call("GET", f"{_PATH}/{connector_id}"))).into(Connector)
+        return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/{connector_id}"))).into(Connector)
 
     async def resolve(self, connector: str | Connector) -> Connector:
         """The connector of an id, a name or a kind of which the workspace has one; raises NotFound and Conflict."""
@@ -164,13 +164,13 @@ class Connectors:
         body = _given({"name": name, "credentials": credentials, "status": status})
         old = await self.resolve(connector)
         self.forget(old)
-        return (await self._session.fetch(Call("PATCH", f"{_PATH}/{old.id}", body=body))).into(Connector)
+        return (await self._session.fetch(ApiRequest("PATCH", f"{_PATH}/{old.id}", body=body))).into(Connector)
 
     async def delete(self, connector: str | Connector) -> Job:
         """Revoke and forget it; the job drops what belonged to it."""
         old = await self.resolve(connector)
         self.forget(old)
-        deleted = (await self._session.fetch(Call("DELETE", f"{_PATH}/{old.id}"))).into(_Deleted)
+        deleted = (await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{old.id}"))).into(_Deleted)
         return Job(self._session, JobView(id=deleted.job_id, status="queued", connector_id=old.id))
 
     async def sync(
@@ -179,15 +179,15 @@ class Connectors:
         """Bring the searchable copy up to date now, from scratch when `full`."""
         found = await self.resolve(connector)
         body = _given({"entities": entities, "full": full or None})
-        reply = await self._session.fetch(Call("POST", f"{_PATH}/{found.id}/context-store/sync", body=body))
+        reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/{found.id}/context-store/sync", body=body))
         return accepted(self._session, reply)
 
     async def copies(self, connector: str | Connector) -> dict[str, Any]:
         """How many records of each entity the searchable copy holds, and how old they are."""
         return (await self._session.fetch(await self._call("GET", connector, "/context-store"))).into(dict[str, Any])
 
-    async def _call(self, method: str, connector: str | Connector, part: str) -> Call:
-        return Call(method, f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)
+    async def _call(self, method: str, connector: str | Connector, part: str) -> ApiRequest:
+        return ApiRequest(method, f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)
 
 
 def chosen(wanted: str, connectors: Sequence[Connector]) -> Connector:

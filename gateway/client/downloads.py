@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 from gateway.client.partial import Partial
-from gateway.client.session import Call, Session, lost
+from gateway.client.session import ApiRequest, Session, lost
 from gateway.errors import RangeNotSatisfiable, Unavailable, UpstreamTruncated
 
 #: told how many bytes are there, and of how many when that is known
@@ -130,9 +130,9 @@ async def _receive(session: Session, resource: Resource, partial: Partial, on_pr
     return part
 
 
-def _call(resource: Resource, headers: Mapping[str, str] | None = None, method: str = "GET") -> Call:
+def _call(resource: Resource, headers: Mapping[str, str] | None = None, method: str = "GET") -> ApiRequest:
     everything = {"Accept": "*/*", "Accept-Encoding": "identity", **(headers or {})}
-    return Call(method, resource.path, resource.query, headers=everything)
+    return ApiRequest(method, resource.path, resource.query, headers=everything)
 
 
 def _part_of(response: aiohttp.ClientResponse) -> _Part:

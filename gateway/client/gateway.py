@@ -16,7 +16,7 @@ from gateway.client.jobs import Job, Jobs, accepted
 from gateway.client.models import Answer, Connector
 from gateway.client.paging import Listing, next_params
 from gateway.client.retries import RetryPolicy
-from gateway.client.session import Call, Reply, Session
+from gateway.client.session import ApiRequest, ApiResponse, Session
 from gateway.client.settings import client_settings
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
 
@@ -230,13 +230,13 @@ class Gateway:
 
     async def types(self) -> list[dict[str, Any]]:
         """Every kind of application in brief."""
-        found = (await self._session.fetch(Call("GET", _TYPES))).into(dict[str, Any])
+        found = (await self._session.fetch(ApiRequest("GET", _TYPES))).into(dict[str, Any])
         return list(found["data"])
 
     async def type(self, kind: str) -> dict[str, Any]:
         """A kind whole: how to authenticate, its entities and actions, the JSON Schema of their params."""
         if kind not in self._types:
-            self._types[kind] = (await self._session.fetch(Call("GET", f"{_TYPES}/{kind}"))).into(dict[str, Any])
+            self._types[kind] = (await self._session.fetch(ApiRequest("GET", f"{_TYPES}/{kind}"))).into(dict[str, Any])
         return self._types[kind]
 
     async def listing(self, kind: str, entity: str, action: str) -> Listing:
@@ -252,11 +252,11 @@ class Gateway:
         *,
         is_read: bool = False,
         wait: float = 0,
-    ) -> Reply:
+    ) -> ApiResponse:
         found = await self.connectors.resolve(connector)
         path = f"{_CONNECTORS}/{found.id}/execute"
         try:
-            call = Call("POST", path, body=body, headers=headers, is_read=is_read, wait=wait)
+            call = ApiRequest("POST", path, body=body, headers=headers, is_read=is_read, wait=wait)
             return await self._session.fetch(call)
         except NotFound as error:
             if not isinstance(error, UpstreamNotFound):

@@ -13,7 +13,7 @@ import msgspec
 from gateway.client.downloads import Downloaded, Progress, Resource, download
 from gateway.client.events import EventReader
 from gateway.client.models import FINAL, Answer, JobEvent, JobView
-from gateway.client.session import Call, Reply, Session, lost
+from gateway.client.session import ApiRequest, ApiResponse, Session, lost
 from gateway.errors import GatewayError, InvalidParams, Unavailable
 
 #: seconds that the gateway is asked to hold a call: short enough for proxies between us
@@ -58,7 +58,7 @@ class Job:
 
     async def refresh(self) -> Self:
         """The job as it is now."""
-        self.view = (await self._session.fetch(Call("GET", self._path()))).into(JobView)
+        self.view = (await self._session.fetch(ApiRequest("GET", self._path()))).into(JobView)
         return self
 
     async def wait(self, *, on_change: Watcher | None = None) -> Self:
@@ -76,7 +76,7 @@ class Job:
         while True:
             query = {"wait": _WAIT} if etag else {}
             headers = {"If-None-Match": etag} if etag else {}
-            reply = await self._session.fetch(Call("GET", self._path(), query, headers=headers, wait=_WAIT))
+            reply = await self._session.fetch(ApiRequest("GET", self._path(), query, headers=headers, wait=_WAIT))
             if reply.status == 200:
                 self.view = reply.into(JobView)
                 return reply.headers.get("ETag", '"0"')
@@ -104,7 +104,7 @@ class Job:
     async def _stream(self, reader: EventReader) -> AsyncGenerator[JobEvent, None]:
         reader.restart()
         headers = {"Accept": "text/event-stream", "Last-Event-ID": reader.last_id}
-        async with await self._session.open(Call("GET", self._path("events"), headers=headers)) as response:
+        async with await self._session.open(ApiRequest("GET", self._path("events"), headers=headers)) as response:
             try:
                 async for chunk in response.content.iter_any():
                     for event in reader.feed(chunk):
@@ -120,7 +120,7 @@ class Job:
             await self.wait(on_change=on_change)
         with _named(self.id):
             while True:
-                call = Call("GET", self._path("result"), {"wait": _WAIT}, wait=_WAIT)
+                call = ApiRequest("GET", self._path("result"), {"wait": _WAIT}, wait=_WAIT)
                 reply = await self._session.fetch(call)
                 if reply.status == 200:
                     return reply.into(Answer)
@@ -130,7 +130,7 @@ class Job:
         """The records of the result one by one, whatever their number; waits for the job to end."""
         await self.wait()
         with _named(self.id):
-            call = Call("GET", self._path("result"), headers={"Accept": _NDJSON})
+            call = ApiRequest("GET", self._path("result"), headers={"Accept": _NDJSON})
             async with await self._session.open(call) as response:
                 rest = b""
                 try:
@@ -153,12 +153,12 @@ class Job:
 
     async def cancel(self) -> Self:
         """Ask for the end; work that was sent already runs to its true end."""
-        self.view = (await self._session.fetch(Call("POST", self._path("cancel")))).into(JobView)
+        self.view = (await self._session.fetch(ApiRequest("POST", self._path("cancel")))).into(JobView)
         return self
 
     async def retry(self, *, confirm: bool = False) -> "Job":
         """The same work as a new job; `confirm` for a write that may have happened already."""
-        reply = await self._session.fetch(Call("POST", self._path("retry"), body={"confirm": confirm}))
+        reply = await self._session.fetch(ApiRequest("POST", self._path("retry"), body={"confirm": confirm}))
         return accepted(self._session, reply)
 
     def _path(self, part: str = "") -> str:
@@ -204,7 +204,7 @@ class Jobs:
         }
         left = limit
         while True:
-            page = (await self._session.fetch(Call("GET", "/api/v1/jobs", query))).into(_Page)
+            page = (await self._session.fetch(ApiRequest("GET", "/api/v1/jobs", query))).into(_Page)
             for view in page.data[:left]:
                 yield Job(self._session, view)
             left = None if left is None else left - len(page.data)
@@ -213,6 +213,6 @@ class Jobs:
             query["cursor"] = page.next_cursor
 
 
-def accepted(session: Session, reply: Reply) -> Job:
+def accepted(session: Session, reply: ApiResponse) -> Job:
     """The job of a 202."""
     return Job(session, reply.into(_Accepted).job)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from gateway import errors
-from gateway.errors import Fault, GatewayError, UpstreamFault
+from gateway.errors import FieldError, GatewayError, UpstreamFault
 
 #: for answers that are not ours, such as a proxy's
 _BY_STATUS: Mapping[int, type[GatewayError]] = {
@@ -72,11 +72,11 @@ def _detail(problem: Mapping[str, Any], status: int, headers: Mapping[str, str])
     return f"the gateway's URL answered {status} with something that is not the gateway's; check GATEWAY_URL"
 
 
-def _faults(found: object) -> list[Fault]:
+def _faults(found: object) -> list[FieldError]:
     if not isinstance(found, list):
         return []
     names = ("pointer", "field", "code", "message")
-    return [Fault(*(str(fault.get(name, "")) for name in names)) for fault in found if isinstance(fault, dict)]
+    return [FieldError(*(str(fault.get(name, "")) for name in names)) for fault in found if isinstance(fault, dict)]
 
 
 def _upstream(found: object) -> UpstreamFault | None:

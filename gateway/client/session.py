@@ -30,7 +30,7 @@ _PROBLEM_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiRequest:
     """One request to the gateway."""
 
     method: str
@@ -50,7 +50,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ApiResponse:
     """An answer read whole."""
 
     status: int
@@ -73,7 +73,7 @@ class _Token:
 
 
 class Session:
-    """A connection pool, a token, and patience."""
+    """A connection pool, a token, and retries."""
 
     def __init__(self, settings: ClientSettings, policy: RetryPolicy) -> None:
         self.settings = settings
@@ -95,15 +95,15 @@ class Session:
             await self._http.close()
             self._http = None
 
-    async def fetch(self, call: Call) -> Reply:
+    async def fetch(self, call: ApiRequest) -> ApiResponse:
         """The whole answer; raises the GatewayError that the gateway tells."""
         return await self._patiently(call, self._once)
 
-    async def open(self, call: Call) -> aiohttp.ClientResponse:
+    async def open(self, call: ApiRequest) -> aiohttp.ClientResponse:
         """An answer judged good whose body is still to be read; the caller closes it."""
         return await self._patiently(call, self._opened)
 
-    async def _patiently(self, call: Call, send: Callable[[Call], Awaitable[T]]) -> T:
+    async def _patiently(self, call: ApiRequest, send: Callable[[ApiRequest], Awaitable[T]]) -> T:
         tried = 0
         while True:
             tried += 1
@@ -115,14 +115,14 @@ class Session:
                     raise
             await asyncio.sleep(pause)
 
-    async def _once(self, call: Call) -> Reply:
+    async def _once(self, call: ApiRequest) -> ApiResponse:
         async with await self._opened(call) as response:
             try:
-                return Reply(response.status, response.headers, await response.read())
+                return ApiResponse(response.status, response.headers, await response.read())
             except (aiohttp.ClientError, OSError) as error:
                 raise lost(error) from error
 
-    async def _opened(self, call: Call) -> aiohttp.ClientResponse:
+    async def _opened(self, call: ApiRequest) -> aiohttp.ClientResponse:
         """The answer under a good token: one that is refused is renewed once."""
         token = await self._good_token()
         response = await self._sent(call, token)
@@ -150,7 +150,7 @@ class Session:
             raise
         return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
 
-    async def _sent(self, call: Call, token: str | None = None) -> aiohttp.ClientResponse:
+    async def _sent(self, call: ApiRequest, token: str | None = None) -> aiohttp.ClientResponse:
         try:
             return await self._pool().request(
                 call.method,
@@ -170,7 +170,7 @@ class Session:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise lost(error) from error
 
-    def _headers(self, call: Call, token: str | None) -> dict[str, str]:
+    def _headers(self, call: ApiRequest, token: str | None) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": "gateway-client"}
         if call.body is not None:
             headers["Content-Type"] = "application/json"
@@ -200,9 +200,9 @@ def lost(error: Exception, *, is_sent: bool = True) -> Unavailable:
     return Unavailable(f"the connection to the gateway was lost: {reason}", extra={"sent": is_sent})
 
 
-def _token_call(settings: ClientSettings) -> Call:
+def _token_call(settings: ClientSettings) -> ApiRequest:
     secrets = {"client_id": settings.client_id, "client_secret": settings.client_secret}
-    return Call("POST", _TOKEN_PATH, body=secrets)
+    return ApiRequest("POST", _TOKEN_PATH, body=secrets)
 
 
 async def _judged(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:

@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from gateway.errors import Fault, InvalidCredentials, ReauthorizationRequired
+from gateway.errors import FieldError, InvalidCredentials, ReauthorizationRequired
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 
@@ -78,7 +78,7 @@ def _is_header_text(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable() and len(value) <= 8192
 
 
-def _fault(spec: ConnectorSpec, method: AuthMethod, field: str, code: str) -> Fault:
+def _fault(spec: ConnectorSpec, method: AuthMethod, field: str, code: str) -> FieldError:
     known = method.credentials
     match code:
         case "required":
@@ -87,4 +87,4 @@ def _fault(spec: ConnectorSpec, method: AuthMethod, field: str, code: str) -> Fa
             said = f"{field} is not a credential of {method.title}; {did_you_mean(field, known)}"
         case _:
             said = f"{field} must be a string of printable characters"
-    return Fault(pointer=f"/credentials/{field}", field=field, code=code, message=f"{spec.kind}: {said}")
+    return FieldError(pointer=f"/credentials/{field}", field=field, code=code, message=f"{spec.kind}: {said}")

@@ -14,7 +14,7 @@ from yarl import URL
 
 from gateway.connectors import download, pagination, requests, responses
 from gateway.connectors.auth import Authorizer
-from gateway.connectors.long_running import LONG_RULES, Run
+from gateway.connectors.long_running import LONG_RULES, OperationRun
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer, UpstreamResponse
 from gateway.connectors.rules import RULES, Rule
@@ -22,7 +22,7 @@ from gateway.connectors.run_context import Journal, MemoryJournal
 from gateway.connectors.transport import Account, Transport
 from gateway.errors import ReauthorizationRequired
 from gateway.http_ranges.integrity import File
-from gateway.http_ranges.responses import Wanted
+from gateway.http_ranges.responses import RangeRequest
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.spec import Effect
@@ -68,7 +68,7 @@ class Connector:
         """Run an operation with params that were validated before; its journal may hold part of the result."""
         rule = LONG_RULES.get(operation.action.rule or "")
         if rule is not None:
-            return await rule.run(Run(self, operation, params, journal))
+            return await rule.run(OperationRun(self, operation, params, journal))
         return await self.call(operation, params, journal)
 
     async def call(self, operation: Operation, params: Mapping[str, Any], journal: Journal) -> Answer:
@@ -134,7 +134,7 @@ class Connector:
         operation = self.kind.operation(entity, download.ACTION)
         checked = checks.validated(operation, params or {})
         stated = {} if range_header is None else {"Range": range_header}
-        wanted = Wanted.of(stated, range_header=checked.get("range_header"))
+        wanted = RangeRequest.of(stated, range_header=checked.get("range_header"))
         async with download.opened(self, operation, checked, wanted) as file:
             yield file
 
@@ -150,7 +150,7 @@ class Connector:
         checked = checks.validated(operation, params or {})
         rule = LONG_RULES.get(operation.action.rule or "")
         if rule is not None:
-            shown = rule.preview(Run(self, operation, checked, MemoryJournal()))
+            shown = rule.preview(OperationRun(self, operation, checked, MemoryJournal()))
         else:
             shown = [self.request(operation, checked)]
         return [_shown(request) for request in shown]

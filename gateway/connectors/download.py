@@ -27,7 +27,7 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.http_ranges.integrity import File, judged_file
-from gateway.http_ranges.responses import Wanted, relayed_reply
+from gateway.http_ranges.responses import RangeRequest, relayed_reply
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Download, Effect, JsonPath
 
@@ -47,7 +47,7 @@ _PASSED_ON = frozenset({200, 206, 304, 416}) | _REDIRECTING
 _EXPIRED = frozenset({400, 401, 403, 404, 410})
 #: bytes of a refusal that are read for the application's own words
 _REFUSAL_CAP = 64 << 10
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _Place:
 
 @asynccontextmanager
 async def opened(
-    connector: "Connector", operation: Operation, params: Mapping[str, Any], wanted: Wanted
+    connector: "Connector", operation: Operation, params: Mapping[str, Any], wanted: RangeRequest
 ) -> AsyncIterator[File]:
     """The file of a download operation, its status and headers judged; closed upstream when the block ends.
 
@@ -99,7 +99,7 @@ class _Opening:
     connector: "Connector"
     operation: Operation
     params: Mapping[str, Any]
-    wanted: Wanted
+    wanted: RangeRequest
     held: AsyncExitStack
     #: when the first byte must have come, by the loop's clock
     deadline: float
@@ -204,7 +204,7 @@ class _Opening:
                 if renewed is not None:
                     credentials = renewed
                     continue
-            wait = retries.delay(Effect.READ, retries.Attempt(number, error, was_sent=True), min(self._left, _PATIENCE))
+            wait = retries.delay(Effect.READ, retries.Attempt(number, error, was_sent=True), min(self._left, _TIMEOUT))
             if wait is None:
                 raise error
             await asyncio.sleep(wait)

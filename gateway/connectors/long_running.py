@@ -16,7 +16,7 @@ from gateway.connectors import responses
 from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import Answer, value_at
 from gateway.connectors.run_context import Journal
-from gateway.errors import Fault, UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
+from gateway.errors import FieldError, UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
 from gateway.kinds.catalog import Operation
 from gateway.kinds.params import invalid
 from gateway.kinds.spec import Effect, JsonPath
@@ -35,7 +35,7 @@ _MISSED_LOOKS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OperationRun:
     """One long operation under way: who calls, what was asked and where its progress is kept."""
 
     connector: "Connector"
@@ -104,7 +104,7 @@ class Tally:
         return f"{updated}, {self.failed} failed" if self.failed else updated
 
 
-async def update_tickets(run: Run) -> Answer:
+async def update_tickets(run: OperationRun) -> Answer:
     """Update any number of tickets, a batch at a time, and report each of them.
 
     The result is `{total, succeeded, failed, results: [{id, success, error?}]}`; a ticket that the application
@@ -140,18 +140,18 @@ def ticket_ids(text: str) -> list[str]:
     if wrong is not None or not ids:
         said = "ids names no ticket" if wrong is None else f"{wrong!r} is not a ticket id"
         message = f"ticket_bulk_updates.create: {said}; send ids as digits separated by commas"
-        raise invalid("ticket_bulk_updates.create", [Fault("/params/ids", "ids", "pattern", message)])
+        raise invalid("ticket_bulk_updates.create", [FieldError("/params/ids", "ids", "pattern", message)])
     return ids
 
 
-async def _start_batch(run: Run, portion: Params) -> str:
+async def _start_batch(run: OperationRun, portion: Params) -> str:
     status = (await run.connector.call(run.operation, portion, run.journal)).decoded()
     if not isinstance(status, dict) or not status.get("id"):
         raise UpstreamInvalidResponse(f"{run.operation}: the application took the batch without naming its job")
     return str(status["id"])
 
 
-async def _finish_batch(run: Run, ids: list[str], started: str, done: int, total: int) -> list[dict[str, Any]]:
+async def _finish_batch(run: OperationRun, ids: list[str], started: str, done: int, total: int) -> list[dict[str, Any]]:
     """Follow a batch to its end: one result for each of its tickets, in the order asked for."""
     status: Mapping[str, Any] = {}
     looks = run.followed(
@@ -185,7 +185,7 @@ def _ticket_result(ticket_id: str, entry: Mapping[str, Any] | None, status: Mapp
     return {"id": int(ticket_id), "success": False, "error": str(said)}
 
 
-async def run_report(run: Run) -> Answer:
+async def run_report(run: OperationRun) -> Answer:
     """Run a report as an instance of the application's own and follow it; where it has none, synchronously."""
     instance = run.journal.state.get("instance")
     if instance is None:
@@ -210,11 +210,11 @@ def _instances(params: Params, below: str = "") -> str:
     return f"/analytics/reports/{params['id']}/instances{below}{details}"
 
 
-def preview_tickets(run: Run) -> list[UpstreamRequest]:
+def preview_tickets(run: OperationRun) -> list[UpstreamRequest]:
     return [run.connector.request(run.operation, portion) for portion in batches_of_tickets(run.params)]
 
 
-def preview_report(run: Run) -> list[UpstreamRequest]:
+def preview_report(run: OperationRun) -> list[UpstreamRequest]:
     return [run.request("POST", _instances(run.params))]
 
 
@@ -222,8 +222,8 @@ def preview_report(run: Run) -> list[UpstreamRequest]:
 class LongRule:
     """How a long operation is run, and the requests that it begins with."""
 
-    run: Callable[[Run], Awaitable[Answer]]
-    preview: Callable[[Run], list[UpstreamRequest]]
+    run: Callable[[OperationRun], Awaitable[Answer]]
+    preview: Callable[[OperationRun], list[UpstreamRequest]]
 
 
 #: every long operation by the name that specs use

@@ -11,7 +11,7 @@ import msgspec
 from yarl import URL
 
 from gateway.connectors.egress import host_matches
-from gateway.errors import ConnectorNotReady, Fault, InternalError, InvalidCredentials
+from gateway.errors import ConnectorNotReady, FieldError, InternalError, InvalidCredentials
 from gateway.kinds.catalog import Operation
 from gateway.kinds.params import invalid
 from gateway.kinds.spec import ConnectorSpec, Effect
@@ -135,8 +135,8 @@ def _is_origin_of(spec: ConnectorSpec, value: str, override: URL | None) -> bool
     return is_plain and is_default and url.host is not None and host_matches(url.host, spec.hosts)
 
 
-def _variable_fault(name: str, code: str, message: str) -> Fault:
-    return Fault(pointer=f"/environment/{name}", field=name, code=code, message=message)
+def _variable_fault(name: str, code: str, message: str) -> FieldError:
+    return FieldError(pointer=f"/environment/{name}", field=name, code=code, message=message)
 
 
 def _segment(operation: Operation, name: str, value: Any) -> str:
@@ -144,7 +144,7 @@ def _segment(operation: Operation, name: str, value: Any) -> str:
     text = _text(value)
     if text in ("", ".", "..") or any(ord(character) < 0x20 or ord(character) == 0x7F for character in text):
         message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
-        raise invalid(str(operation), [Fault(f"/params/{name}", name, "pattern", message)])
+        raise invalid(str(operation), [FieldError(f"/params/{name}", name, "pattern", message)])
     return quote(text, safe="")
 
 
@@ -157,7 +157,7 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
         text = lines.get(header, "")
         if not (text.isascii() and text.isprintable()):
             message = f"{operation}: {name} is {text!r}; a header holds printable ASCII only"
-            raise invalid(str(operation), [Fault(f"/params/{name}", name, "pattern", message)])
+            raise invalid(str(operation), [FieldError(f"/params/{name}", name, "pattern", message)])
     return lines
 
 

@@ -25,15 +25,15 @@ class Attempt:
     was_sent: bool
 
 
-def delay(effect: Effect, attempt: Attempt, patience: float) -> float | None:
-    """Seconds until the next try, or None when there must be none within `patience` seconds.
+def delay(effect: Effect, attempt: Attempt, timeout: float) -> float | None:
+    """Seconds until the next try, or None when there must be none within `timeout` seconds.
 
     A write is sent again only when it certainly did not arrive, or when the application said that it limits.
     """
     if attempt.number >= TRIES or not _may_repeat(effect, attempt):
         return None
     wait = float(attempt.error.retry_after or 0) or _BACK_OFF * 2 ** (attempt.number - 1) * _RANDOM.uniform(0.5, 1.5)
-    return wait if wait <= patience else None
+    return wait if wait <= timeout else None
 
 
 def _may_repeat(effect: Effect, attempt: Attempt) -> bool:

@@ -36,7 +36,7 @@ READ_BUFFER = 64 << 10
 #: connections kept open for use by all requests; and to one host
 _CONNECTIONS, _PER_HOST = 2000, 200
 #: an application that limits for longer than this gets an error to the caller rather than a wait
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Account:
 class Gate(Protocol):
     """What may go out when: concurrency and rate budgets of the accounts behind connectors."""
 
-    def pass_through(self, account: Account, patience: float) -> contextlib.AbstractAsyncContextManager[None]:
-        """Wait for a place; raises UpstreamRateLimited when none comes within `patience` seconds."""
+    def pass_through(self, account: Account, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
+        """Wait for a place; raises UpstreamRateLimited when none comes within `timeout` seconds."""
 
     def learn(self, account: Account, status: int, headers: Mapping[str, str]) -> None:
         """Take note of what the application's answer says about its limits."""
@@ -68,7 +68,7 @@ class OpenGate:
     """Lets everything through."""
 
     @asynccontextmanager
-    async def pass_through(self, account: Account, patience: float) -> AsyncIterator[None]:
+    async def pass_through(self, account: Account, timeout: float) -> AsyncIterator[None]:
         yield
 
     def learn(self, account: Account, status: int, headers: Mapping[str, str]) -> None:
@@ -189,7 +189,7 @@ class Transport:
             left = deadline - clock()
             was_sent, response, began = True, None, clock()
             try:
-                async with self._gate.pass_through(account, min(left, _PATIENCE)):
+                async with self._gate.pass_through(account, min(left, _TIMEOUT)):
                     if journal is not None:
                         await journal.sending()
                     began = clock()
@@ -210,7 +210,7 @@ class Transport:
             if journal is not None and (not was_sent or isinstance(error, UpstreamRateLimited)):
                 journal.not_done()
             attempt = retries.Attempt(number, error, was_sent)
-            wait = retries.delay(request.effect, attempt, min(deadline - clock(), _PATIENCE))
+            wait = retries.delay(request.effect, attempt, min(deadline - clock(), _TIMEOUT))
             if wait is None:
                 if response is not None and not isinstance(error, UpstreamError):
                     return response
@@ -243,7 +243,7 @@ class Transport:
             yield UpstreamStream(answer.status, headers, answer.content)
 
     def _place(self, account: Account | None) -> contextlib.AbstractAsyncContextManager[None]:
-        return contextlib.nullcontext() if account is None else self._gate.pass_through(account, _PATIENCE)
+        return contextlib.nullcontext() if account is None else self._gate.pass_through(account, _TIMEOUT)
 
     async def _asked(
         self, request: UpstreamRequest, headers: Mapping[str, str], timeout: float | None, *, decompress: bool = True

@@ -90,7 +90,7 @@ def loaded(document: str) -> Layout:
     return Layout(members["keys"], {name: FieldType(type_) for name, type_ in members["worded"]})
 
 
-class Speller:
+class Tokenizer:
     """Writes the terms of records for one entity; loading spends most of its time here."""
 
     def __init__(self, layout: Layout, entity_id: int) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from gateway.context_store.documents import cleaned, digest
 from gateway.context_store.entities import Entity
-from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS, Speller
+from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS, Tokenizer
 from gateway.db.pool import Connection
 from gateway.errors import NotFound
 
@@ -57,7 +57,7 @@ MARK = """
 COUNT = "UPDATE context_entities SET records = records + $2 WHERE id = $1"
 
 # A tombstone is kept for ids that were never seen too: a page read before the deletion must not bring them back.
-BURY = """
+TOMBSTONE = """
     INSERT INTO context_records AS r (entity_id, organization_id, generation, observed_at, id, document, deleted_at)
     SELECT $1, $2, $3, $4, id, '{}', now() FROM unnest($5::text[]) AS id
     ON CONFLICT (entity_id, id) DO UPDATE SET
@@ -128,21 +128,21 @@ async def mark_deleted(
 ) -> int:
     """Turn records into tombstones; how many were live."""
     async with connection.transaction():
-        return await _bury(connection, entity, ids, observed_at or datetime.now(UTC))
+        return await _tombstone(connection, entity, ids, observed_at or datetime.now(UTC))
 
 
 async def sweep(connection: Connection, entity: Entity, generation: int, *, began_at: datetime) -> int:
-    """Bury what a complete full sweep did not meet; what was written since it began stays. How many were live."""
-    buried = 0
+    """Tombstone what a complete full sweep has not seen; what was written since it began stays. How many were live."""
+    tombstoned = 0
     while True:
         async with connection.transaction():
             await _lock(connection, entity)
             ids = await unseen(connection, entity, generation, BATCH_ROWS, began_at=began_at)
-            buried += await _bury(connection, entity, ids, datetime.now(UTC))
+            tombstoned += await _tombstone(connection, entity, ids, datetime.now(UTC))
         if len(ids) < BATCH_ROWS:
             break
     await connection.execute(UNMARK, entity.id, generation, timeout=WRITE_LIMIT)
-    return buried
+    return tombstoned
 
 
 async def unseen(
@@ -209,14 +209,14 @@ async def _insert(
 ) -> None:
     """Write in chunks: while Postgres stores one, the words of the next are cut."""
     keys = [_path(entity.layout.keys.get(column)) for column in (*TEXT_KEYS, NUMBER_KEY)]
-    speller = Speller(entity.layout, entity.id)
+    tokenizer = Tokenizer(entity.layout, entity.id)
     ids, documents = list(changed), list(changed.values())
     writing: asyncio.Task[object] | None = None
     try:
         for start in range(0, len(ids), CHUNK_ROWS):
             chunk = slice(start, start + CHUNK_ROWS)
             text = b"[" + b",".join(documents[chunk]) + b"]"
-            words = await _spelled(speller, msgspec.json.decode(text))
+            words = await _tokenized(tokenizer, msgspec.json.decode(text))
             arguments = (*head, ids[chunk], text.decode(), digests[chunk], words, *keys)
             if writing:
                 await writing
@@ -226,21 +226,21 @@ async def _insert(
             await writing
 
 
-async def _spelled(speller: Speller, records: Sequence[Mapping[str, Any]]) -> list[str]:
+async def _tokenized(tokenizer: Tokenizer, records: Sequence[Mapping[str, Any]]) -> list[str]:
     """The words of the records, cut with pauses in which what is being written goes on its way to Postgres."""
-    spelled = []
+    tokenized = []
     for start in range(0, len(records), PAUSE_ROWS):
         await asyncio.sleep(0)
-        spelled += [speller.terms(record) for record in records[start : start + PAUSE_ROWS]]
-    return spelled
+        tokenized += [tokenizer.terms(record) for record in records[start : start + PAUSE_ROWS]]
+    return tokenized
 
 
-async def _bury(connection: Connection, entity: Entity, ids: Sequence[str], observed_at: datetime) -> int:
+async def _tombstone(connection: Connection, entity: Entity, ids: Sequence[str], observed_at: datetime) -> int:
     generation = await _lock(connection, entity)
     known = await connection.fetch(KNOWN, entity.id, list(ids), observed_at, timeout=WRITE_LIMIT)
     live = len([row for row in known if row["is_live"] and not row["is_newer"]])
     head = (entity.id, entity.organization_id, generation, observed_at)
-    await connection.execute(BURY, *head, list(dict.fromkeys(ids)), timeout=WRITE_LIMIT)
+    await connection.execute(TOMBSTONE, *head, list(dict.fromkeys(ids)), timeout=WRITE_LIMIT)
     await connection.execute(COUNT, entity.id, -live)
     return live
 

@@ -24,13 +24,13 @@ def added(keys: Keys, new: tuple[str, bytes], *, is_standby: bool) -> list[tuple
 
 def promoted(keys: Keys, key_id: str) -> list[tuple[str, bytes]]:
     """With that key as the one that seals."""
-    _need(keys, key_id)
+    _require(keys, key_id)
     return [*(key for key in keys if key[0] == key_id), *(key for key in keys if key[0] != key_id)]
 
 
 def without(keys: Keys, key_id: str, rows: int) -> list[tuple[str, bytes]]:
     """Without that key; refused for the one that seals, and as long as it wraps any of the `rows` counted."""
-    _need(keys, key_id)
+    _require(keys, key_id)
     if keys[0][0] == key_id:
         raise KeyListError(f"{key_id} is the key that seals; add or promote another first")
     if rows:
@@ -38,6 +38,6 @@ def without(keys: Keys, key_id: str, rows: int) -> list[tuple[str, bytes]]:
     return [key for key in keys if key[0] != key_id]
 
 
-def _need(keys: Keys, key_id: str) -> None:
+def _require(keys: Keys, key_id: str) -> None:
     if key_id not in dict(keys):
         raise KeyListError(f"there is no key {key_id}; the list has {', '.join(each for each, _ in keys)}")

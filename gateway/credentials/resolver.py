@@ -1,7 +1,7 @@
 """Connectors opened for use: record, credentials and engine together, remembered for half a minute.
 
 A warm call makes no database round trip. Every change is told to all processes at once, and whoever may have missed
-news forgets everything; that records are looked at again all the same is a second net.
+a notification forgets everything; that records are looked at again all the same is a second net.
 """
 
 import time
@@ -25,7 +25,7 @@ _TRUST = 30.0
 _REMEMBERED = 20_000
 
 
-class Proof(Protocol):
+class AuthorizerFactory(Protocol):
     """Who proves to applications that connectors may call them."""
 
     def authorizer_of(self, record: ConnectorRecord) -> Authorizer:
@@ -46,13 +46,13 @@ _NEXT_STEP = {
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedConnector:
+class ResolvedConnector:
     """A record and the engine's connector for it."""
 
     record: ConnectorRecord
     connector: Connector
 
-    def need_ready(self) -> None:
+    def require_active(self) -> None:
         """Raise ConnectorNotReady, with the next step, unless calls can be made."""
         if self.record.status is not ConnectorStatus.ACTIVE:
             step = _NEXT_STEP[self.record.status]
@@ -62,7 +62,7 @@ class OpenedConnector:
             )
 
 
-class OpenConnectors:
+class ConnectorResolver:
     """Opens connectors by organization and id."""
 
     def __init__(
@@ -70,21 +70,21 @@ class OpenConnectors:
         store: ConnectorStore,
         catalog: Catalog,
         transport: Transport,
-        proof: Proof,
+        authorizers: AuthorizerFactory,
         overrides: Mapping[str, URL],
     ) -> None:
         self._store = store
         self._catalog = catalog
         self._transport = transport
-        self._proof = proof
+        self._authorizers = authorizers
         self._overrides = overrides
         #: by connector id, the one that was not asked for the longest first; until when each is trusted
-        self._opened: OrderedDict[UUID, tuple[float, OpenedConnector]] = OrderedDict()
-        #: how much news there was
-        self._news = 0
+        self._opened: OrderedDict[UUID, tuple[float, ResolvedConnector]] = OrderedDict()
+        #: how many notifications there were
+        self._notified = 0
         self._looking_up = SingleFlight(self._look_up)
 
-    async def get(self, organization_id: UUID, connector_id: UUID) -> OpenedConnector:
+    async def get(self, organization_id: UUID, connector_id: UUID) -> ResolvedConnector:
         """The connector; raises NotFound for another organization's as for one that is not there."""
         until, known = self._opened.get(connector_id, (0.0, None))
         if known is not None and known.record.organization_id == organization_id and until > time.monotonic():
@@ -92,44 +92,44 @@ class OpenConnectors:
             return known
         return await self._looking_up((organization_id, connector_id))
 
-    async def _look_up(self, key: tuple[UUID, UUID]) -> OpenedConnector:
-        now, news = time.monotonic(), self._news
+    async def _look_up(self, key: tuple[UUID, UUID]) -> ResolvedConnector:
+        now, notified = time.monotonic(), self._notified
         record = await self._store.get(*key)
-        opened = self.open(await self._proof.completed(record))
-        if news != self._news:
-            return opened  # what was read may be older than the news
+        opened = self.open(await self._authorizers.completed(record))
+        if notified != self._notified:
+            return opened  # what was read may be older than the notification
         self._opened[record.id] = (now + _TRUST, opened)
         self._opened.move_to_end(record.id)
         if len(self._opened) > _REMEMBERED:
             self._opened.popitem(last=False)
         return opened
 
-    def open(self, record: ConnectorRecord) -> OpenedConnector:
+    def open(self, record: ConnectorRecord) -> ResolvedConnector:
         """The engine's connector for a record at hand."""
         connector = Connector(
             kind=self._catalog.kind(record.kind),
             environment=record.environment,
-            authorizer=self._proof.authorizer_of(record),
+            authorizer=self._authorizers.authorizer_of(record),
             transport=self._transport,
             override=self._overrides.get(record.kind),
             account=str(record.id),
         )
-        return OpenedConnector(record, connector)
+        return ResolvedConnector(record, connector)
 
     async def refused(self, record: ConnectorRecord, refusal: ReauthorizationRequired) -> None:
         """Make the connector `needs_reauth` when it is the application that refused its credentials."""
         if refusal.upstream is not None:
-            await self._proof.refused(record, refusal.detail)
+            await self._authorizers.refused(record, refusal.detail)
 
-    def heard(self, topic: str, subject: str) -> None:
-        """News of another process: what changed is opened anew."""
+    def on_notify(self, topic: str, subject: str) -> None:
+        """A notification of another process: what changed is opened anew."""
         if topic == "connector":
-            self._news += 1
+            self._notified += 1
             self._looking_up.forget()
             self._opened.pop(UUID(subject), None)
 
-    def forget_all(self) -> None:
-        """News may have been missed."""
-        self._news += 1
+    def invalidate_all(self) -> None:
+        """Notifications may have been missed."""
+        self._notified += 1
         self._looking_up.forget()
         self._opened.clear()

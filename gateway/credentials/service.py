@@ -15,7 +15,7 @@ from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, NewConnector
 from gateway.errors import (
     Conflict,
-    Fault,
+    FieldError,
     GatewayError,
     InvalidCredentials,
     ReauthorizationRequired,
@@ -30,7 +30,7 @@ from gateway.oauth.model import App
 
 
 @dataclass(frozen=True, slots=True)
-class Proven:
+class VerifiedCredentials:
     """Credentials and variables that hold: of one method, whole, and accepted by the application if it was asked."""
 
     kind: Kind
@@ -49,7 +49,7 @@ class Proven:
 AppOf = Callable[[UUID, str, Mapping[str, str]], Awaitable[App]]
 
 
-class ConnectorChanges:
+class ConnectorService:
     """The use cases around a connector's record."""
 
     def __init__(
@@ -68,7 +68,7 @@ class ConnectorChanges:
         self._transport = transport
         self._overrides = overrides
 
-    async def prove(
+    async def verify(
         self,
         organization_id: UUID,
         connector_type: str,
@@ -76,7 +76,7 @@ class ConnectorChanges:
         environment: Mapping[str, Any],
         *,
         validate: bool,
-    ) -> Proven:
+    ) -> VerifiedCredentials:
         """The parts of a connector, checked; with `validate` the application has accepted them.
 
         Raises InvalidCredentials with every fault, in credentials and variables alike.
@@ -87,15 +87,15 @@ class ConnectorChanges:
             **{name: credentials[name] for name in kind.spec.environment if name in credentials},
         }
         fields = {name: value for name, value in credentials.items() if name not in kind.spec.environment}
-        method, proven, variables = self._checked(kind, fields, variables)
-        given = Proven(kind, method, proven, variables)
+        method, verified, variables = self._checked(kind, fields, variables)
+        given = VerifiedCredentials(kind, method, verified, variables)
         return await self._accepted(organization_id, given) if validate else given
 
     def _checked(
         self, kind: Kind, fields: Mapping[str, Any], variables: Mapping[str, Any]
     ) -> tuple[str, dict[str, str], dict[str, str]]:
         """Method, credentials and variables; the faults of both in one error."""
-        faults: list[Fault] = []
+        faults: list[FieldError] = []
         method = ""
         credentials: dict[str, str] = {}
         environment: dict[str, str] = {}
@@ -112,7 +112,7 @@ class ConnectorChanges:
             raise InvalidCredentials(detail, faults=faults)
         return method, credentials, environment
 
-    async def _accepted(self, organization_id: UUID, given: Proven) -> Proven:
+    async def _accepted(self, organization_id: UUID, given: VerifiedCredentials) -> VerifiedCredentials:
         """What the application has accepted: asking may have minted the first token, or replaced the refresh token."""
         try:
             if given.authentication.oauth:
@@ -122,7 +122,7 @@ class ConnectorChanges:
             raise _refused(given.kind, given.method, refusal) from refusal
         return given
 
-    async def _accepted_tokens(self, organization_id: UUID, given: Proven) -> Proven:
+    async def _accepted_tokens(self, organization_id: UUID, given: VerifiedCredentials) -> VerifiedCredentials:
         spec, override = given.kind.spec, self._overrides.get(given.kind.name)
         try:
             app = await self._app_of(organization_id, spec.kind, given.credentials)
@@ -135,11 +135,13 @@ class ConnectorChanges:
             completed, credentials=tokens.credentials, environment=tokens.environment, expires_at=tokens.expires_at
         )
 
-    async def _check(self, given: Proven, authorizer: Authorizer) -> None:
+    async def _check(self, given: VerifiedCredentials, authorizer: Authorizer) -> None:
         override = self._overrides.get(given.kind.name)
         await Connector(given.kind, given.environment, authorizer, self._transport, override).check()
 
-    async def create(self, organization_id: UUID, workspace_name: str, name: str, proven: Proven) -> ConnectorRecord:
+    async def create(
+        self, organization_id: UUID, workspace_name: str, name: str, verified: VerifiedCredentials
+    ) -> ConnectorRecord:
         """The new connector's record; the workspace comes into being with its first connector.
 
         Raises NotFound when the workspace is deleted between the two.
@@ -147,12 +149,12 @@ class ConnectorChanges:
         workspace_id = await self._identity.workspace_named(organization_id, workspace_name)
         new = NewConnector(
             workspace_id,
-            proven.kind.name,
+            verified.kind.name,
             name,
-            proven.method,
-            proven.environment,
-            proven.credentials,
-            proven.expires_at,
+            verified.method,
+            verified.environment,
+            verified.credentials,
+            verified.expires_at,
         )
         return await self._store.get(organization_id, await self._store.create(organization_id, new))
 
@@ -166,7 +168,7 @@ class ConnectorChanges:
     ) -> ConnectorRecord:
         """The record changed; new credentials replace the old ones only once the application has accepted them."""
         if credentials is not None:
-            proven = await self.prove(
+            verified = await self.verify(
                 record.organization_id, record.kind, credentials, record.environment, validate=True
             )
             await self._store.update(
@@ -174,10 +176,10 @@ class ConnectorChanges:
                 record.id,
                 name=name,
                 status=status or _status_with_new_credentials(record.status),
-                auth_method=proven.method,
-                environment=proven.environment,
-                credentials=proven.credentials,
-                expires_at=proven.expires_at,
+                auth_method=verified.method,
+                environment=verified.environment,
+                credentials=verified.credentials,
+                expires_at=verified.expires_at,
             )
         else:
             await self._store.update(record.organization_id, record.id, name=name, status=status)
@@ -194,5 +196,5 @@ def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentia
     authentication = kind.spec.authentication[method]
     field = authentication.token or (authentication.secrets or ("credentials",))[-1]
     message = f"{kind.name}: the application refused {field}: {refusal.detail}"
-    fault = Fault(f"/credentials/{field}", field, "refused", message)
+    fault = FieldError(f"/credentials/{field}", field, "refused", message)
     return InvalidCredentials(message, faults=[fault], upstream=refusal.upstream)

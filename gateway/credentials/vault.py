@@ -23,7 +23,7 @@ _NONCE, _KEY = 12, 32
 
 
 class KeyListError(Exception):
-    """The list of encryption keys cannot be used; the text says why and how to mend it."""
+    """The list of encryption keys cannot be used; the text says why and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""News from other processes: one LISTEN connection for a whole process (PostgreSQL `NOTIFY`, channel `gateway`)."""
+"""Notifications of other processes: one LISTEN connection for a process (PostgreSQL `NOTIFY`, channel `gateway`)."""
 
 import asyncio
 import contextlib
@@ -16,11 +16,11 @@ _RECONNECT, _PROOF = 0.5, 2.0
 
 #: called with the topic and id of what changed
 Listener = Callable[[str, str], None]
-#: called when news may have been missed: what was remembered must be forgotten or looked up again
+#: called when notifications may have been missed: what was remembered must be forgotten or looked up again
 OnGap = Callable[[], None]
 
 
-class Changes:
+class NotificationListener:
     """Tells listeners what changed; after a lost connection tells them that they may have missed something."""
 
     def __init__(self, url: str) -> None:
@@ -31,7 +31,7 @@ class Changes:
         self._listeners.append((listener, on_gap))
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator["Changes"]:
+    async def listening(self) -> AsyncIterator["NotificationListener"]:
         """Listens for as long as the block lasts, whatever happens to the connection."""
         async with running(every(_RECONNECT, self._listen, name="notifications")):
             yield self
@@ -48,8 +48,8 @@ class Changes:
         lost = asyncio.Event()
         try:
             connection.add_termination_listener(lambda _: lost.set())
-            await connection.add_listener(CHANNEL, self._heard)
-            self._tell_gap()
+            await connection.add_listener(CHANNEL, self._on_notify)
+            self._report_gap()
             while not connection.is_closed():
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_PROOF):
@@ -59,11 +59,11 @@ class Changes:
         finally:
             connection.terminate()
 
-    def _heard(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
+    def _on_notify(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
         topic, _, subject = str(payload).partition(":")
         for listener, _on_gap in self._listeners:
             listener(topic, subject)
 
-    def _tell_gap(self) -> None:
+    def _report_gap(self) -> None:
         for _listener, on_gap in self._listeners:
             on_gap()

@@ -15,7 +15,7 @@ from gateway.errors import Unavailable
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
-#: the tenant that sees all rows: upkeep, claims of jobs, identity
+#: the tenant that sees all rows: maintenance, claims of jobs, identity
 SYSTEM = "*"
 #: seconds until a caller who gets no connection, or a silent one, is told that PostgreSQL is away
 _ACQUIRE_TIMEOUT = 1.5

@@ -2,4 +2,4 @@
 
 
 class StartupError(Exception):
-    """The set-up cannot start; the text says what is wrong and how to mend it."""
+    """The set-up cannot start; the text says what is wrong and how to fix it."""

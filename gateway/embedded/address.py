@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gateway.embedded import StartupError
 
 #: seconds to wait for front ends of a killed run to let go of their port
-PATIENCE = 1.0
+TIMEOUT = 1.0
 
 #: what listens everywhere is reached here
 REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  compared with, not listened on
@@ -41,7 +41,7 @@ def parse_address(text: str) -> Address:
 
 def free_address(wanted: Address) -> Address:
     """The address with its port, shown to be free; StartupError when it cannot be listened on."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         try:
             return Address(wanted.host, _try_to_listen(wanted))

@@ -24,7 +24,7 @@ LONGEST_DELAY = 5.0
 STEADY_AFTER = 30.0
 
 #: seconds that a child gets to end after a hard signal
-HARD_PATIENCE = 5.0
+HARD_TIMEOUT = 5.0
 
 #: told the name of a child and a line it wrote
 Report = Callable[[str, str], None]
@@ -64,7 +64,7 @@ class Child:
         for sign in (self.program.hard_signal, signal.SIGKILL):
             if not self._keeper.done():
                 self._send(sign)
-                await asyncio.wait({self._keeper}, timeout=HARD_PATIENCE)
+                await asyncio.wait({self._keeper}, timeout=HARD_TIMEOUT)
         await cancel(self._keeper)
 
     async def _answers(self) -> bool:

@@ -1,4 +1,4 @@
-"""What `gateway up` starts: the operator's wishes as child programs and their environment. Pure."""
+"""What `gateway up` starts: the operator's settings as child programs and their environment. Pure."""
 
 import os
 import sys

@@ -85,7 +85,7 @@ class EmbeddedPostgres(LocalServer):
             env=SERVER_ENVIRONMENT,
             account=self.account,
             log=self.log,
-            prepare=self.end_leftovers,
+            prepare=self.end_stale_processes,
             is_ready=self._is_ready,
             stop_signal=signal.SIGINT,
             grace=30.0,
@@ -93,7 +93,7 @@ class EmbeddedPostgres(LocalServer):
             orphan_signal=signal.SIGINT,
         )
 
-    def end_leftovers(self) -> None:
+    def end_stale_processes(self) -> None:
         """End what an earlier run left at work here, then remove its lock files. We hold the lock: they are ours."""
         postmaster = self._postmaster()
         # Only the postmaster takes SIGINT as a shutdown; to its children it means other things.

@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.embedded.service_user import Account
 
-TETHER = str(Path(__file__).with_name("parent_death_signal.py"))
+LAUNCHER = str(Path(__file__).with_name("parent_death_signal.py"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Program:
     orphan_signal: signal.Signals = signal.SIGKILL
 
     def command(self) -> tuple[str, ...]:
-        """The full command line: the program on its tether."""
+        """The full command line: the program behind the launcher that ends it with us."""
         account = f"{self.account.uid}:{self.account.gid}" if self.account else "-"
-        tether = (TETHER, str(os.getpid()), str(int(self.orphan_signal)), account)
+        launcher = (LAUNCHER, str(os.getpid()), str(int(self.orphan_signal)), account)
         # -I and -S: the launcher needs no site packages, and none of ours may shadow the standard library
-        return (sys.executable, "-I", "-S", *tether, *self.argv)
+        return (sys.executable, "-I", "-S", *launcher, *self.argv)
 
     def launch_options(self, output: int) -> dict[str, Any]:
         """Arguments for `Popen` and asyncio alike; a session of its own keeps the terminal's Ctrl-C away from it."""

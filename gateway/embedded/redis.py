@@ -53,11 +53,11 @@ class EmbeddedRedis(LocalServer):
             env=SERVER_ENVIRONMENT,
             account=self.account,
             log=self.log,
-            prepare=self.end_leftovers,
+            prepare=self.end_stale_processes,
             is_ready=self._is_ready,
         )
 
-    def end_leftovers(self) -> None:
+    def end_stale_processes(self) -> None:
         """End what an earlier run left at work here. We hold the lock: it is ours."""
         end(processes_of(self.sockets, EXECUTABLE), signal.SIGKILL, 5.0)
         ensure_none(self.sockets, EXECUTABLE)

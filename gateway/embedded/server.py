@@ -88,10 +88,10 @@ class LocalServer(ABC):
         """End it cleanly and let go of the directory; harmless when it does not run."""
         if self._process is not None:
             program = self.program()
-            for sign, patience in ((program.stop_signal, program.grace), (program.hard_signal, 5.0)):
+            for sign, timeout in ((program.stop_signal, program.grace), (program.hard_signal, 5.0)):
                 self._process.send_signal(sign)
                 with suppress(subprocess.TimeoutExpired):
-                    self._process.wait(patience)
+                    self._process.wait(timeout)
                     break
             else:
                 self._process.kill()

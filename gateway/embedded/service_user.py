@@ -20,7 +20,9 @@ logger = logging.getLogger(__name__)
 #: the account made on a machine where we are root
 ACCOUNT_NAME = "pgserver"
 
-MEND = "Start the gateway as an ordinary user, or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL to use other servers."
+REMEDY = (
+    "Start the gateway as an ordinary user, or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL to use other servers."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +50,16 @@ def server_account(directory: Path) -> Account | None:
 def _make_account() -> None:
     useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
     if useradd is None:
-        raise StartupError(f"Postgres does not run as root, and there is no useradd to make an account for it. {MEND}")
+        raise StartupError(
+            f"Postgres does not run as root, and there is no useradd to make an account for it. {REMEDY}"
+        )
     options = ("--system", "--user-group", "--no-create-home", "--shell", "/bin/false")
     made = subprocess.run(  # noqa: S603  fixed arguments
         [useradd, *options, ACCOUNT_NAME], capture_output=True, text=True, check=False
     )
     # 9: the name is taken, that is, another gateway made it at the same moment
     if made.returncode not in (0, 9):
-        raise StartupError(f"Making the account {ACCOUNT_NAME} failed: {made.stderr.strip()}. {MEND}")
+        raise StartupError(f"Making the account {ACCOUNT_NAME} failed: {made.stderr.strip()}. {REMEDY}")
 
 
 def open_passage(directory: Path, account: Account | None) -> None:

@@ -20,13 +20,13 @@ def processes_of(directory: Path, executable: str) -> list[psutil.Process]:
     ]
 
 
-def end(processes: Iterable[psutil.Process], sign: signal.Signals, patience: float) -> None:
-    """Send the signal to each and wait up to `patience` seconds until all are gone."""
+def end(processes: Iterable[psutil.Process], sign: signal.Signals, timeout: float) -> None:
+    """Send the signal to each and wait up to `timeout` seconds until all are gone."""
     told = list(processes)
     for process in told:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(sign)
-    psutil.wait_procs(told, timeout=patience)
+    psutil.wait_procs(told, timeout=timeout)
 
 
 def ensure_none(directory: Path, executable: str) -> None:

@@ -38,7 +38,7 @@ class FirstSteps:
 
 
 async def up(options: UpOptions, steps: FirstSteps) -> None:
-    """Run everything until SIGINT or SIGTERM; StartupError says why it cannot and how to mend it."""
+    """Run everything until SIGINT or SIGTERM; StartupError says why it cannot and how to fix it."""
     with ExitStack() as held:
         await _Up(options, steps, held).run()
 

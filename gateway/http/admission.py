@@ -112,21 +112,21 @@ class Overload:
     A busy process with few requests is well used; one with many makes all of them wait.
     """
 
-    def __init__(self, most_busy: float) -> None:
-        self._most_busy = most_busy
+    def __init__(self, max_load: float) -> None:
+        self._max_load = max_load
         self._looks: deque[float] = deque(maxlen=_LOOKS)
         self.most = inf
 
     def looked(self, busy: float, in_progress: int) -> None:
         """A look at the process: busy means fewer than there are, at ease a few more than there are."""
-        if self._most_busy >= 1:
+        if self._max_load >= 1:
             return
         self._looks.append(busy)
-        if self.most == inf and (len(self._looks) < _LOOKS or min(self._looks) < self._most_busy):
+        if self.most == inf and (len(self._looks) < _LOOKS or min(self._looks) < self._max_load):
             return
-        if busy >= self._most_busy:
+        if busy >= self._max_load:
             self.most = max(_FEW, min(self.most, in_progress) * _LESS)
-        elif max(self._looks) < self._most_busy and in_progress < self.most * _EASE:
+        elif max(self._looks) < self._max_load and in_progress < self.most * _EASE:
             self.most = inf
         else:
             self.most = max(self.most, in_progress) * _MORE
@@ -141,12 +141,12 @@ class Limits:
 
     def __init__(self, settings: Settings) -> None:
         self.rates = Rates(settings.client_rate, settings.organization_rate)
-        self.overload = Overload(settings.most_busy)
-        self._most = settings.most_requests
+        self.overload = Overload(settings.max_load)
+        self._max_requests = settings.max_requests
         self.in_progress = 0
         #: of those, the ones that wait for a job, or for their caller to take a file: they take room, but no time
         self._parked = 0
-        self._most_downloads = settings.most_downloads
+        self._max_downloads = settings.max_downloads
         self._downloads = 0
 
     @contextmanager
@@ -179,16 +179,16 @@ class Limits:
         if not self.overload.admits(self.at_work - 1):
             REFUSED.add("overload")
             raise Unavailable("the gateway has more to do than it can; try again in a moment", retry_after=1)
-        if self.in_progress > self._most:
+        if self.in_progress > self._max_requests:
             REFUSED.add("requests")
-            raise Unavailable(f"{self._most} requests are in progress; try again in a moment", retry_after=1)
+            raise Unavailable(f"{self._max_requests} requests are in progress; try again in a moment", retry_after=1)
 
     @contextmanager
     def one_download(self) -> Iterator[None]:
         """A place for a file that is streamed, for as long as the block lasts; raises Unavailable."""
-        if self._downloads >= self._most_downloads:
+        if self._downloads >= self._max_downloads:
             REFUSED.add("downloads")
-            raise Unavailable(f"{self._most_downloads} files are being sent; try again in a moment", retry_after=5)
+            raise Unavailable(f"{self._max_downloads} files are being sent; try again in a moment", retry_after=5)
         self._downloads += 1
         try:
             with self.parked():

@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gateway.errors import BodyTooLarge, Fault, InvalidParams, MalformedRequest, NotFound, Unauthorized
+from gateway.errors import BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.keys import SERVICES
 from gateway.kinds.suggestions import did_you_mean
 
@@ -80,20 +80,20 @@ def _validated(model: type[M], document: dict[str, Any]) -> M:
         raise InvalidParams(detail, faults=faults) from error
 
 
-def _fault(model: type[BaseModel], fault: Any) -> Fault:
+def _fault(model: type[BaseModel], fault: Any) -> FieldError:
     place = [str(part) for part in fault["loc"]]
     name = ".".join(place)
     pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in place)
     match fault["type"]:
         case "extra_forbidden":
             known = [field.alias or name for name, field in model.model_fields.items()]
-            return Fault(
+            return FieldError(
                 pointer, name, "unknown", f"{name} is not a member of the request; {did_you_mean(name, known)}"
             )
         case "missing":
-            return Fault(pointer, name, "required", f"{name} is missing")
+            return FieldError(pointer, name, "required", f"{name} is missing")
         case _:
-            return Fault(pointer, name, "invalid", f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
+            return FieldError(pointer, name, "invalid", f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
 
 
 def path_id(request: web.Request, name: str) -> UUID:

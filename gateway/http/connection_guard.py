@@ -27,7 +27,7 @@ _LINGER = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """What a sender may take."""
 
     #: connections at a time
@@ -41,7 +41,7 @@ class Limits:
 class Door(Server):
     """Makes a guarded protocol for each connection."""
 
-    def __init__(self, behind: Server, limits: Limits, turnstile: Turnstile | None) -> None:
+    def __init__(self, behind: Server, limits: ConnectionLimits, turnstile: Turnstile | None) -> None:
         super().__init__(
             behind.request_handler,
             request_factory=behind.request_factory,
@@ -61,7 +61,7 @@ class DoorRunner(web.AppRunner):
     """Runs an application behind the door."""
 
     def __init__(
-        self, app: web.Application, limits: Limits, turnstile: Turnstile | None = None, **options: Any
+        self, app: web.Application, limits: ConnectionLimits, turnstile: Turnstile | None = None, **options: Any
     ) -> None:
         options.setdefault("keepalive_timeout", KEPT_SECONDS)
         super().__init__(app, access_log=None, lingering_time=_LINGER, handler_cancellation=False, **options)

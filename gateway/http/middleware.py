@@ -96,7 +96,7 @@ def _permit(request: web.Request, route: Route) -> None:
     if route.audit is not None:
         request[AUDIT] = PendingEntry.of(route.audit, caller, request.match_info)
     if route.scope is not None and caller is not None:
-        caller.need(route.scope)
+        caller.require(route.scope)
 
 
 def _record(request: web.Request, outcome: str) -> None:

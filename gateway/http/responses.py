@@ -11,10 +11,10 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
-from gateway.errors import Fault, InvalidParams, MalformedRequest
+from gateway.errors import FieldError, InvalidParams, MalformedRequest
 
 #: seconds that `Prefer: wait` may ask for
-MOST_WAIT = 300
+MAX_WAIT = 300
 _PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
 
 
@@ -48,8 +48,8 @@ def preference(request: web.Request) -> Preference:
         return _NO_PREFERENCE
     given = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer"))))
     wait = given.get("wait")
-    if wait is not None and not (wait.isascii() and wait.isdigit() and int(wait) <= MOST_WAIT):
-        raise MalformedRequest(f"Prefer: wait is {wait!r}; it is a number of seconds, at most {MOST_WAIT}")
+    if wait is not None and not (wait.isascii() and wait.isdigit() and int(wait) <= MAX_WAIT):
+        raise MalformedRequest(f"Prefer: wait is {wait!r}; it is a number of seconds, at most {MAX_WAIT}")
     return Preference("respond-async" in given, None if wait is None else int(wait))
 
 
@@ -83,4 +83,4 @@ def read_time_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
 
 def _bad_cursor() -> InvalidParams:
     message = "cursor is not one of ours; send next_cursor of the last page as it came"
-    return InvalidParams(message, faults=[Fault("/cursor", "cursor", "invalid", message)])
+    return InvalidParams(message, faults=[FieldError("/cursor", "cursor", "invalid", message)])

@@ -408,7 +408,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/metrics",
         operations.metrics,
-        "Counts and figures for Prometheus",
+        "Counts and statistics for Prometheus",
         "Operations",
         is_open=True,
         is_probe=True,

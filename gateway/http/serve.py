@@ -6,9 +6,9 @@ import signal
 
 from aiohttp import web
 
-from gateway.aio.gc_tuning import shorten_pauses
+from gateway.aio.gc_tuning import tune_gc
 from gateway.http.app import create_app
-from gateway.http.connection_guard import DoorRunner, Limits
+from gateway.http.connection_guard import ConnectionLimits, DoorRunner
 from gateway.http.keys import IS_DRAINING, LIMITS, SERVICES
 from gateway.http.turnstile import Turnstile
 from gateway.settings import Settings
@@ -29,12 +29,12 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
     app = create_app(settings)
     runner = DoorRunner(
         app,
-        Limits(connections=settings.most_connections),
+        ConnectionLimits(connections=settings.max_connections),
         Turnstile(app[LIMITS]),
         shutdown_timeout=settings.shutdown_grace,
     )
     await runner.setup()
-    shorten_pauses()
+    tune_gc()
     try:
         host, port = settings.address
         site = web.TCPSite(runner, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None)
@@ -48,6 +48,6 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         await site.stop()
         services = app[SERVICES]
         for job in await services.runner.drain(settings.shutdown_grace):
-            await services.bell.ring(job.id, job.attempt)
+            await services.wakeup.notify(job.id, job.attempt)
     finally:
         await runner.cleanup()

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 #: seconds between looks whether the caller is still there
 _LOOK = 0.5
 #: seconds that a caller may leave the bytes for it untouched
-_PATIENCE = 300.0
+_TIMEOUT = 300.0
 #: a file is of others' making: a browser must neither guess its type nor run it under our name
 _SAFETY = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -28,7 +28,7 @@ _SAFETY = {
 
 
 @dataclass(slots=True)
-class Flow:
+class Throughput:
     """How much of an answer has gone out."""
 
     sent: int = 0
@@ -36,13 +36,13 @@ class Flow:
 
     def count(self) -> int:
         """The bytes since the last count, told to the metrics."""
-        news, self._counted = self.sent - self._counted, self.sent
-        DOWNLOAD_BYTES.add(by=news)
-        return news
+        added, self._counted = self.sent - self._counted, self.sent
+        DOWNLOAD_BYTES.add(by=added)
+        return added
 
 
 async def sent(
-    request: web.Request, status: int, headers: Mapping[str, str], pieces: AsyncIterable[bytes], flow: Flow
+    request: web.Request, status: int, headers: Mapping[str, str], pieces: AsyncIterable[bytes], flow: Throughput
 ) -> web.StreamResponse:
     """Send the bytes under these labels; GatewayError while they come cuts the connection."""
     response = web.StreamResponse(status=status, headers={**headers, **_SAFETY})
@@ -64,11 +64,11 @@ async def sent(
 
 
 @asynccontextmanager
-async def caller_present(request: web.Request) -> AsyncIterator[Flow]:
+async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
     """The block ends with ConnectionResetError within a second of the caller's going away, or when it reads no more."""
     task = asyncio.current_task()
     assert task is not None
-    flow = Flow()
+    flow = Throughput()
     watching = asyncio.create_task(_until_gone(request, flow), name="caller present")
     watching.add_done_callback(lambda watch: watch.cancelled() or task.cancel())
     try:
@@ -82,7 +82,7 @@ async def caller_present(request: web.Request) -> AsyncIterator[Flow]:
         flow.count()
 
 
-async def _until_gone(request: web.Request, flow: Flow) -> None:
+async def _until_gone(request: web.Request, flow: Throughput) -> None:
     """Looks now and then, which costs a piece on its way nothing; aiohttp has no event for a caller that goes away."""
     unread_since = None
     clock = asyncio.get_running_loop().time
@@ -91,7 +91,7 @@ async def _until_gone(request: web.Request, flow: Flow) -> None:
             unread_since = None
         elif unread_since is None:
             unread_since = clock()
-        elif clock() - unread_since > _PATIENCE:
+        elif clock() - unread_since > _TIMEOUT:
             log.info("a caller left its file unread")
             transport.abort()
             return

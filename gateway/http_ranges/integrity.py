@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
 from gateway.http_ranges.ranges import parse_content_range
-from gateway.http_ranges.responses import Reply
+from gateway.http_ranges.responses import FileResponse
 
 #: bytes decoded at a time, only to be counted
 _WINDOW = 64 << 10
@@ -35,7 +35,9 @@ class File:
         return b"".join([piece async for piece in self])
 
 
-def judged_file(reply: Reply, headers: Mapping[str, str], size: int | None, pieces: AsyncIterator[bytes]) -> File:
+def judged_file(
+    reply: FileResponse, headers: Mapping[str, str], size: int | None, pieces: AsyncIterator[bytes]
+) -> File:
     """The file to give for an answer of these headers; `size` is what the record states of its plain bytes.
 
     Raises UpstreamTruncated and UpstreamInvalidResponse where the answer and the record contradict each other.
@@ -68,7 +70,9 @@ def _compare(total: int | None, size: int | None) -> None:
     raise UpstreamInvalidResponse(f"the application sends {total} bytes for a file that has {size} by its record")
 
 
-async def _cut_to_size(pieces: AsyncIterator[bytes], reply: Reply, ends_with_record: bool) -> AsyncIterator[bytes]:
+async def _cut_to_size(
+    pieces: AsyncIterator[bytes], reply: FileResponse, ends_with_record: bool
+) -> AsyncIterator[bytes]:
     """What the reply promises, no more and no less."""
     skip, left = reply.skip, reply.length
     async for piece in pieces:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.errors import Fault, InvalidParams
+from gateway.errors import FieldError, InvalidParams
 from gateway.http_ranges.integrity import File
 
 #: bytes of one chunk at most
@@ -20,7 +20,7 @@ _BOUNDED = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkWanted:
+class ChunkRequest:
     """Which bytes of a file, and how they are written into JSON."""
 
     start: int
@@ -28,7 +28,7 @@ class ChunkWanted:
     format: str
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> "ChunkWanted":
+    def of(cls, params: Mapping[str, Any]) -> "ChunkRequest":
         """What a caller's params ask for; raises InvalidParams."""
         form = params.get(_FORMAT, BASE64)
         if form not in _DEFAULT_LENGTH:
@@ -61,7 +61,7 @@ def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name not in (_TYPE, _FORMAT)}
 
 
-async def chunk(file: File, wanted: ChunkWanted) -> dict[str, Any]:
+async def chunk(file: File, wanted: ChunkRequest) -> dict[str, Any]:
     """The chunk as callers get it; `next_range_header` asks for the one after it. Raises InvalidParams for bad text."""
     # An application that ignores ranges and tells no length gives the whole: what lies before is read and dropped.
     skip = wanted.start if file.status == 200 else 0
@@ -86,7 +86,7 @@ async def chunk(file: File, wanted: ChunkWanted) -> dict[str, Any]:
     }
 
 
-def nothing(wanted: ChunkWanted) -> dict[str, Any]:
+def nothing(wanted: ChunkRequest) -> dict[str, Any]:
     """The one chunk of an empty file."""
     return {
         "content": "",
@@ -120,4 +120,4 @@ def _header(start: int, length: int) -> str:
 
 
 def _invalid(name: str, code: str, message: str) -> InvalidParams:
-    return InvalidParams(message, faults=[Fault(f"/params/{name}", name, code, message)])
+    return InvalidParams(message, faults=[FieldError(f"/params/{name}", name, code, message)])

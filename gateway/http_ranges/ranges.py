@@ -8,7 +8,7 @@ from itertools import pairwise
 from gateway.errors import RangeNotSatisfiable
 
 #: ranges in one request beyond which the whole is given (§14.2 warns of many small or overlapping ones)
-MOST_RANGES = 10
+MAX_RANGES = 10
 #: stands for every number of more than 19 digits; no file is so long, and int() refuses thousands of digits
 BEYOND = 10**19
 
@@ -64,7 +64,7 @@ def parse(header: str | None) -> tuple[ByteRange, ...] | None:
     # §5.6.1: empty members of a list are ignored
     ranges = [_parse_one(spec) for spec in (member.strip(" \t") for member in specs.split(",")) if spec]
     known = tuple(asked for asked in ranges if asked is not None)
-    if not known or len(known) < len(ranges) or len(known) > MOST_RANGES or _surely_overlap(known):
+    if not known or len(known) < len(ranges) or len(known) > MAX_RANGES or _certainly_overlap(known):
         return None
     return known
 
@@ -125,7 +125,7 @@ def _number(digits: str) -> int | None:
     return BEYOND if len(significant) > 19 else int(significant or "0")
 
 
-def _surely_overlap(ranges: Sequence[ByteRange]) -> bool:
+def _certainly_overlap(ranges: Sequence[ByteRange]) -> bool:
     """Whether they overlap whatever the size; two suffixes always do."""
     suffixes = [asked for asked in ranges if asked.first is None]
     slices = [

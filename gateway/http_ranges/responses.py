@@ -14,7 +14,7 @@ from gateway.http_ranges.ranges import ByteRange, ContentRange, Slice
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RangeRequest:
     """Which bytes the client asks for, and on which conditions; the default is the whole file, in any case."""
 
     ranges: tuple[ByteRange, ...] | None = None
@@ -22,7 +22,7 @@ class Wanted:
     if_none_match: str | None = None
 
     @classmethod
-    def of(cls, headers: Mapping[str, str], *, method: str = "GET", range_header: str | None = None) -> "Wanted":
+    def of(cls, headers: Mapping[str, str], *, method: str = "GET", range_header: str | None = None) -> "RangeRequest":
         """What a request's headers and its `range_header` param ask; raises ConflictingRange."""
         headers = CIMultiDict(headers)
         stated = headers.get("Range", range_header)
@@ -44,7 +44,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class FileResponse:
     """The answer to give from an application's body."""
 
     status: int
@@ -56,7 +56,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredReply:
+class StoredResponse:
     """The answer to give from a stored file: framing as it is, and slices to read."""
 
     status: int
@@ -65,8 +65,8 @@ class StoredReply:
 
 
 def relayed_reply(
-    wanted: Wanted, status: int, headers: Mapping[str, str], *, size: int | None = None, ranged: bool = True
-) -> Reply | None:
+    wanted: RangeRequest, status: int, headers: Mapping[str, str], *, size: int | None = None, ranged: bool = True
+) -> FileResponse | None:
     """What to answer, given the application's status and headers, their names in any case.
 
     `size` is what its record states of the file, `ranged` whether it was asked with the range. None: ask it again
@@ -82,30 +82,30 @@ def relayed_reply(
         case 206 if asked:
             return _reply_from_part(asked, wanted, headers)
         case 304 if wanted.if_none_match:
-            return Reply(304, _validators(labels(headers)), length=0)
+            return FileResponse(304, _validators(labels(headers)), length=0)
         case 416 if asked:
             _judge_refusal(asked, wanted, headers, size)
             return None
     raise UpstreamInvalidResponse(f"the application answered a download with status {status}, which was not asked for")
 
 
-def stored_reply(wanted: Wanted, size: int, found: Mapping[str, str]) -> StoredReply:
+def stored_reply(wanted: RangeRequest, size: int, found: Mapping[str, str]) -> StoredResponse:
     """What to answer from a stored file of this size and labels; raises RangeNotSatisfiable."""
     if is_not_modified(wanted.if_none_match, found.get("ETag")):
-        return StoredReply(304, _validators(found))
+        return StoredResponse(304, _validators(found))
     slices = _slices(wanted, found, size)
     headers = {**found, "Accept-Ranges": "bytes"}
     if slices is None:
         whole = [Slice(0, size - 1)] if size else []
-        return StoredReply(200, headers | {"Content-Length": str(size)}, whole)
+        return StoredResponse(200, headers | {"Content-Length": str(size)}, whole)
     if len(slices) == 1:
-        return StoredReply(206, headers | _part_headers(slices[0], size), slices)
+        return StoredResponse(206, headers | _part_headers(slices[0], size), slices)
     parts = Multipart(slices, size, found["Content-Type"])
     several = {"Content-Type": parts.header, "Content-Length": str(parts.length)}
-    return StoredReply(206, headers | several, tuple(parts.pieces()))
+    return StoredResponse(206, headers | several, tuple(parts.pieces()))
 
 
-def _reply_from_whole(wanted: Wanted, headers: Mapping[str, str], size: int | None) -> Reply:
+def _reply_from_whole(wanted: RangeRequest, headers: Mapping[str, str], size: int | None) -> FileResponse:
     """A part of it where one range is asked and its length is known; several ranges get the whole (§14.2)."""
     found = labels(headers)
     is_coded = "Content-Encoding" in found
@@ -114,22 +114,26 @@ def _reply_from_whole(wanted: Wanted, headers: Mapping[str, str], size: int | No
         complete = size
     _refuse_part_as_whole(headers, complete)
     if complete is None:
-        return Reply(200, found | {"Accept-Ranges": "bytes" if _takes_ranges(headers) else "none"})
+        return FileResponse(200, found | {"Accept-Ranges": "bytes" if _takes_ranges(headers) else "none"})
     slices = _slices(wanted, found, complete)
     if slices is None or len(slices) > 1:
-        return Reply(200, found | {"Accept-Ranges": "bytes", "Content-Length": str(complete)}, length=complete)
+        return FileResponse(200, found | {"Accept-Ranges": "bytes", "Content-Length": str(complete)}, length=complete)
     part = slices[0]
-    return Reply(206, found | {"Accept-Ranges": "bytes"} | _part_headers(part, complete), part.start, part.length)
+    return FileResponse(
+        206, found | {"Accept-Ranges": "bytes"} | _part_headers(part, complete), part.start, part.length
+    )
 
 
-def _reply_from_part(asked: Sequence[ByteRange], wanted: Wanted, headers: Mapping[str, str]) -> Reply | None:
+def _reply_from_part(
+    asked: Sequence[ByteRange], wanted: RangeRequest, headers: Mapping[str, str]
+) -> FileResponse | None:
     found = labels(headers) | {"Accept-Ranges": "bytes"}
     # An application may ignore If-Range: a part that does not prove to be of the client's file is not given.
     if not _is_of_same_file(wanted, found):
         return None
     length = _content_length(headers)
     if len(asked) > 1 and _is_multipart(found) and "Content-Range" not in headers:
-        return Reply(206, found if length is None else found | {"Content-Length": str(length)}, length=length)
+        return FileResponse(206, found if length is None else found | {"Content-Length": str(length)}, length=length)
     got = ranges.parse_content_range(headers.get("Content-Range"))
     if got is None or got.bytes is None or _is_multipart(found):
         raise UpstreamInvalidResponse("the application sent a part of the file without saying which")
@@ -137,10 +141,12 @@ def _reply_from_part(asked: Sequence[ByteRange], wanted: Wanted, headers: Mappin
         raise UpstreamInvalidResponse("the application sent a part of another length than it says")
     served = _served(asked, got, got.bytes)
     skip = served.start - got.bytes.start
-    return Reply(206, found | _part_headers(served, got.total), skip, served.length)
+    return FileResponse(206, found | _part_headers(served, got.total), skip, served.length)
 
 
-def _judge_refusal(asked: Sequence[ByteRange], wanted: Wanted, headers: Mapping[str, str], size: int | None) -> None:
+def _judge_refusal(
+    asked: Sequence[ByteRange], wanted: RangeRequest, headers: Mapping[str, str], size: int | None
+) -> None:
     """Raises RangeNotSatisfiable where the file's size bears the refusal out; otherwise the whole can be asked for."""
     if wanted.if_range is not None:  # the file may be another by now, and then the whole of it is wanted
         return
@@ -151,7 +157,7 @@ def _judge_refusal(asked: Sequence[ByteRange], wanted: Wanted, headers: Mapping[
     ranges.resolve(asked, total)
 
 
-def _slices(wanted: Wanted, found: Mapping[str, str], size: int) -> tuple[Slice, ...] | None:
+def _slices(wanted: RangeRequest, found: Mapping[str, str], size: int) -> tuple[Slice, ...] | None:
     if not wanted.ranges or not _is_of_same_file(wanted, found):
         return None
     return ranges.resolve(wanted.ranges, size)
@@ -187,7 +193,7 @@ def _refuse_part_as_whole(headers: Mapping[str, str], complete: int | None) -> N
         raise UpstreamInvalidResponse("the application sent a part of the file as if it were the whole")
 
 
-def _is_of_same_file(wanted: Wanted, found: Mapping[str, str]) -> bool:
+def _is_of_same_file(wanted: RangeRequest, found: Mapping[str, str]) -> bool:
     return if_range_matches(wanted.if_range, found.get("ETag"), found.get("Last-Modified"))
 
 

@@ -70,7 +70,7 @@ class Caller:
     def client_id(self) -> UUID:
         return self.client.id
 
-    def need(self, scope: Scope) -> None:
+    def require(self, scope: Scope) -> None:
         """Raise InsufficientScope unless the client has it."""
         if scope not in self.scopes:
             raise InsufficientScope(f"this needs the scope {scope}; the client has {', '.join(sorted(self.scopes))}")

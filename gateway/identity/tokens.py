@@ -113,13 +113,13 @@ class Tokens:
         self._verified[token_hash] = verified = _Verified(stored.client, found[1], now + _TRUST)
         return verified
 
-    def heard(self, topic: str, subject: str) -> None:
-        """News of another process: what is remembered of a changed client is dropped."""
+    def on_notify(self, topic: str, subject: str) -> None:
+        """A notification of another process: what is remembered of a changed client is dropped."""
         if topic == "client":
             self._looking_up.forget()
             self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != subject}
 
-    def forget_all(self) -> None:
-        """News may have been missed."""
+    def invalidate_all(self) -> None:
+        """Notifications may have been missed."""
         self._looking_up.forget()
         self._verified.clear()

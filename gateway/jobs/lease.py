@@ -16,8 +16,8 @@ from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnkn
 from gateway.jobs import results
 from gateway.jobs.leases import Ending, Leases, LostLease
 from gateway.jobs.model import Job, JobStatus
-from gateway.jobs.outcome import ending_of, gives_key_back, is_put_aside, is_unknown
-from gateway.jobs.run_context import JobJournal, surely
+from gateway.jobs.outcome import classify_outcome, gives_key_back, is_put_aside, is_unknown
+from gateway.jobs.run_context import JobJournal, retry_until_available
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import add_context
@@ -76,7 +76,7 @@ class Lease:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)
             self._is_ending = True
-            await surely(lambda: self._write(outcome), self._on_away)
+            await retry_until_available(lambda: self._write(outcome), self._on_away)
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
@@ -117,13 +117,13 @@ class Lease:
         if isinstance(outcome, Answer):
             await self._leases.finish(job, await self._success(outcome))
         elif is_unknown(job, outcome, sent_at):
-            await self._leases.finish(job, ending_of(job, outcome, sent_at))
+            await self._leases.finish(job, classify_outcome(job, outcome, sent_at))
         elif job.is_inline and gives_key_back(outcome):
             await self._leases.release(job)
         elif not job.is_inline and is_put_aside(outcome) and datetime.now(UTC) - job.created_at < _OLDEST:
             await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
         else:
-            await self._leases.finish(job, ending_of(job, outcome, sent_at))
+            await self._leases.finish(job, classify_outcome(job, outcome, sent_at))
 
     async def _success(self, answer: Answer) -> Ending:
         head, number, lines = results.head_of(answer), 0, None
@@ -147,13 +147,13 @@ class Lease:
             lines=lines,
         )
 
-    async def hand_back(self) -> bool:
+    async def requeue(self) -> bool:
         """Give up what was stopped: for another worker where nothing was sent; whether one is needed."""
         try:
             if self.checkpoint.may_be_repeated:
-                return not self.job.is_inline and await self._leases.hand_back(self.job)
+                return not self.job.is_inline and await self._leases.requeue(self.job)
             lost = InternalError("the process was stopped after the write had been sent; look it up")
-            await self._leases.finish(self.job, ending_of(self.job, lost, self.checkpoint.sent_at))
+            await self._leases.finish(self.job, classify_outcome(self.job, lost, self.checkpoint.sent_at))
         except (LostLease, Unavailable):
             log.warning("left a job to its lease", extra={"job_id": str(self.job.id)})
         return False

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
-from gateway.aio.batching import Together
+from gateway.aio.batching import Batcher
 from gateway.db.pool import Database
 from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.rows import COLUMNS, job_of
@@ -147,7 +147,7 @@ _WAIT = """
     RETURNING id
 """
 # What was not sent goes back as if it had never been taken: this attempt does not count.
-_HAND_BACK = """
+_REQUEUE = """
     UPDATE jobs
     SET status = CASE WHEN cancel_requested THEN 'canceled' ELSE 'queued' END,
         finished_at = CASE WHEN cancel_requested THEN now() END,
@@ -185,8 +185,8 @@ class Leases:
     def __init__(self, database: Database, retention: int) -> None:
         self._database = database
         self._retention = retention
-        self._sending: Together[Job, bool | None] = Together(self._sending_all)
-        self._finishing: Together[tuple[Job, Ending], bool] = Together(self._finish_all)
+        self._sending: Batcher[Job, bool | None] = Batcher(self._sending_all)
+        self._finishing: Batcher[tuple[Job, Ending], bool] = Batcher(self._finish_all)
 
     async def claim(self, worker: str, most: int, share: int) -> list[Job]:
         """Up to `most` queued jobs, now ours to run; no organization gets more than `share` jobs of this worker."""
@@ -245,20 +245,20 @@ class Leases:
             raise LostLease
         JOBS_ENDED.add(job.task, ending.status)
 
-    async def _finish_all(self, endings: Sequence[tuple[Job, Ending]]) -> Sequence[bool]:
-        columns = zip(*(_ended(job, ending) for job, ending in endings), strict=True)
+    async def _finish_all(self, outcomes: Sequence[tuple[Job, Ending]]) -> Sequence[bool]:
+        columns = zip(*(_ended(job, ending) for job, ending in outcomes), strict=True)
         async with self._database.system() as connection:
             rows = await connection.fetch(_FINISH, *map(list, columns), self._retention)
         ended = {row["id"] for row in rows}
-        return [job.id in ended for job, _ in endings]
+        return [job.id in ended for job, _ in outcomes]
 
     async def wait(self, job: Job, seconds: float, reason: str) -> None:
         """Put it aside until the application takes requests again."""
         await self._fenced(_WAIT, job, seconds, _plain(reason), self._retention)
 
-    async def hand_back(self, job: Job) -> bool:
+    async def requeue(self, job: Job) -> bool:
         """Give up a job of which nothing was sent, for another worker; whether one is needed."""
-        return bool(await self._fenced(_HAND_BACK, job, self._retention) == JobStatus.QUEUED)
+        return bool(await self._fenced(_REQUEUE, job, self._retention) == JobStatus.QUEUED)
 
     async def release(self, job: Job) -> None:
         """Forget an inline call that came to nothing, and give its idempotency key back."""

@@ -83,14 +83,14 @@ _LEAVE = "DELETE FROM workers WHERE id = $1"
 _A_WORKER_SEEN = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_GONE} seconds')"
 
 
-class Upkeep:
+class Maintenance:
     """What keeps the promise that an accepted job is never lost."""
 
-    def __init__(self, database: Database, retention: int, patience: float = LEASE) -> None:
+    def __init__(self, database: Database, retention: int, timeout: float = LEASE) -> None:
         self._database = database
         self._retention = retention
         #: seconds after an absence of PostgreSQL for which nothing is taken for lost
-        self._patience = patience
+        self._timeout = timeout
         self._sweeps_to_wait = 0
 
     async def sweep(self) -> int:
@@ -102,12 +102,12 @@ class Upkeep:
                 due = len(await connection.fetch(_RETURN_DUE))
                 return due + (await self._lost(connection) if await self._may_judge(connection) else 0)
         except Unavailable:
-            self._sweeps_to_wait = round(self._patience / INTERVAL)
+            self._sweeps_to_wait = round(self._timeout / INTERVAL)
             raise
 
     async def _may_judge(self, connection: Connection) -> bool:
         self._sweeps_to_wait = max(0, self._sweeps_to_wait - 1)
-        return not self._sweeps_to_wait and not await connection.fetchval(_JUST_STARTED, self._patience)
+        return not self._sweeps_to_wait and not await connection.fetchval(_JUST_STARTED, self._timeout)
 
     async def _lost(self, connection: Connection) -> int:
         """What lost its worker: how much of it goes back to the queue."""
@@ -127,11 +127,11 @@ class Upkeep:
             for statement in _PRUNE:
                 await connection.execute(statement)
 
-    async def sign_of_life(self, worker: str) -> None:
+    async def heartbeat(self, worker: str) -> None:
         async with self._database.system() as connection:
             await connection.execute(_SEEN, worker)
 
-    async def leave(self, worker: str) -> None:
+    async def deregister(self, worker: str) -> None:
         """Tell that a worker is gone for good."""
         async with self._database.system() as connection:
             await connection.execute(_LEAVE, worker)

@@ -20,7 +20,7 @@ from gateway.kinds.spec import Effect
 UNKNOWN = "outcome_unknown"
 
 
-def ending_of(job: Job, error: GatewayError, sent_at: datetime | None) -> Ending:
+def classify_outcome(job: Job, error: GatewayError, sent_at: datetime | None) -> Ending:
     """How the job ends; `sent_at` is when a write went out whose answer is not stored."""
     if isinstance(error, JobCanceled):
         return Ending(JobStatus.CANCELED, message=error.detail)

@@ -34,7 +34,7 @@ class JobQuota:
         self._most = most
         self._rooms: dict[UUID, _Room] = {}
 
-    async def need_room(self, organization_id: UUID) -> None:
+    async def require_room(self, organization_id: UUID) -> None:
         """Take room for one more job; raises RateLimited."""
         now = time.monotonic()
         room = self._rooms.get(organization_id)

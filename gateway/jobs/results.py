@@ -54,7 +54,7 @@ def message(answer: Answer) -> str | None:
     return f"{head['succeeded']} of {head['total']} tickets updated{failed}"
 
 
-def need_result(job: Job) -> dict[str, Any]:
+def require_result(job: Job) -> dict[str, Any]:
     """The head of a succeeded job's result; raises the error that the job ended with."""
     match job.status:
         case JobStatus.SUCCEEDED:

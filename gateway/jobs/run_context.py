@@ -23,7 +23,9 @@ _PAUSE, _PERSISTENCE = 0.5, 600.0
 Noted = TypeVar("Noted")
 
 
-async def surely(note: Callable[[], Awaitable[Noted]], on_away: Callable[[], None] = lambda: None) -> Noted:
+async def retry_until_available(
+    note: Callable[[], Awaitable[Noted]], on_away: Callable[[], None] = lambda: None
+) -> Noted:
     """Write it as soon as PostgreSQL is there: what is done is not forgotten because it is away; raises LostLease.
 
     Writing twice does no harm: the fence, or the end that was written, refuses the second.
@@ -70,13 +72,13 @@ class JobJournal:
 
     async def save(self, state: Mapping[str, Any], records: Sequence[Any] = ()) -> None:
         lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
-        await surely(lambda: self._leases.save(self._job, state, lines))
+        await retry_until_available(lambda: self._leases.save(self._job, state, lines))
         self.state, self.sent_at = state, None
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
         now = asyncio.get_running_loop().time()
-        is_news = (done, total) != self.last
-        if not is_news or (now - self._told_at < _PROGRESS_INTERVAL and done != total):
+        is_changed = (done, total) != self.last
+        if not is_changed or (now - self._told_at < _PROGRESS_INTERVAL and done != total):
             return
         self._told_at, self.last = now, (done, total)
         try:

@@ -40,7 +40,7 @@ class Runner:
         return any(lease.job.is_suspect for lease in self._held.values())
 
     @asynccontextmanager
-    async def keeping_leases(self) -> AsyncIterator["Runner"]:
+    async def renewing_leases(self) -> AsyncIterator["Runner"]:
         """Heartbeats go out for as long as the block lasts."""
         async with running(every(self._heartbeat, self.beat, name="heartbeat")):
             yield self
@@ -66,7 +66,7 @@ class Runner:
         raise Unavailable("the outcome cannot be stored now; send the same request with the same key", retry_after=2)
 
     def adopt(self, job: Job, reading: "asyncio.Future[Answer]") -> None:
-        """Take over what is running already: a read that outlasted its caller's patience."""
+        """Take over what is running already: a read that outlasted its caller's timeout."""
 
         async def read_on(_job: Job, _checkpoint: JobJournal) -> Answer:
             return await reading
@@ -96,8 +96,8 @@ class Runner:
         elif cancel_requested:
             lease.cancel()
 
-    def heard(self, topic: str, subject: str) -> None:
-        """News of a caller who wants a job canceled."""
+    def on_notify(self, topic: str, subject: str) -> None:
+        """A notification of a caller who wants a job canceled."""
         if topic == "cancel":
             for lease in self._leases_of(UUID(subject)):
                 lease.cancel()
@@ -114,4 +114,4 @@ class Runner:
             lease.task.cancel()
         if left:
             await asyncio.wait([lease.task for lease in left])
-        return [lease.job for lease in left if await lease.hand_back()]
+        return [lease.job for lease in left if await lease.requeue()]

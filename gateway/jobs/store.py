@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from gateway.aio.batching import Together
+from gateway.aio.batching import Batcher
 from gateway.db.pool import Connection, Database
 from gateway.errors import NotFound, ResultExpired
 from gateway.jobs.leases import LEASE
@@ -103,7 +103,7 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedJob:
     """The job of a request: a new one, or the one that its key already stands for."""
 
     job: Job
@@ -139,24 +139,26 @@ class JobStore:
     def __init__(self, database: Database, retention: int) -> None:
         self._database = database
         self._retention = retention
-        self._accepting: Together[NewJob, Job] = Together(self._accept_all)
+        self._accepting: Batcher[NewJob, Job] = Batcher(self._accept_all)
 
-    async def accept(self, new: NewJob, key: IdempotencyKey | None = None, claimed_by: str | None = None) -> Accepted:
+    async def accept(
+        self, new: NewJob, key: IdempotencyKey | None = None, claimed_by: str | None = None
+    ) -> AcceptedJob:
         """Job and key in one transaction; a key seen before brings its job back instead.
 
         With `claimed_by` the job is born running, held by the process that accepted it.
         """
         if key is None and claimed_by is None:
-            return Accepted(await self._accepting(new), is_new=True)
+            return AcceptedJob(await self._accepting(new), is_new=True)
         while True:
             async with self._database.tenant(new.organization_id) as connection, connection.transaction():
                 if key is None or await self._is_kept(connection, new, key):
-                    return Accepted(await _inserted(connection, new, claimed_by), is_new=True)
+                    return AcceptedJob(await _inserted(connection, new, claimed_by), is_new=True)
                 row = await connection.fetchrow(_KEPT, *_owner(new, key))
             # None: the key was given back between the two statements, so it is free.
             if row is not None:
                 members = dict(row)
-                return Accepted(
+                return AcceptedJob(
                     is_mismatch=members.pop("fingerprint") != key.fingerprint, job=job_of(members), is_new=False
                 )
 

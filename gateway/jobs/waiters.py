@@ -8,11 +8,11 @@ from uuid import UUID
 from gateway.jobs.model import Job
 from gateway.jobs.store import JobStore
 
-#: seconds after which a waiter looks for itself, should news have been lost
+#: seconds after which a waiter looks for itself, should a notification have been lost
 _LOOK = 5.0
 
 
-class Watch:
+class JobWaiters:
     """Tells waiters when their job changed."""
 
     def __init__(self, store: JobStore) -> None:
@@ -20,17 +20,17 @@ class Watch:
         self._waiters: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._is_over = False
 
-    def heard(self, topic: str, subject: str) -> None:
+    def on_notify(self, topic: str, subject: str) -> None:
         if topic == "job":
             for waiter in self._waiters.get(subject, ()):
                 waiter.set()
 
     @property
-    def is_over(self) -> bool:
+    def shutting_down(self) -> bool:
         return self._is_over
 
     def wake_all(self) -> None:
-        """News may have been missed: everybody looks."""
+        """Notifications may have been missed: everybody looks."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.set()

@@ -1,4 +1,4 @@
-"""The bell: Redis and arq, which wake workers. Losing it loses nothing. This is the one module that names arq.
+"""Wake-ups: Redis and arq, which wake workers. Losing it loses nothing. This is the one module that names arq.
 
 arq alone loses or doubles work when it is killed, so it carries nothing but the word that there is some: a ring makes
 one worker claim a few due jobs, whichever they are, from PostgreSQL. A ring is answered at once, not when they have
@@ -31,7 +31,7 @@ CHANNEL = "gateway:rung"
 #: jobs that one ring stands for at most; so many a worker claims at a time
 BATCH = 20
 #: seconds until Redis counts as away, and for which it is then not asked again
-_PATIENCE, _SILENCE = 1.0, 1.0
+_TIMEOUT, _SILENCE = 1.0, 1.0
 #: seconds between looks at the queue when no ring is heard, and after Redis failed
 _POLL, _PAUSE = 0.5, 0.5
 #: seconds that answering a ring may take, which is one claim
@@ -56,7 +56,7 @@ def _unpacked(value: bytes) -> dict[str, Any]:
 
 def _client(url: str) -> ArqRedis:
     """A client that connects when it is first used; a silent Redis counts as one that is away."""
-    pool: ConnectionPool = ConnectionPool.from_url(url, socket_timeout=_PATIENCE, socket_connect_timeout=_PATIENCE)
+    pool: ConnectionPool = ConnectionPool.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT)
     return ArqRedis(pool, job_serializer=_packed, job_deserializer=_unpacked, default_queue_name=QUEUE)
 
 
@@ -65,39 +65,39 @@ async def _closed(client: ArqRedis) -> None:
         await client.aclose(close_connection_pool=True)
 
 
-class Bell:
-    """Rings for jobs in the background: nobody waits for Redis, and while it is away the bell is silent."""
+class Wakeup:
+    """Notifies of jobs in the background: nobody waits for Redis, and while it is away nothing is sent."""
 
     def __init__(self, url: str) -> None:
         self._redis = _client(url)
         self._rung: list[str] = []
-        self._ringing: asyncio.Task[None] | None = None
+        self._notifying: asyncio.Task[None] | None = None
         self._silent_until = 0.0
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str) -> AsyncIterator["Bell"]:
-        bell = cls(url)
+    async def open(cls, url: str) -> AsyncIterator["Wakeup"]:
+        wakeup = cls(url)
         try:
-            yield bell
+            yield wakeup
         finally:
-            if bell._ringing is not None:
-                await bell._ringing
-            await _closed(bell._redis)
+            if wakeup._notifying is not None:
+                await wakeup._notifying
+            await _closed(wakeup._redis)
 
-    async def ring(self, job_id: UUID, attempt: int) -> None:
+    async def notify(self, job_id: UUID, attempt: int) -> None:
         """Wake a worker for a job; returns before it is done. Rings at one moment are rung as few."""
         self._rung.append(f"{job_id}:{attempt}")
-        if self._ringing is None or self._ringing.done():
-            self._ringing = asyncio.create_task(self._ring_all(), name="ring")
+        if self._notifying is None or self._notifying.done():
+            self._notifying = asyncio.create_task(self._notify_all(), name="ring")
 
-    async def _ring_all(self) -> None:
+    async def _notify_all(self) -> None:
         while self._rung:
             rung, self._rung = self._rung, []
             if asyncio.get_running_loop().time() < self._silent_until:
                 continue
             try:
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_TIMEOUT):
                     for ring_id in rung[::BATCH]:
                         await self._redis.enqueue_job("run", _job_id=ring_id)
                     await self._redis.publish(CHANNEL, b"")
@@ -108,14 +108,14 @@ class Bell:
     async def is_there(self) -> bool:
         """Whether Redis answers."""
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 await self._redis.ping()
         except _AWAY:
             return False
         return True
 
 
-class BellWorker(Worker):
+class NotifiedWorker(Worker):
     """arq's loop, awake as soon as it is rung and unmoved by Redis going away."""
 
     def __init__(self, answer: Callable[[], None], url: str) -> None:
@@ -190,7 +190,7 @@ class BellWorker(Worker):
     async def close_quietly(self) -> None:
         """Let the rings in hand be answered and close the connection, whether or not Redis is there to hear it."""
         if self.tasks:
-            await asyncio.wait(self.tasks.values(), timeout=_PATIENCE)
+            await asyncio.wait(self.tasks.values(), timeout=_TIMEOUT)
         await _closed(self._redis)
 
     async def _listen(self) -> None:
@@ -207,7 +207,7 @@ class BellWorker(Worker):
         """Wake at every ring; a Redis that does not echo within two silent seconds is away."""
         is_asked = False
         while True:
-            message = await channel.get_message(timeout=_PATIENCE)
+            message = await channel.get_message(timeout=_TIMEOUT)
             if message is None and is_asked:
                 raise TimeoutError
             is_asked = message is None

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.editor_schema import members_at
-from gateway.kinds.sources import Complaint, SpecError, complaint, read_yaml
+from gateway.kinds.sources import LintError, SpecError, lint_error, read_yaml
 from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging
 from gateway.kinds.suggestions import did_you_mean
 
@@ -209,7 +209,7 @@ def spec_folders(extra: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
     roots = [shipped_specs(), *(Path(folder) for folder in extra)]
     missing = [root for root in roots if not root.is_dir()]
     if missing:
-        raise SpecError([Complaint(root, 1, "there is no such folder; mend GATEWAY_SPECS") for root in missing])
+        raise SpecError([LintError(root, 1, "there is no such folder; correct GATEWAY_SPECS") for root in missing])
     return [
         folder for root in roots for folder in sorted([root, *root.iterdir()]) if (folder / "connector.yaml").is_file()
     ]
@@ -228,12 +228,12 @@ def load_kind(folder: Path) -> Kind:
     try:
         spec = ConnectorSpec.model_validate(document)
     except ValidationError as error:
-        raise SpecError([_complaint(folder, fault) for fault in error.errors()]) from error
+        raise SpecError([_lint_error(folder, fault) for fault in error.errors()]) from error
     return Kind(spec)
 
 
-def _complaint(folder: Path, fault: ErrorDetails) -> Complaint:
-    """What the model says of a member, as a complaint that tells how to mend it."""
+def _lint_error(folder: Path, fault: ErrorDetails) -> LintError:
+    """What the model says of a member, as a lint error that tells how to fix it."""
     place = [str(part) for part in fault["loc"] if part != "[key]"]
     message = fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "missing":
@@ -242,4 +242,4 @@ def _complaint(folder: Path, fault: ErrorDetails) -> Complaint:
             message = "is missing; say what running it twice would do: read, idempotent or write"
     elif fault["type"] == "extra_forbidden":
         message = f"is not a member of this; {did_you_mean(place[-1], members_at(place[:-1]))}"
-    return complaint(folder, place, message)
+    return lint_error(folder, place, message)

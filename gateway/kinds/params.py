@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from gateway.errors import Fault, InvalidParams
+from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.catalog import Operation
 from gateway.kinds.suggestions import did_you_mean
 
@@ -31,7 +31,7 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
     return {name: _integral(value) for name, value in completed.items()}
 
 
-def invalid(subject: str, found: list[Fault]) -> InvalidParams:
+def invalid(subject: str, found: list[FieldError]) -> InvalidParams:
     """The error for a list of faults, counted in its detail."""
     if len(found) == 1:
         return InvalidParams(found[0].message, faults=found)
@@ -78,7 +78,7 @@ def _is_digits(value: Any) -> bool:
     return isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
 
 
-def _faults(operation: Operation, params: Mapping[str, Any]) -> list[Fault]:
+def _faults(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
     """What the schema finds wrong, each as a sentence that stands alone."""
     try:
         if operation.validator.is_valid(params):
@@ -88,7 +88,7 @@ def _faults(operation: Operation, params: Mapping[str, Any]) -> list[Fault]:
         return [_fault(operation, [], "type", f"params are not JSON: {error}")]
 
 
-def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> Iterator[Fault]:
+def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> Iterator[FieldError]:
     place = [str(part) for part in error.instance_path]
     kind, name = error.kind, ".".join(place)
     said = f"{name or 'params'} is {_shown(error.instance)}"
@@ -159,9 +159,9 @@ def _subschema(operation: Operation, path: Sequence[str | int]) -> Any:
     return found
 
 
-def _fault(operation: Operation, place: list[str], code: str, text: str) -> Fault:
+def _fault(operation: Operation, place: list[str], code: str, text: str) -> FieldError:
     pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in ["params", *place])
-    return Fault(
+    return FieldError(
         pointer=_whole(pointer), field=_whole(".".join(place)), code=code, message=_whole(f"{operation}: {text}")
     )
 
@@ -191,7 +191,7 @@ def _described(schema: Mapping[str, Any]) -> str:
     return f" ({schema['description']})" if "description" in schema else ""
 
 
-def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()) -> Iterator[Fault]:
+def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()) -> Iterator[FieldError]:
     """Text that no application takes (NUL, lone surrogates), numbers JSON has no word for, bottomless nesting."""
     if isinstance(value, str):
         if "\x00" in value or (not value.isascii() and _has_lone_surrogate(value)):

@@ -11,7 +11,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class LintError:
     """One thing wrong with a spec file: where, what, and what to do."""
 
     path: Path
@@ -23,11 +23,11 @@ class Complaint:
 
 
 class SpecError(Exception):
-    """A spec that cannot be used; its text is a line for each complaint: `path:line: what is wrong and what to do`."""
+    """A spec that cannot be used; its text is a line for each error: `path:line: what is wrong and what to do`."""
 
-    def __init__(self, complaints: Sequence[Complaint]) -> None:
-        super().__init__("\n".join(map(str, complaints)))
-        self.complaints = tuple(complaints)
+    def __init__(self, errors: Sequence[LintError]) -> None:
+        super().__init__("\n".join(map(str, errors)))
+        self.errors = tuple(errors)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -36,22 +36,22 @@ def read_yaml(path: Path) -> dict[str, Any]:
         document = yaml.load(path.read_text("utf-8"), Loader=_LOADER)
     except FileNotFoundError as error:
         said = "there is no such file; a kind is a folder with a connector.yaml"
-        raise SpecError([Complaint(path, 1, said)]) from error
+        raise SpecError([LintError(path, 1, said)]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         said = getattr(error, "problem", None) or "this is not text in UTF-8"
-        raise SpecError([Complaint(path, mark.line + 1 if mark else 1, f"not YAML: {said}")]) from error
+        raise SpecError([LintError(path, mark.line + 1 if mark else 1, f"not YAML: {said}")]) from error
     if not isinstance(document, dict):
-        raise SpecError([Complaint(path, 1, "a spec file is a mapping, such as `description: …`")])
+        raise SpecError([LintError(path, 1, "a spec file is a mapping, such as `description: …`")])
     return document
 
 
-def complaint(folder: Path, place: Sequence[str], message: str) -> Complaint:
-    """A complaint about a place of the whole spec: `entities.tickets.actions…` lies in `tickets.yaml`."""
+def lint_error(folder: Path, place: Sequence[str], message: str) -> LintError:
+    """An error at a place of the whole spec: `entities.tickets.actions…` lies in `tickets.yaml`."""
     path, members = folder / "connector.yaml", list(place)
     if len(members) > 1 and members[0] == "entities":
         path, members = folder / f"{members[1]}.yaml", members[2:]
-    return Complaint(path, line_of(path, members), f"{'.'.join(members) or 'the file'}: {message}")
+    return LintError(path, line_of(path, members), f"{'.'.join(members) or 'the file'}: {message}")
 
 
 def line_of(path: Path, place: Sequence[str]) -> int:
@@ -65,14 +65,14 @@ def line_of(path: Path, place: Sequence[str]) -> int:
     return line
 
 
-def repeated_members(path: Path) -> Iterator[Complaint]:
+def repeated_members(path: Path) -> Iterator[LintError]:
     """Members that a mapping has twice: YAML would silently keep the last of them."""
     pending = [yaml.compose(path.read_text("utf-8"), Loader=_LOADER)]
     while pending:
         seen: set[str] = set()
         for name, key, value in _members(pending.pop()):
             if isinstance(key, yaml.ScalarNode) and name in seen:
-                yield Complaint(path, key.start_mark.line + 1, f"{name} stands here twice; remove one of them")
+                yield LintError(path, key.start_mark.line + 1, f"{name} stands here twice; remove one of them")
             seen.add(name)
             pending.append(value)
 

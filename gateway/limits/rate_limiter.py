@@ -28,7 +28,7 @@ _FORGOTTEN = 600.0
 _UNLIMITED = RateLimit(requests=1_000_000, seconds=1)
 
 
-class Turnstile:
+class AccountLimiter:
     """The gate of one account in this process: who is let through next."""
 
     def __init__(self, account: str, limit: RateLimit, shared: SharedLimits) -> None:
@@ -57,16 +57,16 @@ class Turnstile:
     def _has_place(self) -> bool:
         return self.budget.share is None or self._under_way < self.budget.share
 
-    async def wait(self, is_background: bool, patience: float) -> None:
+    async def wait(self, is_background: bool, timeout: float) -> None:
         """Take a place in turn, callers first; raises UpstreamRateLimited."""
         now = asyncio.get_running_loop().time()
-        if self.budget.paused_until - now > patience:
+        if self.budget.paused_until - now > timeout:
             raise self._refusal(now)
         place = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, (is_background, next(self._order), place))
         self.changed()
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 await place
         except (TimeoutError, asyncio.CancelledError) as error:
             if place.done() and not place.cancelled():
@@ -148,27 +148,27 @@ class Turnstile:
 class _Pass(contextlib.AbstractAsyncContextManager[None]):
     """A place at the gate for as long as the block lasts."""
 
-    __slots__ = ("_account", "_patience", "_turnstile")
+    __slots__ = ("_account", "_limiter", "_timeout")
 
-    def __init__(self, turnstile: Turnstile, account: Account, patience: float) -> None:
-        self._turnstile, self._account, self._patience = turnstile, account, patience
+    def __init__(self, limiter: AccountLimiter, account: Account, timeout: float) -> None:
+        self._limiter, self._account, self._timeout = limiter, account, timeout
 
     async def __aenter__(self) -> None:
-        if not self._turnstile.goes_through(asyncio.get_running_loop().time()):
-            await self._turnstile.wait(self._account.is_background, self._patience)
+        if not self._limiter.goes_through(asyncio.get_running_loop().time()):
+            await self._limiter.wait(self._account.is_background, self._timeout)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._turnstile.leave()
+        self._limiter.leave()
 
 
 class SharedGate:
-    """The gate of a process: one turnstile for each account, and the news from other processes."""
+    """The gate of a process: one limiter for each account, and the news from other processes."""
 
     def __init__(self, shared: SharedLimits) -> None:
         self._shared = shared
-        self._turnstiles: dict[str, Turnstile] = {}
+        self._limiters: dict[str, AccountLimiter] = {}
         self._telling: set[asyncio.Task[None]] = set()
 
     @classmethod
@@ -184,33 +184,33 @@ class SharedGate:
                 await asyncio.wait(gate._telling)
             await gate._shared.close()
 
-    def pass_through(self, account: Account, patience: float) -> contextlib.AbstractAsyncContextManager[None]:
-        """Wait for a place; raises UpstreamRateLimited when none comes within `patience` seconds."""
-        return _Pass(self._turnstile(account), account, patience)
+    def pass_through(self, account: Account, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
+        """Wait for a place; raises UpstreamRateLimited when none comes within `timeout` seconds."""
+        return _Pass(self._limiter(account), account, timeout)
 
     def learn(self, account: Account, status: int, headers: Mapping[str, str]) -> None:
         """Take note of what the application's answer says about its limits."""
-        turnstile, now = self._turnstile(account), asyncio.get_running_loop().time()
-        if turnstile.budget.learned(now, time.time(), headers):
-            self._tell(turnstile, now)
+        limiter, now = self._limiter(account), asyncio.get_running_loop().time()
+        if limiter.budget.learned(now, time.time(), headers):
+            self._tell(limiter, now)
 
     def pause(self, account: Account, seconds: float) -> None:
         """Let nothing through for so long: the application limits."""
-        turnstile, now = self._turnstile(account), asyncio.get_running_loop().time()
-        turnstile.budget.paused(now, seconds)
-        self._tell(turnstile, now)
+        limiter, now = self._limiter(account), asyncio.get_running_loop().time()
+        limiter.budget.paused(now, seconds)
+        self._tell(limiter, now)
 
-    def _turnstile(self, account: Account) -> Turnstile:
-        turnstile = self._turnstiles.get(account.id)
-        if turnstile is None:
-            turnstile = Turnstile(account.id, account.limit or _UNLIMITED, self._shared)
-            self._turnstiles[account.id] = turnstile
-        return turnstile
+    def _limiter(self, account: Account) -> AccountLimiter:
+        limiter = self._limiters.get(account.id)
+        if limiter is None:
+            limiter = AccountLimiter(account.id, account.limit or _UNLIMITED, self._shared)
+            self._limiters[account.id] = limiter
+        return limiter
 
-    def _tell(self, turnstile: Turnstile, now: float) -> None:
-        budget = turnstile.budget
+    def _tell(self, limiter: AccountLimiter, now: float) -> None:
+        budget = limiter.budget
         telling = asyncio.create_task(
-            self._shared.tell(turnstile.account, budget.paused_until - now, budget.paced_until - now)
+            self._shared.tell(limiter.account, budget.paused_until - now, budget.paced_until - now)
         )
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
@@ -218,16 +218,14 @@ class SharedGate:
     async def _hear(self) -> None:
         now = asyncio.get_running_loop().time()
         self._forget(now)
-        used = [each.account for each in self._turnstiles.values() if now - each.used_at < _IDLE]
+        used = [each.account for each in self._limiters.values() if now - each.used_at < _IDLE]
         news = await self._shared.news(used, time.time()) if used else None
         for account, each in (news or {}).items():
-            turnstile = self._turnstiles[account]
-            turnstile.budget.heard(now, each.processes, each.paused, each.paced)
-            turnstile.changed()
+            limiter = self._limiters[account]
+            limiter.budget.heard(now, each.processes, each.paused, each.paced)
+            limiter.changed()
 
     def _forget(self, now: float) -> None:
-        idle = [
-            account for account, each in self._turnstiles.items() if each.is_idle and now - each.used_at > _FORGOTTEN
-        ]
+        idle = [account for account, each in self._limiters.items() if each.is_idle and now - each.used_at > _FORGOTTEN]
         for account in idle:
-            del self._turnstiles[account]
+            del self._limiters[account]

@@ -8,7 +8,7 @@ from redis.exceptions import RedisError
 from gateway.limits.budget import Pace
 
 #: seconds until Redis counts as away
-_PATIENCE = 0.5
+_TIMEOUT = 0.5
 #: seconds without a word after which a process counts as one that no longer uses an account
 _GONE = 3.0
 _AWAY = (RedisError, OSError, TimeoutError)
@@ -32,7 +32,7 @@ class SharedLimits:
 
     @classmethod
     def at(cls, url: str, process: str) -> "SharedLimits":
-        return cls(Redis.from_url(url, socket_timeout=_PATIENCE, socket_connect_timeout=_PATIENCE), process)
+        return cls(Redis.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT), process)
 
     async def close(self) -> None:
         await self._redis.aclose()

@@ -27,7 +27,7 @@ _EVENTS = "text/event-stream"
 #: seconds between looks whether the client is still there, and of silence after which a stream says that it lives
 _LOOK, _SILENCE = 0.5, 10.0
 #: seconds after which a silent answer becomes a stream, so that proxies do not give it up
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 
 
 async def handle(
@@ -136,7 +136,7 @@ class _Exchange:
                     notification = await self._pending.get()
             except TimeoutError:
                 self._require_client()
-                if self._streams and clock() - last > (_SILENCE if self._stream else _PATIENCE):
+                if self._streams and clock() - last > (_SILENCE if self._stream else _TIMEOUT):
                     await (await self._opened()).write(b": alive\n\n")
                     last = clock()
                 continue

@@ -9,7 +9,7 @@ from uuid import UUID
 from yarl import URL
 
 from gateway.connectors.requests import checked_environment
-from gateway.errors import Fault, InvalidCredentials, InvalidParams
+from gateway.errors import FieldError, InvalidCredentials, InvalidParams
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth.callback import redirect_fault
 
@@ -18,7 +18,7 @@ _SCOPE = re.compile(r"[!#-+\--\[\]-~]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AuthorizationRequest:
     """A connector that a caller wants by consent."""
 
     workspace_name: str
@@ -31,7 +31,7 @@ class Wish:
     connector_id: UUID | None = None
 
 
-def need_oauth(spec: ConnectorSpec) -> None:
+def require_oauth(spec: ConnectorSpec) -> None:
     """Raise InvalidParams, with the other way, for a kind without OAuth."""
     if spec.oauth is None or spec.oauth_method is None:
         fields = ", ".join(name for method in spec.authentication.values() for name in method.required)
@@ -39,35 +39,42 @@ def need_oauth(spec: ConnectorSpec) -> None:
             f"{spec.kind} has no OAuth: create the connector with its credentials ({fields}), "
             "POST /api/v1/integrations/connectors"
         )
-        raise InvalidParams(message, faults=[Fault("/connector_type", "connector_type", "no_oauth", message)])
+        raise InvalidParams(message, faults=[FieldError("/connector_type", "connector_type", "no_oauth", message)])
 
 
 def checked(
-    spec: ConnectorSpec, wish: Wish, redirect_urls: Sequence[str], override: URL | None, *, is_embedded: bool
+    spec: ConnectorSpec,
+    requested: AuthorizationRequest,
+    redirect_urls: Sequence[str],
+    override: URL | None,
+    *,
+    is_embedded: bool,
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The variables and scopes of a wish; raises InvalidParams with every fault of it."""
-    need_oauth(spec)
-    redirect = redirect_fault(wish.redirect_url, redirect_urls, is_embedded=is_embedded)
+    """The variables and scopes of a requested; raises InvalidParams with every fault of it."""
+    require_oauth(spec)
+    redirect = redirect_fault(requested.redirect_url, redirect_urls, is_embedded=is_embedded)
     faults = [redirect] if redirect else []
-    faults += _scope_faults(spec, wish.scopes or ())
+    faults += _scope_faults(spec, requested.scopes or ())
     environment: dict[str, str] = {}
     try:
-        environment = checked_environment(spec, wish.environment, override)
+        environment = checked_environment(spec, requested.environment, override)
     except InvalidCredentials as error:
         faults += error.faults
     if faults:
         detail = faults[0].message if len(faults) == 1 else f"{len(faults)} members of the request are invalid"
         raise InvalidParams(detail, faults=faults)
     defaults = spec.oauth.scopes if spec.oauth else ()
-    return environment, tuple(wish.scopes) if wish.scopes is not None else defaults
+    return environment, tuple(requested.scopes) if requested.scopes is not None else defaults
 
 
-def _scope_faults(spec: ConnectorSpec, scopes: Sequence[str]) -> list[Fault]:
+def _scope_faults(spec: ConnectorSpec, scopes: Sequence[str]) -> list[FieldError]:
     if scopes and spec.oauth and not spec.oauth.scopes:
         message = f"scopes: {spec.kind} knows no scopes; what it may do is set where its app is registered"
-        return [Fault("/scopes", "scopes", "unsupported", message)]
+        return [FieldError("/scopes", "scopes", "unsupported", message)]
     return [
-        Fault(f"/scopes/{place}", "scopes", "pattern", f"scopes: {scope!r} is not one scope; give each its own entry")
+        FieldError(
+            f"/scopes/{place}", "scopes", "pattern", f"scopes: {scope!r} is not one scope; give each its own entry"
+        )
         for place, scope in enumerate(scopes)
         if not _SCOPE.fullmatch(scope)
     ]

@@ -19,8 +19,8 @@ from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.oauth.apps import Apps
 from gateway.oauth.model import is_due, missing_variables
 from gateway.oauth.renewals import Renewals
-from gateway.oauth.token_client import TokenEndpoint
-from gateway.oauth.token_persistence import Keeping
+from gateway.oauth.token_client import TokenClient
+from gateway.oauth.token_persistence import TokenPersistence
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +47,13 @@ class StoredAuthorizer:
         method: AuthMethod,
         connectors: ConnectorStore,
         renewals: Renewals,
-        keeping: Keeping,
+        persistence: TokenPersistence,
     ) -> None:
         self._record = record
         self._method = method
         self._connectors = connectors
         self._renewals = renewals
-        self._keeping = keeping
+        self._persistence = persistence
         self._held: _Held | None = None
         self._reading = SingleFlight(self._read)
 
@@ -70,7 +70,9 @@ class StoredAuthorizer:
         if not self._has_none(secret) and headers_for(self._method, secret.values) != refused:
             return self._hold(secret)
         if not self._is_renewable(secret):
-            await self._keeping.refuse(self._record.organization_id, self._record.id, secret.version, _NOT_RENEWABLE)
+            await self._persistence.refuse(
+                self._record.organization_id, self._record.id, secret.version, _NOT_RENEWABLE
+            )
             return None
         return self._hold(await self._renewals.renewed(self._record, secret))
 
@@ -98,7 +100,7 @@ class StoredAuthorizer:
         return self._held.headers
 
 
-class Grants:
+class OAuthAuthorizers:
     """Authorizers for connector records, and what else a grant needs in its life."""
 
     def __init__(
@@ -107,7 +109,7 @@ class Grants:
         connectors: ConnectorStore,
         apps: Apps,
         renewals: Renewals,
-        keeping: Keeping,
+        persistence: TokenPersistence,
         transport: Transport,
         overrides: Mapping[str, URL],
     ) -> None:
@@ -115,7 +117,7 @@ class Grants:
         self._connectors = connectors
         self._apps = apps
         self._renewals = renewals
-        self._keeping = keeping
+        self._persistence = persistence
         self._transport = transport
         self._overrides = overrides
 
@@ -125,7 +127,7 @@ class Grants:
         if not _is_oauth(record, spec):
             return SealedAuthorizer(self._connectors, self._catalog, record)
         method = spec.authentication[record.auth_method or ""]
-        return StoredAuthorizer(record, method, self._connectors, self._renewals, self._keeping)
+        return StoredAuthorizer(record, method, self._connectors, self._renewals, self._persistence)
 
     async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that only a token brings, minting the first one where they are missing."""
@@ -142,7 +144,7 @@ class Grants:
     async def refused(self, record: ConnectorRecord, reason: str) -> None:
         """Note that the application refused the stored credentials although they are as new as can be."""
         secret = await self._connectors.secret(record.organization_id, record.id)
-        await self._keeping.refuse(record.organization_id, record.id, secret.version, reason)
+        await self._persistence.refuse(record.organization_id, record.id, secret.version, reason)
 
     async def revoke(self, record: ConnectorRecord) -> bool:
         """End the grant at the application, best effort; whether the application said that it did."""
@@ -160,7 +162,7 @@ class Grants:
         if is_by_token and is_due(secret.expires_at, datetime.now(UTC)):
             secret = await self._renewals.renewed(record, secret)
         app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, secret.values)
-        server = TokenEndpoint(spec, record.environment, self._transport, self._overrides.get(record.kind))
+        server = TokenClient(spec, record.environment, self._transport, self._overrides.get(record.kind))
         return await server.revoke(app, secret.values)
 
 

@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 from yarl import URL
 
 from gateway.connectors.egress import host_matches
-from gateway.errors import Fault, UpstreamInvalidResponse
+from gateway.errors import FieldError, UpstreamInvalidResponse
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth.messages import endpoint
-from gateway.oauth.model import Denial, Meaning
+from gateway.oauth.model import TokenError, TokenErrorKind
 from gateway.oauth.token_response import oauth_of, plain
 
 #: query members as they came, repeated ones too
@@ -23,7 +23,9 @@ def single(query: Query, name: str) -> str | None:
     return values[0] or None if len(values) == 1 else None
 
 
-def read_code(query: Query, spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> str | Denial:
+def read_code(
+    query: Query, spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None
+) -> str | TokenError:
     """The code, or why there is none (RFC 6749 §4.1.2); an `iss` must be the application's own (RFC 9207 §2.4)."""
     issuers = [value for key, value in query if key == "iss"]
     if any(not _is_issuer(issuer, spec, environment, override) for issuer in issuers):
@@ -47,11 +49,11 @@ def _is_issuer(issuer: str, spec: ConnectorSpec, environment: Mapping[str, str],
     return override is None and origin.scheme == "https" and host_matches(origin.raw_host or "", spec.hosts)
 
 
-def _denied(code: str, description: str) -> Denial:
-    return Denial(code, description, Meaning.GRANT, UpstreamInvalidResponse)
+def _denied(code: str, description: str) -> TokenError:
+    return TokenError(code, description, TokenErrorKind.GRANT, UpstreamInvalidResponse)
 
 
-def redirect_fault(url: str, allowed: Sequence[str], *, is_embedded: bool) -> Fault | None:
+def redirect_fault(url: str, allowed: Sequence[str], *, is_embedded: bool) -> FieldError | None:
     """What is wrong with a redirect_url. It is one of the client's, https; embedded, any loopback (RFC 8252 §7.3)."""
     try:
         parsed = URL(url, encoded=True)
@@ -85,11 +87,11 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _redirect_fault(code: str, text: str) -> Fault:
-    return Fault("/redirect_url", "redirect_url", code, f"redirect_url {text}")
+def _redirect_fault(code: str, text: str) -> FieldError:
+    return FieldError("/redirect_url", "redirect_url", code, f"redirect_url {text}")
 
 
-def landing_url(redirect_url: str, members: Mapping[str, str]) -> str:
+def result_url(redirect_url: str, members: Mapping[str, str]) -> str:
     """Where the browser lands: the caller's URL as it was written, with the members added to its query."""
     joint = "" if redirect_url.endswith(("?", "&")) else "&" if "?" in redirect_url else "?"
     return f"{redirect_url}{joint}{urlencode(members)}"

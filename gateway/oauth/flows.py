@@ -1,4 +1,4 @@
-"""The consent flow: from the wish for a connector to the connector, exactly once.
+"""The consent flow: from the request for a connector to the connector, exactly once.
 
 A new connector is kept as soon as there are tokens: they were made a moment ago, and a check that fails for another
 reason must not lose the grant. A connector that is authorized again keeps its old credentials until the application
@@ -20,7 +20,7 @@ from gateway.connectors.requests import checked_environment
 from gateway.connectors.transport import Transport
 from gateway.credentials.store import ConnectorStore, NewConnector
 from gateway.errors import (
-    Fault,
+    FieldError,
     GatewayError,
     InvalidCredentials,
     InvalidParams,
@@ -34,11 +34,11 @@ from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.oauth import authorization_request, callback
 from gateway.oauth.apps import Apps
-from gateway.oauth.authorization_request import Wish
+from gateway.oauth.authorization_request import AuthorizationRequest
 from gateway.oauth.messages import Code, Consent, consent_url, endpoint
-from gateway.oauth.model import App, Denial, Meaning, Tokens, credentials_of, missing_variables
+from gateway.oauth.model import App, TokenError, TokenErrorKind, Tokens, credentials_of, missing_variables
 from gateway.oauth.store import Flow, FlowState, FlowStore
-from gateway.oauth.token_client import TokenEndpoint
+from gateway.oauth.token_client import TokenClient
 from gateway.oauth.token_response import oauth_of, plain
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class RedirectResult:
     """Where the browser goes in the end, and what came of the consent."""
 
     url: str
@@ -93,14 +93,14 @@ class Flows:
         self._callback = base_url + CALLBACK_PATH
         self._is_embedded = is_embedded
 
-    async def initiate(self, caller: Caller, wish: Wish) -> Started:
+    async def initiate(self, caller: Caller, requested: AuthorizationRequest) -> Started:
         """The address for the user's browser; raises InvalidParams, NotFound, and Conflict when there is no app."""
-        spec = self._catalog.kind(wish.connector_type).spec
-        authorization_request.need_oauth(spec)
-        wish = await self._completed(caller, wish, spec.kind)
+        spec = self._catalog.kind(requested.connector_type).spec
+        authorization_request.require_oauth(spec)
+        requested = await self._completed(caller, requested, spec.kind)
         override, redirect_urls = self._overrides.get(spec.kind), caller.client.redirect_urls
         environment, scopes = authorization_request.checked(
-            spec, wish, redirect_urls, override, is_embedded=self._is_embedded
+            spec, requested, redirect_urls, override, is_embedded=self._is_embedded
         )
         oauth = oauth_of(spec)
         app = await self._apps.current(caller.organization_id, spec.kind)
@@ -110,14 +110,14 @@ class Flows:
             id=uuid4(),
             organization_id=caller.organization_id,
             client_id=caller.client_id,
-            workspace_id=await self._identity.workspace_named(caller.organization_id, wish.workspace_name),
+            workspace_id=await self._identity.workspace_named(caller.organization_id, requested.workspace_name),
             kind=spec.kind,
-            name=wish.name,
-            redirect_url=wish.redirect_url,
+            name=requested.name,
+            redirect_url=requested.redirect_url,
             environment=environment,
             app_client_id=app.client_id,
             verifier=verifier,
-            reauthorizes=wish.connector_id,
+            reauthorizes=requested.connector_id,
         )
         expires_at = await self._store.create(flow, hashed(state))
         address = endpoint(oauth.authorize, environment, override)
@@ -131,37 +131,40 @@ class Flows:
         """Forget consents a week after their end."""
         await self._store.prune()
 
-    async def _completed(self, caller: Caller, wish: Wish, kind: str) -> Wish:
-        """The wish with what the connector that is authorized again brings; raises NotFound and InvalidParams."""
-        if wish.connector_id is None:
-            return wish
-        record = await self._connectors.get(caller.organization_id, wish.connector_id)
-        given = {"connector_type": (kind, record.kind), "workspace_name": (wish.workspace_name, record.workspace_name)}
+    async def _completed(self, caller: Caller, requested: AuthorizationRequest, kind: str) -> AuthorizationRequest:
+        """The requested with what the connector that is authorized again brings; raises NotFound and InvalidParams."""
+        if requested.connector_id is None:
+            return requested
+        record = await self._connectors.get(caller.organization_id, requested.connector_id)
+        given = {
+            "connector_type": (kind, record.kind),
+            "workspace_name": (requested.workspace_name, record.workspace_name),
+        }
         faults = [
-            Fault(f"/{name}", name, "mismatch", f"{name} is {asked!r}, and the connector's is {own!r}")
+            FieldError(f"/{name}", name, "mismatch", f"{name} is {asked!r}, and the connector's is {own!r}")
             for name, (asked, own) in given.items()
             if asked != own
         ]
         if faults:
             raise InvalidParams(faults[0].message, faults=faults)
-        return replace(wish, environment={**record.environment, **wish.environment})
+        return replace(requested, environment={**record.environment, **requested.environment})
 
-    async def finish(self, query: callback.Query) -> Landing | None:
+    async def finish(self, query: callback.Query) -> RedirectResult | None:
         """Take up the application's answer; None, for a page that leads nowhere, when the state is not good."""
         state = callback.single(query, "state")
         flow = await self._store.use(hashed(state)) if state else None
-        if flow is None or not await self._may_land(flow):
+        if flow is None or not await self._may_redirect(flow):
             return None
         outcome = await self._connected(flow, query)
-        if isinstance(outcome, Denial):
+        if isinstance(outcome, TokenError):
             await self._store.fail(flow, outcome.code, outcome.description)
-            url = callback.landing_url(
+            url = callback.result_url(
                 flow.redirect_url, {"error": outcome.code, "error_description": outcome.description}
             )
-            return Landing(url, flow, error=outcome.code)
-        return Landing(callback.landing_url(flow.redirect_url, {"connector_id": str(outcome)}), flow, outcome)
+            return RedirectResult(url, flow, error=outcome.code)
+        return RedirectResult(callback.result_url(flow.redirect_url, {"connector_id": str(outcome)}), flow, outcome)
 
-    async def _may_land(self, flow: Flow) -> bool:
+    async def _may_redirect(self, flow: Flow) -> bool:
         """Whether the client that began it may still receive its end: not disabled, its redirect URL not withdrawn."""
         stored = await self._identity.client(flow.client_id)
         if stored is None or stored.client.disabled_at or flow.organization_id not in stored.client.organization_ids:
@@ -169,21 +172,21 @@ class Flows:
         allowed = stored.client.redirect_urls
         return callback.redirect_fault(flow.redirect_url, allowed, is_embedded=self._is_embedded) is None
 
-    async def _connected(self, flow: Flow, query: callback.Query) -> UUID | Denial:
+    async def _connected(self, flow: Flow, query: callback.Query) -> UUID | TokenError:
         """The connector of a consent, or why there is none."""
         kind, override = self._catalog.kind(flow.kind), self._overrides.get(flow.kind)
         code = callback.read_code(query, kind.spec, flow.environment, override)
-        if isinstance(code, Denial):
+        if isinstance(code, TokenError):
             return code
         app = await self._apps.of(flow.organization_id, flow.kind, {"client_id": flow.app_client_id})
-        server = TokenEndpoint(kind.spec, flow.environment, self._transport, override)
+        server = TokenClient(kind.spec, flow.environment, self._transport, override)
         tokens = await server.redeem(app, Code(code, self._callback, flow.verifier))
-        if isinstance(tokens, Denial):
+        if isinstance(tokens, TokenError):
             return tokens
         try:
             return await self._kept(flow, kind, app, tokens)
         except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
-            return Denial("server_error", plain(error.detail), Meaning.MOMENT, UpstreamInvalidResponse)
+            return TokenError("server_error", plain(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse)
 
     async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: Tokens) -> UUID:
         spec, override = kind.spec, self._overrides.get(flow.kind)
@@ -196,10 +199,10 @@ class Flows:
         new = NewConnector(flow.workspace_id, spec.kind, name, method, environment, credentials, tokens.expires_at)
         if flow.reauthorizes is None:
             return await self._store.complete(flow, new)
-        await self._need_accepted(kind, new)
+        await self._require_accepted(kind, new)
         return await self._store.complete_again(flow, flow.reauthorizes, new)
 
-    async def _need_accepted(self, kind: Kind, new: NewConnector) -> None:
+    async def _require_accepted(self, kind: Kind, new: NewConnector) -> None:
         """Raise ReauthorizationRequired when the application refuses the new credentials; other trouble is none."""
         headers = headers_for(kind.spec.authentication[new.auth_method], new.credentials)
         override = self._overrides.get(kind.name)

@@ -15,14 +15,14 @@ from gateway.errors import ConnectorNotReady
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth.model import (
     App,
-    Denial,
+    TokenError,
     app_in,
     credentials_of,
     denied,
     is_due,
     learned,
     missing_variables,
-    need_refresh_token,
+    require_refresh_token,
 )
 
 
@@ -75,25 +75,25 @@ class RefreshingAuthorizer:
             return
         if self._renewing is None:
             self._renewing = asyncio.ensure_future(self._exchange())
-            self._renewing.add_done_callback(self._landed)
+            self._renewing.add_done_callback(self._on_done)
         # A caller that gives up must not take an answer with it that replaces the refresh token.
         await asyncio.shield(self._renewing)
 
-    def _landed(self, renewing: "asyncio.Future[None]") -> None:
+    def _on_done(self, renewing: "asyncio.Future[None]") -> None:
         self._renewing = None
         if not renewing.cancelled():
             renewing.exception()  # seen, also when every caller has gone away
 
     async def _exchange(self) -> None:
         try:
-            from gateway.oauth.token_client import TokenEndpoint
+            from gateway.oauth.token_client import TokenClient
         except ModuleNotFoundError as error:
             raise ConnectorNotReady(f"renewing OAuth tokens takes the package {error.name}; install it") from error
-        need_refresh_token(self.credentials)
+        require_refresh_token(self.credentials)
         app = self._app or app_in(self.credentials)
-        endpoint = TokenEndpoint(self._spec, self.environment, self._transport, self._override)
+        endpoint = TokenClient(self._spec, self.environment, self._transport, self._override)
         answer = await endpoint.renew(app, self.credentials)
-        if isinstance(answer, Denial):
+        if isinstance(answer, TokenError):
             raise denied(answer, app)
         self.environment = learned(self._spec, self.environment, answer, self._override)
         self.credentials = credentials_of(app, answer, self.credentials)

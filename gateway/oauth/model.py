@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from yarl import URL
 
 from gateway.connectors.requests import checked_environment
-from gateway.errors import ConnectorNotReady, Fault, GatewayError, InvalidCredentials, ReauthorizationRequired
+from gateway.errors import ConnectorNotReady, FieldError, GatewayError, InvalidCredentials, ReauthorizationRequired
 from gateway.kinds.spec import ConnectorSpec
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Tokens:
     expires_at: datetime | None = None
 
 
-class Meaning(StrEnum):
+class TokenErrorKind(StrEnum):
     """What a refusal is about."""
 
     #: the code or refresh token is refused for good (`invalid_grant`)
@@ -46,16 +46,16 @@ class Meaning(StrEnum):
     #: the app's id or secret is refused (`invalid_client`)
     APP = "app"
     #: nothing is said about the grant: it is as good as before
-    MOMENT = "moment"
+    TRANSIENT = "moment"
 
 
 @dataclass(frozen=True, slots=True)
-class Denial:
+class TokenError:
     """A token endpoint that gave no tokens, in the words of RFC 6749 §5.2, secrets already removed."""
 
     code: str
     description: str
-    meaning: Meaning
+    meaning: TokenErrorKind
     #: what callers of the connector are told when the denial is of the moment
     error: type[GatewayError]
     #: whether the request arrived and no answer to it is known
@@ -87,7 +87,7 @@ def app_in(credentials: Mapping[str, str]) -> App:
     client_id = credentials.get("client_id")
     if not client_id:
         message = "client_id is missing: renewing an access token takes the OAuth app that it was given to"
-        fault = Fault("/credentials/client_id", "client_id", "required", message)
+        fault = FieldError("/credentials/client_id", "client_id", "required", message)
         raise InvalidCredentials(message, faults=[fault])
     return App(client_id, SecretStr(credentials.get("client_secret", "")), is_own=True)
 
@@ -111,18 +111,18 @@ def missing_variables(spec: ConnectorSpec, environment: Mapping[str, str]) -> li
     return [name for name in learns if name in spec.environment and name not in environment]
 
 
-def denied(denial: Denial, app: App) -> GatewayError:
+def denied(denial: TokenError, app: App) -> GatewayError:
     """A denial as callers of a connector are told it."""
-    if denial.meaning is Meaning.GRANT:
+    if denial.meaning is TokenErrorKind.GRANT:
         return ReauthorizationRequired(f"the application refused the refresh token ({denial}); authorize again")
-    if denial.meaning is Meaning.APP:
+    if denial.meaning is TokenErrorKind.APP:
         return ConnectorNotReady(
             f"the application refuses the OAuth app {app.client_id} ({denial}): correct its client_id and client_secret"
         )
     return denial.error(f"the access token could not be renewed: {denial}")
 
 
-def need_refresh_token(credentials: Mapping[str, str]) -> str:
+def require_refresh_token(credentials: Mapping[str, str]) -> str:
     """The refresh token; raises ReauthorizationRequired where there is none."""
     token = credentials.get("refresh_token")
     if not token:

@@ -25,15 +25,24 @@ from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
 from gateway.kinds.catalog import Catalog
 from gateway.oauth.apps import Apps
 from gateway.oauth.leases import HEARTBEAT, Lease, LeaseStore
-from gateway.oauth.model import App, Denial, Meaning, Tokens, credentials_of, denied, learned, need_refresh_token
-from gateway.oauth.token_client import TokenEndpoint
-from gateway.oauth.token_persistence import Keeping
+from gateway.oauth.model import (
+    App,
+    TokenError,
+    TokenErrorKind,
+    Tokens,
+    credentials_of,
+    denied,
+    learned,
+    require_refresh_token,
+)
+from gateway.oauth.token_client import TokenClient
+from gateway.oauth.token_persistence import TokenPersistence
 from gateway.telemetry.metrics import REFRESHES
 
 log = logging.getLogger(__name__)
 
 #: seconds between looks at a renewal in another process, and for which it is waited for
-_LOOK, _PATIENCE = 0.1, 30.0
+_LOOK, _TIMEOUT = 0.1, 30.0
 #: seconds for which new tokens are held on to while PostgreSQL is away, and between tries
 _HOLD_ON, _RETRY = 30.0, 0.5
 
@@ -47,7 +56,7 @@ class Renewals:
         connectors: ConnectorStore,
         apps: Apps,
         leases: LeaseStore,
-        keeping: Keeping,
+        persistence: TokenPersistence,
         transport: Transport,
         overrides: Mapping[str, URL],
     ) -> None:
@@ -55,7 +64,7 @@ class Renewals:
         self._connectors = connectors
         self._apps = apps
         self._leases = leases
-        self._keeping = keeping
+        self._persistence = persistence
         self._transport = transport
         self._overrides = overrides
         self._under_way: dict[tuple[UUID, int], asyncio.Task[Secret]] = {}
@@ -79,16 +88,16 @@ class Renewals:
         if task is None:
             task = asyncio.create_task(self._renew(record, stale), name=f"renew the tokens of {record.id}")
             self._under_way[key] = task
-            task.add_done_callback(partial(self._landed, key))
+            task.add_done_callback(partial(self._on_done, key))
         return await asyncio.shield(task)
 
-    def _landed(self, key: tuple[UUID, int], task: "asyncio.Task[Secret]") -> None:
+    def _on_done(self, key: tuple[UUID, int], task: "asyncio.Task[Secret]") -> None:
         del self._under_way[key]
         if not task.cancelled():
             task.exception()  # seen, also when every caller has gone away
 
     async def _renew(self, record: ConnectorRecord, stale: Secret) -> Secret:
-        need_refresh_token(stale.values)
+        require_refresh_token(stale.values)
         app = await self._apps.of(record.organization_id, record.kind, stale.values)
         claimed = await self._claimed(record, stale.version)
         if isinstance(claimed, Secret):
@@ -98,7 +107,7 @@ class Renewals:
         match answer:
             case Tokens():
                 return await self._kept(record, app, stale, claimed, answer)
-            case Denial(meaning=Meaning.GRANT):
+            case TokenError(meaning=TokenErrorKind.GRANT):
                 return await self._given_up(claimed, answer)
             case _:
                 await self._leases.release(claimed, is_lost=answer.is_lost)
@@ -106,7 +115,7 @@ class Renewals:
 
     async def _claimed(self, record: ConnectorRecord, version: int) -> Lease | Secret:
         """The lease, or the credentials that another process has put in the place of the stale ones."""
-        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        deadline = asyncio.get_running_loop().time() + _TIMEOUT
         while asyncio.get_running_loop().time() < deadline:
             lease = await self._leases.claim(record.organization_id, record.id, version)
             if lease is not None:
@@ -117,10 +126,10 @@ class Renewals:
             await asyncio.sleep(_LOOK)
         raise UpstreamTimeout("another process is still renewing the access token; try again")
 
-    async def _asked(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease) -> Tokens | Denial:
+    async def _asked(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease) -> Tokens | TokenError:
         """The application's answer, the lease kept alive while it takes its time."""
         spec, override = self._catalog.kind(record.kind).spec, self._overrides.get(record.kind)
-        endpoint = TokenEndpoint(spec, record.environment, self._transport, override)
+        endpoint = TokenClient(spec, record.environment, self._transport, override)
         asking = asyncio.ensure_future(endpoint.renew(app, stale.values))
         try:
             while not (await asyncio.wait([asking], timeout=HEARTBEAT))[0]:
@@ -138,24 +147,24 @@ class Renewals:
         deadline = asyncio.get_running_loop().time() + _HOLD_ON
         while True:
             try:
-                return await self._keeping.keep(lease, credentials, environment, tokens.expires_at)
+                return await self._persistence.save(lease, credentials, environment, tokens.expires_at)
             except Unavailable:
                 if asyncio.get_running_loop().time() > deadline:
                     log.error("new tokens were lost: PostgreSQL is away", extra={"connector_id": str(record.id)})
                     raise
             await asyncio.sleep(_RETRY)
 
-    async def _given_up(self, lease: Lease, denial: Denial) -> Secret:
+    async def _given_up(self, lease: Lease, denial: TokenError) -> Secret:
         """The credentials that replaced the dead ones meanwhile; else the connector says that it needs consent."""
         reason = _reason(lease, denial)
-        replaced = await self._keeping.give_up(lease, reason)
+        replaced = await self._persistence.mark_needs_reauth(lease, reason)
         if replaced is None:
             raise ReauthorizationRequired(reason)
         return replaced
 
 
-def _reason(lease: Lease, denial: Denial) -> str:
-    """What happened to the grant, and how to mend it."""
+def _reason(lease: Lease, denial: TokenError) -> str:
+    """What happened to the grant, and how to fix it."""
     happened = f"the application refused the refresh token ({denial})"
     if lease.lost_since is not None:
         happened = (

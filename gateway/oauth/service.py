@@ -14,12 +14,12 @@ from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog
 from gateway.oauth.apps import Apps
-from gateway.oauth.authorizers import Grants
+from gateway.oauth.authorizers import OAuthAuthorizers
 from gateway.oauth.flows import Flows
 from gateway.oauth.leases import LeaseStore
 from gateway.oauth.renewals import Renewals
 from gateway.oauth.store import FlowStore
-from gateway.oauth.token_persistence import Keeping
+from gateway.oauth.token_persistence import TokenPersistence
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class OAuth:
 
     apps: Apps
     flows: Flows
-    grants: Grants
+    grants: OAuthAuthorizers
 
 
 @asynccontextmanager
@@ -48,7 +48,7 @@ async def open_oauth(
     """OAuth for as long as the block lasts; its end waits for renewals under way, which need what was opened before."""
     apps = Apps(database, vault, platform)
     leases = LeaseStore(database)
-    keeping = Keeping(database, connectors, leases)
+    persistence = TokenPersistence(database, connectors, leases)
     store = FlowStore(database, vault, connectors)
     flows = Flows(
         catalog,
@@ -61,5 +61,7 @@ async def open_oauth(
         base_url=base_url,
         is_embedded=is_embedded,
     )
-    async with Renewals(catalog, connectors, apps, leases, keeping, transport, overrides) as renewals:
-        yield OAuth(apps, flows, Grants(catalog, connectors, apps, renewals, keeping, transport, overrides))
+    async with Renewals(catalog, connectors, apps, leases, persistence, transport, overrides) as renewals:
+        yield OAuth(
+            apps, flows, OAuthAuthorizers(catalog, connectors, apps, renewals, persistence, transport, overrides)
+        )

@@ -12,7 +12,7 @@ from gateway.connectors.transport import Transport
 from gateway.errors import GatewayError
 from gateway.kinds.spec import ConnectorSpec, Failure
 from gateway.oauth import messages, token_response
-from gateway.oauth.model import App, Denial, Tokens, need_refresh_token
+from gateway.oauth.model import App, TokenError, Tokens, require_refresh_token
 
 #: seconds for a whole token request
 _TIMEOUT = 20.0
@@ -21,7 +21,7 @@ _BY_STATUS = Failure()
 
 
 @dataclass(frozen=True, slots=True)
-class TokenEndpoint:
+class TokenClient:
     """The authorization server of a kind, as one connector's variables address it."""
 
     spec: ConnectorSpec
@@ -29,15 +29,15 @@ class TokenEndpoint:
     transport: Transport
     override: URL | None = None
 
-    async def redeem(self, app: App, code: messages.Code) -> Tokens | Denial:
-        """Tokens for a code. Whatever goes wrong is a Denial; a lost answer is never asked for twice."""
+    async def redeem(self, app: App, code: messages.Code) -> Tokens | TokenError:
+        """Tokens for a code. Whatever goes wrong is a TokenError; a lost answer is never asked for twice."""
         oauth = token_response.oauth_of(self.spec)
         request = messages.code_request(oauth, self._address(oauth.token), app, code)
         return await self._tokens(request, app, code.code, code.verifier or "")
 
-    async def renew(self, app: App, credentials: Mapping[str, str]) -> Tokens | Denial:
+    async def renew(self, app: App, credentials: Mapping[str, str]) -> Tokens | TokenError:
         """New tokens for the refresh token; raises ReauthorizationRequired where there is none."""
-        oauth, refresh_token = token_response.oauth_of(self.spec), need_refresh_token(credentials)
+        oauth, refresh_token = token_response.oauth_of(self.spec), require_refresh_token(credentials)
         request = messages.refresh_request(oauth, self._address(oauth.token), app, refresh_token)
         return await self._tokens(request, app, refresh_token)
 
@@ -58,7 +58,7 @@ class TokenEndpoint:
     def _address(self, template: str) -> URL:
         return messages.endpoint(template, self.environment, self.override)
 
-    async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> Tokens | Denial:
+    async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> Tokens | TokenError:
         # The clock is read before sending: a token may end earlier than we think, never later.
         sent_at = datetime.now(UTC)
         try:

@@ -24,7 +24,7 @@ _GIVE_UP = """
 """
 
 
-class Keeping:
+class TokenPersistence:
     """Keeps renewed credentials, and gives up those that are dead.
 
     Both hold only for the version of the credentials that was sent: whoever replaced it meanwhile (another renewal, a
@@ -36,7 +36,7 @@ class Keeping:
         self._connectors = connectors
         self._leases = leases
 
-    async def keep(
+    async def save(
         self,
         lease: Lease,
         credentials: Mapping[str, str],
@@ -53,14 +53,14 @@ class Keeping:
             await connection.execute(_FRESH, organization_id, connector_id, json.dumps(dict(environment)))
         return Secret(dict(credentials), expires_at, lease.version + 1)
 
-    async def give_up(self, lease: Lease, reason: str) -> Secret | None:
+    async def mark_needs_reauth(self, lease: Lease, reason: str) -> Secret | None:
         """Say that the connector must be authorized again; the credentials that replaced the dead ones, if any did."""
         organization_id, connector_id = lease.organization_id, lease.connector_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             current = await self._connectors.lock_secret(connection, organization_id, connector_id)
             if current.version != lease.version:
                 return current
-            await self._give_up(connection, organization_id, connector_id, reason)
+            await self._mark_needs_reauth(connection, organization_id, connector_id, reason)
             await self._leases.release_within(connection, lease, is_lost=False)
         return None
 
@@ -69,7 +69,9 @@ class Keeping:
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             current = await self._connectors.lock_secret(connection, organization_id, connector_id)
             if current.version == version:
-                await self._give_up(connection, organization_id, connector_id, reason)
+                await self._mark_needs_reauth(connection, organization_id, connector_id, reason)
 
-    async def _give_up(self, connection: Connection, organization_id: UUID, connector_id: UUID, reason: str) -> None:
+    async def _mark_needs_reauth(
+        self, connection: Connection, organization_id: UUID, connector_id: UUID, reason: str
+    ) -> None:
         await connection.execute(_GIVE_UP, organization_id, connector_id, reason)

@@ -16,7 +16,7 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.kinds.spec import ConnectorSpec, JsonPath, OAuthEndpoints
-from gateway.oauth.model import SKEW, Denial, Meaning, Tokens
+from gateway.oauth.model import SKEW, TokenError, TokenErrorKind, Tokens
 
 #: RFC 6749 §5.2: the app itself is refused, not what it asks with
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
@@ -35,7 +35,7 @@ def oauth_of(spec: ConnectorSpec) -> OAuthEndpoints:
 
 def read_tokens(
     spec: ConnectorSpec, response: UpstreamResponse, now: datetime, *, secrets: Iterable[str] = ()
-) -> Tokens | Denial:
+) -> Tokens | TokenError:
     """The tokens in an answer that came for a request sent at `now`; `secrets` never show in a reason."""
     document = _document(response.body)
     access = _member(oauth_of(spec), document, "access_token")
@@ -44,12 +44,12 @@ def read_tokens(
     return _denial(spec, response.status, document, tuple(secrets))
 
 
-def lost(error: GatewayError) -> Denial:
+def lost(error: GatewayError) -> TokenError:
     """A token request without an answer; `is_lost` when the application may have acted on it."""
-    return Denial(
+    return TokenError(
         "temporarily_unavailable",
         f"the application's token endpoint: {error.detail}",
-        Meaning.MOMENT,
+        TokenErrorKind.TRANSIENT,
         UpstreamTimeout if isinstance(error, UpstreamTimeout) else UpstreamError,
         is_lost=error.is_outcome_unknown,
     )
@@ -99,30 +99,32 @@ def _end(lifetime: Any, now: datetime) -> datetime | None:
     return now + max(timedelta(seconds=seconds), timedelta(seconds=seconds / 2) + SKEW)
 
 
-def _denial(spec: ConnectorSpec, status: int, document: Any, secrets: tuple[str, ...]) -> Denial:
+def _denial(spec: ConnectorSpec, status: int, document: Any, secrets: tuple[str, ...]) -> TokenError:
     """Why there are no tokens. Only a plain refusal of the grant or the app counts against them."""
     code = _first_text(document, (("error",), *spec.failure.code, ("status",)))
     if status >= 500 or status == 429 or code is None:
         return _unclear(status)
     said = _first_text(document, (("error_description",), *spec.failure.message, ("message",)))
     meaning = _meaning(oauth_of(spec), status, code)
-    return Denial(plain(code, secrets), plain(said or "", secrets), meaning, UpstreamError)
+    return TokenError(plain(code, secrets), plain(said or "", secrets), meaning, UpstreamError)
 
 
-def _unclear(status: int) -> Denial:
+def _unclear(status: int) -> TokenError:
     description = f"the application's token endpoint answered {status}"
     if status >= 500 or status == 429:
         error = UpstreamRateLimited if status == 429 else UpstreamError
         # A proxy's 502 or 504 says nothing of what the application behind it did.
-        return Denial("temporarily_unavailable", description, Meaning.MOMENT, error, is_lost=status >= 500)
+        return TokenError(
+            "temporarily_unavailable", description, TokenErrorKind.TRANSIENT, error, is_lost=status >= 500
+        )
     text = f"{description} without tokens that can be read"
-    return Denial("server_error", text, Meaning.MOMENT, UpstreamInvalidResponse, is_lost=status < 300)
+    return TokenError("server_error", text, TokenErrorKind.TRANSIENT, UpstreamInvalidResponse, is_lost=status < 300)
 
 
-def _meaning(oauth: OAuthEndpoints, status: int, code: str) -> Meaning:
+def _meaning(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:
     if code == "invalid_grant" or code in oauth.refused:
-        return Meaning.GRANT
-    return Meaning.APP if code in _APP_CODES or status == 401 else Meaning.MOMENT
+        return TokenErrorKind.GRANT
+    return TokenErrorKind.APP if code in _APP_CODES or status == 401 else TokenErrorKind.TRANSIENT
 
 
 def _first_text(document: Any, places: Iterable[JsonPath]) -> str | None:

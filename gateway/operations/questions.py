@@ -31,7 +31,7 @@ class Question:
 
     #: stems and how much each says
     terms: Mapping[str, float]
-    #: stems of verbs and how surely each is what is to be done
+    #: stems of verbs and how retry_until_available each is what is to be done
     verbs: Mapping[str, float]
     #: whether it asks for knowledge rather than a deed
     is_asking: bool

@@ -38,7 +38,7 @@ EMPTY = frozenset(
 ASKING = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how", "is", "are", "was", "were",
                     "did", "does", "has", "have", "any", "anyone", "anybody"])  # fmt: skip
 
-#: what verbs ask for: an action, and how surely
+#: what verbs ask for: an action, and how retry_until_available
 _VERBS: Mapping[str, Mapping[str, float]] = {
     "list": {"list": 1, "api_search": 0.5, "context_store_search": 0.6, "get": 0.2},
     "get": {"get": 1, "list": 0.8, "download": 0.4, "api_search": 0.5, "context_store_search": 0.5},

@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol
 from gateway.errors import ResultExpired
 from gateway.http_ranges.ranges import Slice
 
-#: bytes written and read at a time: a thread's while, not a connection's patience
+#: bytes written and read at a time: a thread's while, not a connection's timeout
 _WRITTEN, _READ = 1 << 20, 256 << 10
 #: names listed at a time
 _LISTED = 1000

@@ -1,4 +1,4 @@
-"""A process's counts and the shared figures as Prometheus reads them; on a port of its own where there is no other."""
+"""A process's counters and the shared statistics for Prometheus; on a port of its own where there is no other."""
 
 import asyncio
 import contextlib
@@ -22,12 +22,12 @@ from gateway.db.pool import Database
 from gateway.errors import Unavailable
 from gateway.telemetry import metrics
 from gateway.telemetry.metrics import BOUNDS, Count, Level, Timing
-from gateway.telemetry.statistics import Figures, read_figures
+from gateway.telemetry.statistics import Statistics, read_statistics
 
-#: seconds for which the database's figures are told again instead of asked again
+#: seconds for which the database's statistics are told again instead of asked again
 _FRESH = 10.0
 #: seconds that a scrape waits for PostgreSQL
-_PATIENCE = 2.0
+_TIMEOUT = 2.0
 
 
 class Exposition(Collector):
@@ -35,7 +35,7 @@ class Exposition(Collector):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._figures: Figures | None = None
+        self._statistics: Statistics | None = None
         self._asked_at = float("-inf")
         self._asking = asyncio.Lock()
         self._registry = CollectorRegistry(auto_describe=False)
@@ -47,13 +47,13 @@ class Exposition(Collector):
             count.add(by=0)
 
     async def text(self) -> bytes:
-        """The exposition format; without the shared figures while PostgreSQL is away."""
+        """The exposition format; without the shared statistics while PostgreSQL is away."""
         async with self._asking:
             if time.monotonic() - self._asked_at > _FRESH:
-                self._asked_at, self._figures = time.monotonic(), None
+                self._asked_at, self._statistics = time.monotonic(), None
                 with contextlib.suppress(Unavailable, TimeoutError):
-                    async with asyncio.timeout(_PATIENCE):
-                        self._figures = await read_figures(self._database)
+                    async with asyncio.timeout(_TIMEOUT):
+                        self._statistics = await read_statistics(self._database)
         return generate_latest(self._registry)
 
     async def response(self) -> web.Response:
@@ -64,8 +64,8 @@ class Exposition(Collector):
         for metric in metrics.ALL:
             yield _told(metric)
         yield _pool(self._database)
-        if self._figures is not None:
-            yield from _shared(self._figures)
+        if self._statistics is not None:
+            yield from _shared(self._statistics)
 
 
 @asynccontextmanager
@@ -131,22 +131,22 @@ def _pool(database: Database) -> Metric:
     return use
 
 
-def _shared(figures: Figures) -> Iterator[Metric]:
+def _shared(statistics: Statistics) -> Iterator[Metric]:
     """What every process sees alike: take the maximum over processes, not the sum."""
     jobs = GaugeMetricFamily("gateway_jobs", "Jobs that are not done, by state.", labels=["status"])
     oldest = GaugeMetricFamily("gateway_jobs_oldest_seconds", "Age of the oldest job in a state.", labels=["status"])
-    for status, each in figures.jobs.items():
+    for status, each in statistics.jobs.items():
         jobs.add_metric([status], each.jobs)
         oldest.add_metric([status], each.oldest)
     workers = GaugeMetricFamily("gateway_workers", "Workers with a recent sign of life.")
-    workers.add_metric([], sum(worker.is_there for worker in figures.workers))
+    workers.add_metric([], sum(worker.is_there for worker in statistics.workers))
     connectors = GaugeMetricFamily("gateway_connectors", "Connectors by status.", labels=["kind", "status"])
-    for (kind, status), count in figures.connectors.items():
+    for (kind, status), count in statistics.connectors.items():
         connectors.add_metric([kind, status], count)
     copied = ["kind", "entity"]
     lag = GaugeMetricFamily("gateway_sync_lag_seconds", "Age of the stalest copy of an entity.", labels=copied)
-    failed = GaugeMetricFamily("gateway_sync_failed", "Copies whose last synchronization failed.", labels=copied)
-    for copy in figures.synchronization:
+    failed = GaugeMetricFamily("gateway_sync_failed", "WriteThrough whose last synchronization failed.", labels=copied)
+    for copy in statistics.synchronization:
         lag.add_metric([copy.kind, copy.entity], copy.lag)
         failed.add_metric([copy.kind, copy.entity], copy.failed)
     yield from (jobs, oldest, workers, connectors, lag, failed)

@@ -1,4 +1,4 @@
-"""What the gateway looks like from PostgreSQL: the same figures for `gateway status` and for `/metrics`."""
+"""What the gateway looks like from PostgreSQL: the same statistics for `gateway status` and for `/metrics`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ SILENCE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class JobFigures:
+class JobStatistics:
     """Jobs in one state, and for how many seconds the oldest has been in hand."""
 
     jobs: int
@@ -50,7 +50,7 @@ class JobFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerFigures:
+class WorkerStatistics:
     """A worker, the seconds since its last sign of life and since its first."""
 
     id: str
@@ -63,7 +63,7 @@ class WorkerFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncFigures:
+class SyncStatistics:
     """The synchronized copies of one entity, of all connectors together; lag in seconds."""
 
     kind: str
@@ -75,26 +75,26 @@ class SyncFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Statistics:
     """All of it, as of one moment."""
 
-    jobs: Mapping[str, JobFigures]
-    workers: Sequence[WorkerFigures]
+    jobs: Mapping[str, JobStatistics]
+    workers: Sequence[WorkerStatistics]
     #: by kind and status
     connectors: Mapping[tuple[str, str], int]
-    synchronization: Sequence[SyncFigures]
+    synchronization: Sequence[SyncStatistics]
 
 
-async def read_figures(database: Database) -> Figures:
-    """The figures of all organizations; raises Unavailable."""
+async def read_statistics(database: Database) -> Statistics:
+    """The statistics of all organizations; raises Unavailable."""
     async with database.system() as connection:
         jobs, workers = await connection.fetch(_JOBS), await connection.fetch(_WORKERS)
         connectors, synchronization = await connection.fetch(_CONNECTORS), await connection.fetch(_SYNC)
-    return Figures(
-        {row["status"]: JobFigures(row["jobs"], row["oldest"]) for row in jobs},
-        [WorkerFigures(**_members(row)) for row in workers],
+    return Statistics(
+        {row["status"]: JobStatistics(row["jobs"], row["oldest"]) for row in jobs},
+        [WorkerStatistics(**_members(row)) for row in workers],
         {(row["kind"], row["status"]): row["connectors"] for row in connectors},
-        [SyncFigures(**_members(row)) for row in synchronization],
+        [SyncStatistics(**_members(row)) for row in synchronization],
     )
 
 

@@ -24,7 +24,7 @@ _tracer: "Tracer | None" = None
 
 
 class TracingError(Exception):
-    """Traces are wanted and cannot be made; the text says how to mend it."""
+    """Traces are wanted and cannot be made; the text says how to fix it."""
 
 
 def configure_tracing(service: str) -> None:

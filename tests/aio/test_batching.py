@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.aio.batching import Together
+from gateway.aio.batching import Batcher
 from gateway.errors import InternalError, Unavailable
 
 
@@ -25,7 +25,7 @@ class Statement:
         return [number * number for number in asked]
 
 
-async def started(together: Together[int, int], numbers) -> list["asyncio.Task[int]"]:
+async def started(together: Batcher[int, int], numbers) -> list["asyncio.Task[int]"]:
     tasks = [asyncio.ensure_future(together(number)) for number in numbers]
     await asyncio.sleep(0)
     return tasks
@@ -33,7 +33,7 @@ async def started(together: Together[int, int], numbers) -> list["asyncio.Task[i
 
 async def test_what_is_asked_for_meanwhile_goes_out_together():
     statement = Statement()
-    together: Together[int, int] = Together(statement, most=4, lanes=1)
+    together: Batcher[int, int] = Batcher(statement, most=4, lanes=1)
 
     first = await started(together, [1])
     rest = await started(together, range(2, 8))
@@ -47,7 +47,7 @@ async def test_what_is_asked_for_meanwhile_goes_out_together():
 async def test_an_error_is_told_to_the_one_that_caused_it():
     statement = Statement()
     statement.may_end.set()
-    together: Together[int, int] = Together(statement, lanes=1)
+    together: Batcher[int, int] = Batcher(statement, lanes=1)
 
     answers = await asyncio.gather(*(together(number) for number in (1, 0, 3)), return_exceptions=True)
 
@@ -59,7 +59,7 @@ async def test_an_error_is_told_to_the_one_that_caused_it():
 async def test_an_absence_is_told_to_all_and_not_tried_one_by_one():
     statement = Statement()
     statement.may_end.set()
-    together: Together[int, int] = Together(statement, lanes=1)
+    together: Batcher[int, int] = Batcher(statement, lanes=1)
 
     answers = await asyncio.gather(*(together(number) for number in (1, 1000, 3)), return_exceptions=True)
 
@@ -69,7 +69,7 @@ async def test_an_absence_is_told_to_all_and_not_tried_one_by_one():
 
 async def test_who_goes_away_takes_nothing_from_the_others():
     statement = Statement()
-    together: Together[int, int] = Together(statement, lanes=1)
+    together: Batcher[int, int] = Batcher(statement, lanes=1)
     gone, stays = await started(together, [2, 3])
 
     gone.cancel()
@@ -84,7 +84,7 @@ async def test_a_statement_with_the_wrong_number_of_answers_leaves_nobody_waitin
     async def short(asked):
         return asked[1:]
 
-    together: Together[int, int] = Together(short, lanes=1)
+    together: Batcher[int, int] = Batcher(short, lanes=1)
 
     answers = await asyncio.gather(*(together(number) for number in range(3)), return_exceptions=True)
 

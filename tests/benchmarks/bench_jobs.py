@@ -64,7 +64,7 @@ class Bench:
         """As the front end does it: stored, then rung for."""
         new = NewJob(id=uuid4(), organization_id=self.organization_id, task=task, params={"a": 1})
         job = (await self.services.jobs.accept(new)).job
-        await self.services.bell.ring(job.id, job.attempt)
+        await self.services.wakeup.notify(job.id, job.attempt)
         return job.id
 
     async def defer(self, task: str) -> None:

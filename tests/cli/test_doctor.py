@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.checks import Verdict, of_environment, of_front_end, of_machine, of_postgres, of_redis, of_settings
+from gateway.cli.checks import CheckStatus, of_environment, of_front_end, of_machine, of_postgres, of_redis, of_settings
 from gateway.credentials.vault import new_key
 from gateway.settings import Settings
 from tests.databases import created_database, url_of
@@ -32,7 +32,7 @@ def test_a_variable_that_is_a_setting_is_no_finding(name: str):
 def test_a_setting_misspelt_is_found_with_the_nearest_one():
     [finding] = of_environment({"GATEWAY_DATABASE_URI": "CANARY"})
 
-    assert finding.verdict is Verdict.ODD
+    assert finding.status is CheckStatus.WARNING
     assert "did you mean GATEWAY_DATABASE_URL" in finding.said
     assert "CANARY" not in finding.said
 
@@ -40,7 +40,7 @@ def test_a_setting_misspelt_is_found_with_the_nearest_one():
 def test_missing_keys_are_wrong_and_an_unknown_kind_is_odd():
     found = {each.what: each for each in of_settings(Settings(), {"GATEWAY_UPSTREAM_NO_SUCH": "http://127.0.0.1:1"})}
 
-    assert found["encryption keys"].verdict is Verdict.WRONG
+    assert found["encryption keys"].status is CheckStatus.FAILED
     assert "gateway keys new" in found["encryption keys"].said
     assert "no-such" in found["environment"].said
 
@@ -48,12 +48,12 @@ def test_missing_keys_are_wrong_and_an_unknown_kind_is_odd():
 def test_an_upstream_that_cannot_be_read_is_wrong():
     found = {each.what: each for each in of_settings(Settings(), {"GATEWAY_UPSTREAM_TEAM_CHAT": "nonsense"})}
 
-    assert found["upstreams"].verdict is Verdict.WRONG
+    assert found["upstreams"].status is CheckStatus.FAILED
     assert found["upstreams"].said.startswith("GATEWAY_UPSTREAM_TEAM_CHAT: ")
 
 
 def test_links_that_would_name_the_bind_address_are_odd():
-    found = {each.what for each in of_settings(Settings(bind="0.0.0.0:80"), {}) if each.verdict is Verdict.ODD}
+    found = {each.what for each in of_settings(Settings(bind="0.0.0.0:80"), {}) if each.status is CheckStatus.WARNING}
 
     assert "public URL" in found
 
@@ -61,13 +61,13 @@ def test_links_that_would_name_the_bind_address_are_odd():
 def test_a_data_directory_is_looked_at_where_it_will_be(tmp_path: Path):
     [finding, *_] = of_machine(Settings(data_dir=tmp_path / "not" / "there" / "yet"))
 
-    assert (finding.what, finding.verdict) == ("data directory", Verdict.WELL)
+    assert (finding.what, finding.status) == ("data directory", CheckStatus.PASSED)
 
 
 async def test_a_database_that_does_not_answer_is_told_without_its_password():
     [finding] = [each async for each in of_postgres(Settings(database_url="postgresql://u:CANARY@127.0.0.1:1/x"))]
 
-    assert finding.verdict is Verdict.WRONG
+    assert finding.status is CheckStatus.FAILED
     assert "GATEWAY_DATABASE_URL" in finding.said
     assert "CANARY" not in finding.said
 
@@ -76,8 +76,8 @@ async def test_a_database_that_was_not_migrated_says_what_to_run(postgres_url: s
     async with created_database(postgres_url, "template1") as name:
         found = {each.what: each async for each in of_postgres(Settings(database_url=url_of(postgres_url, name)))}
 
-    assert found["PostgreSQL"].verdict is Verdict.WELL
-    assert found["schema"].verdict is Verdict.WRONG
+    assert found["PostgreSQL"].status is CheckStatus.PASSED
+    assert found["schema"].status is CheckStatus.FAILED
     assert "gateway migrate" in found["schema"].said
 
 
@@ -86,23 +86,23 @@ async def test_a_gateway_without_workers_is_found(database_url: str):
 
     found = {each.what: each async for each in of_postgres(settings)}
 
-    assert found["schema"].verdict is Verdict.WELL
-    assert found["workers"].verdict is Verdict.WRONG
+    assert found["schema"].status is CheckStatus.PASSED
+    assert found["workers"].status is CheckStatus.FAILED
     assert "credentials" not in found
 
 
 async def test_redis_is_well_or_missed_but_never_needed(redis_url: str):
-    there = [each.verdict async for each in of_redis(redis_url)]
-    away = [each.verdict async for each in of_redis("redis://127.0.0.1:1/0")]
+    there = [each.status async for each in of_redis(redis_url)]
+    away = [each.status async for each in of_redis("redis://127.0.0.1:1/0")]
 
-    assert there == [Verdict.WELL]
-    assert away == [Verdict.ODD]
+    assert there == [CheckStatus.PASSED]
+    assert away == [CheckStatus.WARNING]
 
 
 async def test_a_front_end_that_is_not_there_is_odd():
     finding = await of_front_end(Settings(bind="127.0.0.1:1"))
 
-    assert finding.verdict is Verdict.ODD
+    assert finding.status is CheckStatus.WARNING
     assert "gateway serve" in finding.said
 
 
@@ -116,7 +116,7 @@ async def test_the_doctor_ends_with_1_when_something_is_wrong(database_url: str,
 
     code, output = await command("doctor", "-o", "json", **environment)
 
-    wrong = {finding["what"] for finding in json.loads(output) if finding["verdict"] == "wrong"}
+    wrong = {finding["what"] for finding in json.loads(output) if finding["status"] == "failed"}
     assert code == 1
     assert wrong == {"encryption keys", "workers"}
 

@@ -13,7 +13,7 @@ def test_the_shipped_specs_have_nothing_to_complain_about():
     done = CliRunner().invoke(specs, ["lint"])
 
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "0 complaints" in done.stderr
+    assert "0 errors" in done.stderr
 
 
 def test_a_fault_is_told_with_its_file_and_line(tmp_path: Path):

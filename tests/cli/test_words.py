@@ -4,7 +4,7 @@ from gateway import errors
 from gateway.cli.failures import exit_code, one_line
 from gateway.cli.output import columns_of
 from gateway.cli.words import printable, shown, size_of
-from gateway.errors import Fault, UpstreamFault
+from gateway.errors import FieldError, UpstreamFault
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_error_is_one_line_with_all_that_helps():
 
 
 def test_every_fault_is_told():
-    faults = [Fault("/a", "a", "x", "a is missing"), Fault("/b", "b", "x", "b is 5; at most 3")]
+    faults = [FieldError("/a", "a", "x", "a is missing"), FieldError("/b", "b", "x", "b is 5; at most 3")]
 
     assert one_line(errors.InvalidParams("2 faults", faults=faults)) == "a is missing; b is 5; at most 3"
 

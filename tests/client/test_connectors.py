@@ -30,7 +30,7 @@ async def test_refused_credentials_name_the_field(gateway):
 async def test_a_consent_is_waited_for(gateway, stub):
     stub.flow += [{"status": "pending"}, {"status": "completed", "connector_id": CONNECTOR_ID}]
 
-    consent = await gateway.connectors.connect("team-chat", "http://127.0.0.1/landing")
+    consent = await gateway.connectors.connect("team-chat", "http://127.0.0.1/redirected")
     made = await consent.wait(every=0)
 
     assert consent.url == "http://app.test/consent"
@@ -40,7 +40,7 @@ async def test_a_consent_is_waited_for(gateway, stub):
 async def test_a_refused_consent_is_an_error(gateway, stub):
     stub.flow.append({"status": "failed", "error": {"message": "the user said no"}})
 
-    consent = await gateway.connectors.connect("team-chat", "http://127.0.0.1/landing")
+    consent = await gateway.connectors.connect("team-chat", "http://127.0.0.1/redirected")
 
     with pytest.raises(errors.ReauthorizationRequired, match="failed: the user said no"):
         await consent.wait()

@@ -41,28 +41,28 @@ READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE
     ],
 )
 def test_what_may_be_sent_again(effect, error, was_sent, again):
-    wait = delay(effect, Attempt(1, error, was_sent), patience=10)
+    wait = delay(effect, Attempt(1, error, was_sent), timeout=10)
 
     assert (wait is not None) is again
 
 
 @pytest.mark.parametrize(("number", "shortest", "longest"), [(1, 0.125, 0.375), (2, 0.25, 0.75)])
 def test_waits_grow_and_are_jittered(number, shortest, longest):
-    waits = {delay(READ, Attempt(number, UpstreamError(), True), patience=10) for _ in range(50)}
+    waits = {delay(READ, Attempt(number, UpstreamError(), True), timeout=10) for _ in range(50)}
 
     assert len(waits) > 1
     assert shortest <= min(waits) <= max(waits) <= longest
 
 
 def test_there_is_no_fourth_try():
-    assert delay(READ, Attempt(3, UpstreamError(), True), patience=10) is None
+    assert delay(READ, Attempt(3, UpstreamError(), True), timeout=10) is None
 
 
 @pytest.mark.parametrize(("seconds", "wait"), [(1, 1.0), (10, 10.0), (11, None)])
 def test_the_applications_own_wait_is_obeyed_within_patience(seconds, wait):
     limited = Attempt(1, UpstreamRateLimited(retry_after=seconds), was_sent=True)
 
-    assert delay(WRITE, limited, patience=10) == wait
+    assert delay(WRITE, limited, timeout=10) == wait
 
 
 def test_a_write_whose_answer_was_lost_ends_unknown():

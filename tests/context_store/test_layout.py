@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.context_store.fields import FieldType, nearest, resolved
-from gateway.context_store.layout import MAX_TERMS, Layout, Speller, chosen, dumped, loaded
+from gateway.context_store.layout import MAX_TERMS, Layout, Tokenizer, chosen, dumped, loaded
 
 STRING, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT, ANY = FieldType
 
@@ -90,13 +90,13 @@ TERMS = [
 def test_terms_name_entity_field_and_word(record, expected):
     layout = Layout({}, {"name": STRING, "count": INTEGER, "tags": ARRAY, "via": OBJECT, "properties.email": STRING})
 
-    assert sorted(Speller(layout, 7).terms(record).split()) == sorted(expected)
+    assert sorted(Tokenizer(layout, 7).terms(record).split()) == sorted(expected)
 
 
 def test_a_record_of_too_many_words_keeps_as_many_as_fit():
     layout = Layout({}, {"tags": ARRAY})
 
-    kept = Speller(layout, 7).terms({"tags": [f"word{number}" for number in range(60_000)]})
+    kept = Tokenizer(layout, 7).terms({"tags": [f"word{number}" for number in range(60_000)]})
 
     assert MAX_TERMS - 100 < len(kept) <= MAX_TERMS
     assert all(term.startswith("7/0/word") for term in kept.split())

@@ -143,9 +143,9 @@ async def test_a_full_sweep_buries_what_it_did_not_meet(connection, tenant, enti
         connection, entity, [record("same"), record("changed", name="2"), record("new")], generation=generation
     )
     await upsert(connection, entity, [record("written meanwhile")])
-    buried = await sweep(connection, entity, generation, began_at=began_at)
+    tombstoned = await sweep(connection, entity, generation, began_at=began_at)
 
-    assert buried == 1
+    assert tombstoned == 1
     assert await stored() == {"changed": "2", "new": None, "same": None, "written meanwhile": None}
     assert await total(connection, tenant) == 4
     assert await connection.fetchval("SELECT count(*) FROM context_marks WHERE entity_id = $1", entity.id) == 0

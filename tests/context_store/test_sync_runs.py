@@ -18,7 +18,7 @@ from gateway.connectors.transport import Transport
 from gateway.context_store import records
 from gateway.context_store.entities import find
 from gateway.context_store.sync import schedule, sources
-from gateway.context_store.sync.run import Report, Run
+from gateway.context_store.sync.run import Report, SyncRun
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.kinds.catalog import load_catalog
 
@@ -82,7 +82,9 @@ async def run(application, database, tenant):
                 async def progress(_: int) -> None: ...
 
                 search = kind.entity(name).search
-                return await Run(database, connector, source, search, entity, parent, progress, full).to_its_end(900)
+                return await SyncRun(database, connector, source, search, entity, parent, progress, full).to_its_end(
+                    900
+                )
 
             yield run
 

@@ -89,7 +89,7 @@ async def test_a_write_may_let_a_turn_come_now(copies, database, turns_of, tenan
     await turns_of()
     async with database.tenant(tenant.organization_id) as connection:
         await schedule.give_back(connection, copies[0], uuid4())
-        await schedule.hasten(connection, copies[0])
+        await schedule.run_soon(connection, copies[0])
 
     [turn] = await turns_of()
 

@@ -7,7 +7,7 @@ from gateway.connectors.connector import rule_of
 from gateway.connectors.requests import build
 from gateway.connectors.responses import Answer
 from gateway.context_store.sync import sources
-from gateway.context_store.sync.checkpoint import ParentRecord, Place, Stuck, loaded
+from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
 from gateway.kinds.catalog import load_catalog
 
 CATALOG = load_catalog()
@@ -38,7 +38,10 @@ def test_every_copy_has_a_request_for_everything_and_one_for_changes(kind, entit
     members = [] if parent_spec is None else [path[0] for path in parent_spec.params.values()]
     parent = ParentRecord("P", dict.fromkeys(members, "P1")) if parent_spec else None
 
-    for place in (found.begun(Place(), NOW, is_full=True), found.rested(Place(began=NOW, swept=NOW)).but(began=NOW)):
+    for place in (
+        found.begun(Checkpoint(), NOW, is_full=True),
+        found.rested(Checkpoint(began=NOW, swept=NOW)).but(began=NOW),
+    ):
         listing = found.listing(place)
         params = listing.params(place, parent)
         placed = rule_of(listing.operation).params(listing.operation, params)
@@ -62,10 +65,10 @@ def test_parents_come_before_what_lies_below_them():
 @pytest.mark.parametrize(
     ("place", "is_needed"),
     [
-        (Place(), True),
-        (Place(since=NOW - 900, swept=NOW - 3600), False),
-        (Place(since=NOW - 900, swept=NOW - 86_400), True),
-        (Place(since=NOW - 900), True),
+        (Checkpoint(), True),
+        (Checkpoint(since=NOW - 900, swept=NOW - 3600), False),
+        (Checkpoint(since=NOW - 900, swept=NOW - 86_400), True),
+        (Checkpoint(since=NOW - 900), True),
     ],
 )
 def test_everything_is_read_at_first_and_once_a_day(place, is_needed):
@@ -73,19 +76,19 @@ def test_everything_is_read_at_first_and_once_a_day(place, is_needed):
 
 
 def test_a_list_that_cannot_tell_changes_is_read_whole_each_time():
-    assert source("support-desk", "groups").needs_everything(Place(since=NOW, swept=NOW), NOW)
+    assert source("support-desk", "groups").needs_everything(Checkpoint(since=NOW, swept=NOW), NOW)
 
 
 def test_a_place_comes_back_as_it_was_and_an_unknown_one_is_the_beginning():
-    place = Place(since=1.5, began=2.5, swept=3.5, token="t", parent="p", pending=("a", "b"), is_removed=True)
+    place = Checkpoint(since=1.5, began=2.5, swept=3.5, token="t", parent="p", pending=("a", "b"), is_removed=True)
 
     assert loaded(place.dumped()) == place
-    assert loaded(None) == loaded("3") == loaded("{") == Place()
+    assert loaded(None) == loaded("3") == loaded("{") == Checkpoint()
 
 
 def test_an_export_by_cursor_starts_with_a_time_and_goes_on_with_its_cursor_for_ever():
     tickets = source("support-desk", "tickets")
-    first = tickets.begun(Place(), NOW, is_full=True)
+    first = tickets.begun(Checkpoint(), NOW, is_full=True)
 
     second, has_second = after(tickets, first, page(after_cursor="c1", end_of_stream=False))
     third, has_third = after(tickets, second, page(after_cursor="c2", end_of_stream=True))
@@ -94,7 +97,7 @@ def test_an_export_by_cursor_starts_with_a_time_and_goes_on_with_its_cursor_for_
 
     assert tickets.listing(first).params(first, None)["start_time"] == "0"
     assert (has_second, has_third) == (True, False)
-    assert rested == Place(since=NOW, swept=NOW, token="c2")
+    assert rested == Checkpoint(since=NOW, swept=NOW, token="c2")
     params = tickets.listing(later).params(later, None)
     assert (params["cursor"], "start_time" in params) == ("c2", False)
 
@@ -102,8 +105,8 @@ def test_an_export_by_cursor_starts_with_a_time_and_goes_on_with_its_cursor_for_
 def test_an_export_without_a_cursor_at_its_end_keeps_the_last():
     tickets = source("support-desk", "tickets")
 
-    assert after(tickets, Place(began=NOW, token="c1"), page(after_cursor=None)) == (
-        Place(began=NOW, token="c1"),
+    assert after(tickets, Checkpoint(began=NOW, token="c1"), page(after_cursor=None)) == (
+        Checkpoint(began=NOW, token="c1"),
         False,
     )
 
@@ -121,16 +124,16 @@ def test_an_export_without_a_cursor_at_its_end_keeps_the_last():
 )
 def test_an_export_by_time_goes_on_at_the_time_it_names(start, end_time, is_end, following, has_more):
     comments = source("support-desk", "ticket_comments")
-    place = Place(began=NOW, since=start)
+    place = Checkpoint(began=NOW, since=start)
 
     found = after(comments, place, page(end_time=end_time, end_of_stream=is_end))
 
-    assert found == (Place(began=NOW, since=following), has_more)
+    assert found == (Checkpoint(began=NOW, since=following), has_more)
 
 
 def test_a_time_in_a_request_lies_as_far_back_as_the_application_wants():
     comments = source("support-desk", "ticket_comments")
-    rested = comments.rested(Place(began=NOW, since=NOW - 10, swept=NOW))
+    rested = comments.rested(Checkpoint(began=NOW, since=NOW - 10, swept=NOW))
     later = comments.begun(rested, NOW + 5, is_full=False)
 
     assert rested.since == NOW - 60
@@ -139,7 +142,7 @@ def test_a_time_in_a_request_lies_as_far_back_as_the_application_wants():
 
 def test_changes_are_asked_for_from_a_little_before_the_last_run():
     incidents = source("incident-management", "incidents")
-    whole = incidents.begun(Place(), NOW, is_full=True)
+    whole = incidents.begun(Checkpoint(), NOW, is_full=True)
     later = incidents.begun(incidents.rested(whole), NOW + 900, is_full=False)
 
     assert "updated_at[gte]" not in incidents.listing(whole).params(whole, None)
@@ -148,30 +151,33 @@ def test_changes_are_asked_for_from_a_little_before_the_last_run():
 
 def test_a_query_names_the_time_within_its_text():
     accounts = source("crm-query", "accounts")
-    later = Place(began=NOW, since=NOW - 120, swept=NOW)
+    later = Checkpoint(began=NOW, since=NOW - 120, swept=NOW)
 
-    assert ">= 1970-01-01T00:00:00Z ORDER" in accounts.listing(Place(began=NOW)).params(Place(began=NOW), None)["q"]
+    assert (
+        ">= 1970-01-01T00:00:00Z ORDER"
+        in accounts.listing(Checkpoint(began=NOW)).params(Checkpoint(began=NOW), None)["q"]
+    )
     assert ">= 2025-12-31T23:58:00Z ORDER" in accounts.listing(later).params(later, None)["q"]
 
 
 def test_the_newest_are_read_down_to_what_was_read_before():
     pages = source("workspace-notes", "pages")
-    place = Place(began=NOW, since=NOW - 180)
+    place = Checkpoint(began=NOW, since=NOW - 180)
     fresh = {"id": "a", "last_edited_time": "2026-01-01T00:00:00Z"}
     old = {"id": "b", "last_edited_time": "2025-12-31T23:56:00Z"}
 
     going_on = after(pages, place, page([fresh], next_cursor="n", has_more=True))
     reached = after(pages, place, page([fresh, old], next_cursor="n", has_more=True))
-    sweeping = after(pages, Place(began=NOW), page([old], next_cursor="n", has_more=True))
+    sweeping = after(pages, Checkpoint(began=NOW), page([old], next_cursor="n", has_more=True))
 
     assert going_on == (place.but(token="n"), True)
     assert reached == (place, False)
-    assert sweeping == (Place(began=NOW, token="n"), True)
+    assert sweeping == (Checkpoint(began=NOW, token="n"), True)
 
 
 def test_a_search_that_ends_early_is_asked_anew_from_the_last_time_told():
     deals = source("crm-records", "deals")
-    place = Place(began=NOW, since=NOW - 3600, token="9800")
+    place = Checkpoint(began=NOW, since=NOW - 3600, token="9800")
     last = {"id": "1", "properties": {"crm_lastmodifieddate": "2025-12-31T23:30:00.500Z"}}
 
     within = after(deals, place.but(token="200"), page([last], next_cursor="400"))
@@ -192,28 +198,28 @@ def test_ten_thousand_changes_in_one_second_make_everything_be_read():
     deals = source("crm-records", "deals")
     last = {"id": "1", "properties": {"crm_lastmodifieddate": "2026-01-01T00:00:00Z"}}
 
-    with pytest.raises(Stuck):
-        after(deals, Place(began=NOW, since=NOW, token="9800"), page([last], next_cursor="10000"))
+    with pytest.raises(ChangesUnavailable):
+        after(deals, Checkpoint(began=NOW, since=NOW, token="9800"), page([last], next_cursor="10000"))
 
 
 def test_everything_is_listed_with_associations_and_changes_are_searched_for():
     contacts = source("crm-records", "contacts")
 
-    whole = contacts.listing(Place(began=NOW))
-    changes = contacts.listing(Place(began=NOW, since=NOW))
-    removed = contacts.listing(contacts.left(Place(began=NOW, since=NOW)))
+    whole = contacts.listing(Checkpoint(began=NOW))
+    changes = contacts.listing(Checkpoint(began=NOW, since=NOW))
+    removed = contacts.listing(contacts.left(Checkpoint(began=NOW, since=NOW)))
 
-    assert whole.params(Place(began=NOW), None)["associations"] == "companies"
-    assert "crm_object_id" in whole.params(Place(began=NOW), None)["properties"].split(",")
+    assert whole.params(Checkpoint(began=NOW), None)["associations"] == "companies"
+    assert "crm_object_id" in whole.params(Checkpoint(began=NOW), None)["properties"].split(",")
     assert changes.operation.path.endswith("/search")
-    assert "email" in changes.params(Place(began=NOW, since=NOW), None)["properties"]
-    assert removed.params(Place(is_removed=True), None) == {"limit": 100, "archived": "true"}
+    assert "email" in changes.params(Checkpoint(began=NOW, since=NOW), None)["properties"]
+    assert removed.params(Checkpoint(is_removed=True), None) == {"limit": 100, "archived": "true"}
 
 
 def test_blocks_within_blocks_are_read_in_turn_and_pages_within_pages_are_not():
     blocks = source("workspace-notes", "blocks")
     parent = ParentRecord("page", {"id": "page"})
-    start = blocks.entered(Place(began=NOW), parent)
+    start = blocks.entered(Checkpoint(began=NOW), parent)
     found = [
         {"id": "toggle", "type": "toggle", "has_children": True},
         {"id": "text", "type": "paragraph", "has_children": False},
@@ -235,15 +241,15 @@ def test_a_list_begins_anew_for_a_token_that_has_expired_unless_it_was_for_ever(
     projects, tickets = source("work-management", "sections"), source("support-desk", "tickets")
     parent = ParentRecord("1", {"gid": "1"})
 
-    assert projects.restarted(Place(began=NOW, token="t", parent="1"), parent) == Place(began=NOW, parent="1")
-    with pytest.raises(Stuck):
-        tickets.restarted(Place(began=NOW, token="t"), None)
+    assert projects.restarted(Checkpoint(began=NOW, token="t", parent="1"), parent) == Checkpoint(began=NOW, parent="1")
+    with pytest.raises(ChangesUnavailable):
+        tickets.restarted(Checkpoint(began=NOW, token="t"), None)
 
 
 def test_messages_carry_their_channel():
     messages = source("team-chat", "channel_messages")
     channel = ParentRecord("C1", {"id": "C1"})
-    place = messages.entered(Place(began=NOW, since=NOW), channel)
+    place = messages.entered(Checkpoint(began=NOW, since=NOW), channel)
 
     assert messages.listing(place).params(place, channel)["oldest"] == "1767225600"
     assert messages.given(channel) == {"channel_id": "C1"}

@@ -2,15 +2,15 @@
 
 import pytest
 
-from gateway.credentials.service import ConnectorChanges
+from gateway.credentials.service import ConnectorService
 from gateway.credentials.store import ConnectorStatus
 from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 
 @pytest.fixture
-def changes(world: World) -> ConnectorChanges:  # noqa: F811
+def changes(world: World) -> ConnectorService:  # noqa: F811
     overrides = {kind.name: world.origin for kind in world.catalog}
-    return ConnectorChanges(
+    return ConnectorService(
         world.catalog, world.connectors, world.identity, world.transport, overrides, world.oauth.apps.of
     )
 
@@ -27,7 +27,7 @@ def changes(world: World) -> ConnectorChanges:  # noqa: F811
 )
 async def test_new_credentials_switch_on_only_what_its_owner_left_on(
     world: World,  # noqa: F811
-    changes: ConnectorChanges,
+    changes: ConnectorService,
     before: ConnectorStatus,
     asked: ConnectorStatus | None,
     after: ConnectorStatus,

@@ -1,4 +1,4 @@
-"""Changes of a key list."""
+"""NotificationListener of a key list."""
 
 import pytest
 

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.connectors.auth import StaticAuthorizer
 from gateway.connectors.transport import Transport
-from gateway.credentials.resolver import OpenConnectors
+from gateway.credentials.resolver import ConnectorResolver
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import NotFound
 from gateway.kinds.catalog import load_catalog
@@ -55,43 +55,43 @@ def rows() -> Rows:
 
 
 @pytest.fixture
-def opened(rows: Rows) -> OpenConnectors:
-    proof: Any = SimpleNamespace(authorizer_of=lambda record: StaticAuthorizer({}), completed=itself)
+def opened(rows: Rows) -> ConnectorResolver:
+    authorizers: Any = SimpleNamespace(authorizer_of=lambda record: StaticAuthorizer({}), completed=itself)
     store: Any = rows
-    return OpenConnectors(store, load_catalog(), Transport(), proof, {})
+    return ConnectorResolver(store, load_catalog(), Transport(), authorizers, {})
 
 
-async def test_a_warm_call_asks_nobody(opened: OpenConnectors, rows: Rows):
+async def test_a_warm_call_asks_nobody(opened: ConnectorResolver, rows: Rows):
     first = await opened.get(rows.record.organization_id, rows.record.id)
 
     assert await opened.get(rows.record.organization_id, rows.record.id) is first
     assert rows.asked == 1
 
 
-async def test_what_is_remembered_is_not_there_for_another_organization(opened: OpenConnectors, rows: Rows):
+async def test_what_is_remembered_is_not_there_for_another_organization(opened: ConnectorResolver, rows: Rows):
     await opened.get(rows.record.organization_id, rows.record.id)
 
     with pytest.raises(NotFound):
         await opened.get(uuid4(), rows.record.id)
 
 
-async def test_news_of_a_connector_opens_it_anew_and_leaves_others_alone(opened: OpenConnectors, rows: Rows):
+async def test_news_of_a_connector_opens_it_anew_and_leaves_others_alone(opened: ConnectorResolver, rows: Rows):
     before = await opened.get(rows.record.organization_id, rows.record.id)
-    opened.heard("connector", str(uuid4()))
+    opened.on_notify("connector", str(uuid4()))
     assert await opened.get(rows.record.organization_id, rows.record.id) is before
 
     rows.record = replace(rows.record, name="renamed")
-    opened.heard("connector", str(rows.record.id))
+    opened.on_notify("connector", str(rows.record.id))
 
     assert (await opened.get(rows.record.organization_id, rows.record.id)).record.name == "renamed"
 
 
-async def test_an_answer_that_was_overtaken_by_news_is_not_remembered(opened: OpenConnectors, rows: Rows):
+async def test_an_answer_that_was_overtaken_by_news_is_not_remembered(opened: ConnectorResolver, rows: Rows):
     old = rows.record
 
     async def overtaken() -> None:
         rows.record = replace(old, status=ConnectorStatus.DISABLED)
-        opened.heard("connector", str(old.id))
+        opened.on_notify("connector", str(old.id))
 
     rows.meanwhile = overtaken
     await opened.get(old.organization_id, old.id)

@@ -1,4 +1,4 @@
-"""The local Redis: a bell in memory, without the commands that run code or change the server."""
+"""The local Redis: a wakeup in memory, without the commands that run code or change the server."""
 
 import os
 import signal
@@ -26,9 +26,9 @@ async def client(server):
 
 
 async def test_it_keeps_what_it_is_told_while_it_runs(client):
-    await client.set("bell", "rung")
+    await client.set("wakeup", "rung")
 
-    assert await client.get("bell") == b"rung"
+    assert await client.get("wakeup") == b"rung"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ async def test_commands_that_run_code_or_change_the_server_do_not_exist(client, 
 
 
 async def test_it_can_be_emptied(client):
-    await client.set("bell", "rung")
+    await client.set("wakeup", "rung")
 
     await client.flushall()
 
@@ -61,7 +61,7 @@ async def test_it_listens_on_a_private_unix_socket_only(server, client):
 
 
 async def test_it_writes_nothing_to_disk(server, client):
-    await client.set("bell", "rung")
+    await client.set("wakeup", "rung")
 
     server.stop()
 

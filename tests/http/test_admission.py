@@ -21,7 +21,7 @@ def caller(client: int = 1, organization: UUID = ORGANIZATION) -> Caller:
 
 
 def overloaded() -> Overload:
-    overload = Overload(most_busy=0.95)
+    overload = Overload(max_load=0.95)
     for _ in range(3):
         overload.looked(BUSY, MANY)
     return overload
@@ -85,7 +85,7 @@ def test_without_rates_there_is_nothing_to_take():
     ],
 )
 def test_a_hiccup_is_no_overload(looks: list[float]):
-    overload = Overload(most_busy=0.95)
+    overload = Overload(max_load=0.95)
 
     for busy in looks:
         overload.looked(busy, MANY)
@@ -142,7 +142,7 @@ def test_an_overload_ends_when_the_rush_is_over():
 
 
 def test_a_process_that_may_be_busy_all_the_time_turns_nobody_away():
-    overload = Overload(most_busy=1)
+    overload = Overload(max_load=1)
 
     for _ in range(100):
         overload.looked(1.0, MANY)
@@ -151,7 +151,7 @@ def test_a_process_that_may_be_busy_all_the_time_turns_nobody_away():
 
 
 def test_more_requests_than_may_be_in_progress_are_refused():
-    limits = Limits(Settings(most_requests=2))
+    limits = Limits(Settings(max_requests=2))
     limits.in_progress = 2
     limits.enter()
 
@@ -180,7 +180,7 @@ def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():
 
 
 def test_more_files_than_may_be_sent_are_refused_until_one_is_done():
-    limits = Limits(Settings(most_downloads=1))
+    limits = Limits(Settings(max_downloads=1))
 
     with limits.one_download(), pytest.raises(Unavailable), limits.one_download():
         pass

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.http.connection_guard import DoorRunner, Limits
+from gateway.http.connection_guard import ConnectionLimits, DoorRunner
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\n"
 WHOLE = HEAD + b"Content-Length: 5\r\n\r\nhello"
@@ -24,7 +24,7 @@ async def a_door(handler: Handler = echo, **limits: float) -> AsyncIterator[int]
     """The port of an application behind the door."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
-    runner = DoorRunner(app, Limits(**limits), shutdown_timeout=0.1)
+    runner = DoorRunner(app, ConnectionLimits(**limits), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:

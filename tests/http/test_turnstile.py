@@ -7,8 +7,7 @@ import pytest
 from aiohttp import web
 
 from gateway.http.admission import Limits
-from gateway.http.connection_guard import DoorRunner
-from gateway.http.connection_guard import Limits as DoorLimits
+from gateway.http.connection_guard import ConnectionLimits, DoorRunner
 from gateway.http.turnstile import Turnstile, is_whole
 from gateway.settings import Settings
 
@@ -100,7 +99,7 @@ async def behind():
     app.router.add_route("*", "/{path:.*}", answer)
     limits = Limits(Settings())
     turnstile = Turnstile(limits)
-    runner = DoorRunner(app, DoorLimits(), turnstile)
+    runner = DoorRunner(app, ConnectionLimits(), turnstile)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

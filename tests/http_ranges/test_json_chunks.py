@@ -6,7 +6,7 @@ import pytest
 
 from gateway.errors import InvalidParams
 from gateway.http_ranges.integrity import File
-from gateway.http_ranges.json_chunks import ChunkWanted, chunk, nothing, plain_params, wants_chunk
+from gateway.http_ranges.json_chunks import ChunkRequest, chunk, nothing, plain_params, wants_chunk
 
 TEXT = {"_airbyte_response_format": "text"}
 
@@ -29,7 +29,7 @@ def file(body: bytes, status: int = 206, size: int | None = None) -> File:
     ],
 )
 def test_a_chunk_is_a_bounded_range(params, start, length, form):
-    assert ChunkWanted.of(params) == ChunkWanted(start, length, form)
+    assert ChunkRequest.of(params) == ChunkRequest(start, length, form)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_chunk_is_a_bounded_range(params, start, length, form):
 )
 def test_any_other_range_is_refused_by_name(stated):
     with pytest.raises(InvalidParams) as refused:
-        ChunkWanted.of({"range_header": stated})
+        ChunkRequest.of({"range_header": stated})
 
     assert [fault.field for fault in refused.value.faults] == ["range_header"]
     assert "such as bytes=0-49151" in refused.value.detail
@@ -45,7 +45,7 @@ def test_any_other_range_is_refused_by_name(stated):
 
 def test_an_unknown_format_is_refused_by_name():
     with pytest.raises(InvalidParams, match="allowed: text, base64"):
-        ChunkWanted.of({"_airbyte_response_format": "hex"})
+        ChunkRequest.of({"_airbyte_response_format": "hex"})
 
 
 @pytest.mark.parametrize(("stated", "wants"), [("json", True), ("stream", False)])
@@ -68,17 +68,17 @@ def test_the_files_own_params_are_what_is_left():
 @pytest.mark.parametrize(
     ("given", "wanted", "content", "following"),
     [
-        (file(b"0123", size=10), ChunkWanted(0, 4, "text"), "0123", "bytes=4-7"),
-        (file(b"89", size=10), ChunkWanted(8, 4, "text"), "89", None),
-        (file(b"6789", size=10), ChunkWanted(6, 4, "text"), "6789", None),
-        (file(b"0123"), ChunkWanted(0, 4, "text"), "0123", "bytes=4-7"),
-        (file(b"012"), ChunkWanted(0, 4, "text"), "012", None),
-        (file(b"0123", size=10), ChunkWanted(0, 4, "base64"), "MDEyMw==", "bytes=4-7"),
+        (file(b"0123", size=10), ChunkRequest(0, 4, "text"), "0123", "bytes=4-7"),
+        (file(b"89", size=10), ChunkRequest(8, 4, "text"), "89", None),
+        (file(b"6789", size=10), ChunkRequest(6, 4, "text"), "6789", None),
+        (file(b"0123"), ChunkRequest(0, 4, "text"), "0123", "bytes=4-7"),
+        (file(b"012"), ChunkRequest(0, 4, "text"), "012", None),
+        (file(b"0123", size=10), ChunkRequest(0, 4, "base64"), "MDEyMw==", "bytes=4-7"),
         # the whole comes all the same: what lies before is dropped
-        (file(b"0123456789", status=200), ChunkWanted(4, 4, "text"), "4567", "bytes=8-11"),
-        (file(b"0123456789", status=200, size=10), ChunkWanted(8, 4, "text"), "89", None),
+        (file(b"0123456789", status=200), ChunkRequest(4, 4, "text"), "4567", "bytes=8-11"),
+        (file(b"0123456789", status=200, size=10), ChunkRequest(8, 4, "text"), "89", None),
         # a character of three bytes, cut by the end of the range
-        (file("aé€".encode()[:4], size=6), ChunkWanted(0, 4, "text"), "aé", "bytes=3-6"),
+        (file("aé€".encode()[:4], size=6), ChunkRequest(0, 4, "text"), "aé", "bytes=3-6"),
     ],
 )
 async def test_a_chunk_says_what_it_holds_and_where_the_next_begins(given, wanted, content, following):
@@ -95,10 +95,10 @@ async def test_a_chunk_says_what_it_holds_and_where_the_next_begins(given, wante
 )
 async def test_what_is_no_text_is_not_written_as_text(body, length, said):
     with pytest.raises(InvalidParams, match=said):
-        await chunk(file(body, size=9), ChunkWanted(0, length, "text"))
+        await chunk(file(body, size=9), ChunkRequest(0, length, "text"))
 
 
 def test_an_empty_file_is_one_empty_chunk():
-    written = nothing(ChunkWanted(0, 100, "text"))
+    written = nothing(ChunkRequest(0, 100, "text"))
 
     assert (written["content"], written["bytes_returned"], written["has_more"]) == ("", 0, False)

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvalidResponse
 from gateway.http_ranges import ranges
 from gateway.http_ranges.ranges import Slice
-from gateway.http_ranges.responses import Reply, StoredReply, Wanted, relayed_reply, stored_reply
+from gateway.http_ranges.responses import FileResponse, RangeRequest, StoredResponse, relayed_reply, stored_reply
 
 DATE = "Tue, 15 Nov 1994 12:45:26 GMT"
 FILE = bytes(range(256))
 
 
-def wanted(range_header: str | None = None, **conditions: str) -> Wanted:
-    return Wanted(ranges.parse(range_header), **conditions)
+def wanted(range_header: str | None = None, **conditions: str) -> RangeRequest:
+    return RangeRequest(ranges.parse(range_header), **conditions)
 
 
-def answer(reply: Reply, body: bytes) -> bytes:
+def answer(reply: FileResponse, body: bytes) -> bytes:
     end = None if reply.length is None else reply.skip + reply.length
     return body[reply.skip : end]
 
@@ -122,7 +122,7 @@ def test_several_parts_are_relayed_as_they_are():
 
     reply = relayed_reply(wanted("bytes=0-1,4-5"), 206, headers)
 
-    assert reply == Reply(206, headers | {"Accept-Ranges": "bytes"}, skip=0, length=300)
+    assert reply == FileResponse(206, headers | {"Accept-Ranges": "bytes"}, skip=0, length=300)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_file_that_the_client_holds_is_answered_with_304_and_no_body(status):
 
     reply = relayed_reply(wanted("bytes=0-4", if_none_match='"a"'), status, headers)
 
-    assert reply == Reply(304, {"ETag": 'W/"a"'}, length=0)
+    assert reply == FileResponse(304, {"ETag": 'W/"a"'}, length=0)
 
 
 def test_the_size_of_the_record_stands_in_for_a_missing_length():
@@ -271,7 +271,7 @@ def test_the_application_is_asked_for_what_the_client_wants():
 
 
 def test_names_of_headers_are_understood_in_any_case():
-    request = Wanted.of({"RANGE": "bytes=2-4", "if-range": '"a"'})
+    request = RangeRequest.of({"RANGE": "bytes=2-4", "if-range": '"a"'})
 
     reply = relayed_reply(request, 206, {"content-range": "bytes 2-4/10", "content-length": "3", "ETAG": '"a"'})
 
@@ -293,18 +293,18 @@ def test_a_range_that_means_the_whole_is_not_passed_on():
     ],
 )
 def test_the_range_is_taken_from_the_header_or_the_param(headers, method, param, range_header):
-    assert Wanted.of(headers, method=method, range_header=param).ranges == ranges.parse(range_header)
+    assert RangeRequest.of(headers, method=method, range_header=param).ranges == ranges.parse(range_header)
 
 
 def test_a_range_header_and_a_param_that_differ_are_refused():
     with pytest.raises(ConflictingRange):
-        Wanted.of({"Range": "bytes=0-4"}, range_header="bytes=0-5")
+        RangeRequest.of({"Range": "bytes=0-4"}, range_header="bytes=0-5")
 
 
 LABELS = {"Content-Type": "text/plain", "ETag": '"sha"', "Last-Modified": DATE}
 
 
-def stored(reply: StoredReply, file: bytes) -> bytes:
+def stored(reply: StoredResponse, file: bytes) -> bytes:
     return b"".join(file[piece.start : piece.end + 1] if isinstance(piece, Slice) else piece for piece in reply.pieces)
 
 
@@ -352,7 +352,7 @@ def test_several_ranges_of_a_stored_file_are_several_parts():
 def test_a_stored_file_that_the_client_holds_is_answered_with_304():
     reply = stored_reply(wanted("bytes=0-1", if_none_match='"sha"'), 10, LABELS)
 
-    assert reply == StoredReply(304, {"ETag": '"sha"', "Last-Modified": DATE})
+    assert reply == StoredResponse(304, {"ETag": '"sha"', "Last-Modified": DATE})
 
 
 def test_a_range_past_the_end_of_a_stored_file_tells_its_size():

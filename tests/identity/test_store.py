@@ -123,7 +123,7 @@ async def test_a_caller_without_the_scope_is_told_which_one_it_needs(store: Iden
 
     assert stored is not None
     with pytest.raises(InsufficientScope, match="admin"):
-        stored.client.caller(None).need(Scope.ADMIN)
+        stored.client.caller(None).require(Scope.ADMIN)
 
 
 async def _names(store: IdentityStore, organization_id: UUID) -> dict[UUID, str]:

@@ -66,7 +66,7 @@ async def test_a_disabled_client_loses_its_tokens_at_once(tokens: Tokens, store:
     await tokens.verify(issued.access_token)
 
     await store.disable_client(account.client_id)
-    tokens.heard("client", str(account.client_id))
+    tokens.on_notify("client", str(account.client_id))
 
     with pytest.raises(Unauthorized):
         await tokens.verify(issued.access_token)
@@ -81,7 +81,7 @@ async def test_lost_news_is_made_up_for_by_forgetting_everything(
     await tokens.verify(issued.access_token)
 
     await store.disable_client(account.client_id)
-    tokens.forget_all()
+    tokens.invalidate_all()
 
     with pytest.raises(Unauthorized):
         await tokens.verify(issued.access_token)
@@ -92,8 +92,8 @@ async def test_news_of_one_client_leaves_the_others_remembered(tokens: Tokens, s
     await tokens.verify(issued.access_token)
 
     await store.disable_client(account.client_id)
-    tokens.heard("client", str(uuid4()))
-    tokens.heard("connector", str(account.client_id))
+    tokens.on_notify("client", str(uuid4()))
+    tokens.on_notify("connector", str(account.client_id))
 
     assert (await tokens.verify(issued.access_token)).id == account.client_id
 

@@ -9,7 +9,7 @@ import pytest
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.jobs.leases import Leases
-from gateway.jobs.maintenance import Upkeep
+from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.model import Job, NewJob
 from gateway.jobs.store import JobStore
 from gateway.kinds.spec import Effect
@@ -46,8 +46,8 @@ def leases(database: Database) -> Leases:
 
 
 @pytest.fixture
-def upkeep(database: Database) -> Upkeep:
-    return Upkeep(database, RETENTION, patience=0)
+def maintenance(database: Database) -> Maintenance:
+    return Maintenance(database, RETENTION, timeout=0)
 
 
 @pytest.fixture

@@ -54,14 +54,14 @@ async def test_an_end_is_written_once(jobs, leases, claimed):
         lambda leases, job: leases.put_part(job, 1, "1\n"),
         lambda leases, job: leases.progress(job, 1, 2, "m"),
         lambda leases, job: leases.wait(job, 1, "m"),
-        lambda leases, job: leases.hand_back(job),
+        lambda leases, job: leases.requeue(job),
     ],
-    ids=["finish", "sending", "save", "put_part", "progress", "wait", "hand_back"],
+    ids=["finish", "sending", "save", "put_part", "progress", "wait", "requeue"],
 )
-async def test_who_lost_its_lease_writes_nothing(leases, upkeep, claimed, lost, late):
+async def test_who_lost_its_lease_writes_nothing(leases, maintenance, claimed, lost, late):
     job = await claimed(effect=Effect.READ)
     await lost(job)
-    await upkeep.sweep()
+    await maintenance.sweep()
     await leases.claim_suspect("another")
 
     with pytest.raises(LostLease):
@@ -98,7 +98,7 @@ async def test_nothing_more_is_sent_for_a_job_that_is_to_be_canceled(jobs, lease
 async def test_what_goes_back_counts_as_never_taken(jobs, leases, claimed):
     job = await claimed()
 
-    needs_another = await leases.hand_back(job)
+    needs_another = await leases.requeue(job)
     returned = await jobs.get(job.organization_id, job.id)
 
     assert needs_another
@@ -106,7 +106,7 @@ async def test_what_goes_back_counts_as_never_taken(jobs, leases, claimed):
 
 
 @pytest.mark.parametrize(
-    "give_up", [lambda leases, job: leases.hand_back(job), lambda leases, job: leases.wait(job, 9, "m")]
+    "give_up", [lambda leases, job: leases.requeue(job), lambda leases, job: leases.wait(job, 9, "m")]
 )
 async def test_a_canceled_job_that_is_given_up_ends(jobs, leases, claimed, give_up):
     job = await claimed()

@@ -22,24 +22,26 @@ KEY = IdempotencyKey("k", b"request", 3600)
         (Effect.WRITE, True, JobStatus.UNKNOWN),
     ],
 )
-async def test_a_lost_worker_means_what_the_effect_says(jobs, leases, upkeep, claimed, lost, effect, was_sent, status):
+async def test_a_lost_worker_means_what_the_effect_says(
+    jobs, leases, maintenance, claimed, lost, effect, was_sent, status
+):
     job = await claimed(effect=effect)
     for _ in range(was_sent):
         await leases.sending(job)
     await lost(job)
 
-    await upkeep.sweep()
+    await maintenance.sweep()
     after = await jobs.get(job.organization_id, job.id)
 
     assert after.status is status
 
 
-async def test_an_unknown_write_tells_what_is_known(jobs, leases, upkeep, claimed, lost):
+async def test_an_unknown_write_tells_what_is_known(jobs, leases, maintenance, claimed, lost):
     job = await claimed()
     await leases.sending(job)
     await lost(job)
 
-    await upkeep.sweep()
+    await maintenance.sweep()
     error = (await jobs.get(job.organization_id, job.id)).error
 
     assert error["code"] == "outcome_unknown"
@@ -47,24 +49,24 @@ async def test_an_unknown_write_tells_what_is_known(jobs, leases, upkeep, claime
     assert error["known"]["sent_at"].endswith("Z")
 
 
-async def test_a_job_that_lost_two_workers_is_given_up(jobs, leases, upkeep, claimed, lost):
+async def test_a_job_that_lost_two_workers_is_given_up(jobs, leases, maintenance, claimed, lost):
     job = await claimed(effect=Effect.READ)
     await lost(job)
-    await upkeep.sweep()
+    await maintenance.sweep()
     again = await leases.claim_suspect(WORKER)
     await lost(again)
 
-    await upkeep.sweep()
+    await maintenance.sweep()
     ended = await jobs.get(job.organization_id, job.id)
 
     assert (ended.status, ended.error["code"]) == (JobStatus.FAILED, "worker_crashed")
 
 
-async def test_what_lost_a_worker_is_claimed_one_by_one_and_apart(leases, upkeep, claimed, lost):
+async def test_what_lost_a_worker_is_claimed_one_by_one_and_apart(leases, maintenance, claimed, lost):
     suspects = [await claimed(effect=Effect.READ) for _ in range(3)]
     for suspect in suspects:
         await lost(suspect)
-    await upkeep.sweep()
+    await maintenance.sweep()
 
     among_others = await leases.claim(WORKER, 10, 75)
     alone = await leases.claim_suspect(WORKER)
@@ -73,37 +75,37 @@ async def test_what_lost_a_worker_is_claimed_one_by_one_and_apart(leases, upkeep
     assert alone.id == suspects[0].id
 
 
-async def test_an_inline_call_that_was_lost_before_sending_gives_its_key_back(jobs, upkeep, new_job, lost):
+async def test_an_inline_call_that_was_lost_before_sending_gives_its_key_back(jobs, maintenance, new_job, lost):
     call = (await jobs.accept(new_job(is_inline=True), KEY, claimed_by="gone")).job
     await lost(call)
 
-    await upkeep.sweep()
+    await maintenance.sweep()
     again = await jobs.accept(new_job(is_inline=True), KEY, claimed_by="here")
 
     assert again.is_new
 
 
 async def test_an_inline_write_that_was_lost_after_sending_stays_unknown_under_its_key(
-    jobs, leases, upkeep, new_job, lost
+    jobs, leases, maintenance, new_job, lost
 ):
     call = (await jobs.accept(new_job(is_inline=True), KEY, claimed_by="gone")).job
     await leases.sending(call)
     await lost(call)
 
-    await upkeep.sweep()
+    await maintenance.sweep()
     again = await jobs.accept(new_job(is_inline=True), KEY, claimed_by="here")
 
     assert not again.is_new
     assert again.job.status is JobStatus.UNKNOWN
 
 
-async def test_a_waiting_job_is_due_again_at_its_time(jobs, leases, upkeep, claimed, sql):
+async def test_a_waiting_job_is_due_again_at_its_time(jobs, leases, maintenance, claimed, sql):
     job = await claimed()
     await leases.wait(job, 60, "limited")
-    early = await upkeep.sweep()
+    early = await maintenance.sweep()
     await sql("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
 
-    due = await upkeep.sweep()
+    due = await maintenance.sweep()
     after = await jobs.get(job.organization_id, job.id)
 
     assert (early, due) == (0, 1)
@@ -111,35 +113,35 @@ async def test_a_waiting_job_is_due_again_at_its_time(jobs, leases, upkeep, clai
     assert after.next_attempt_at is None
 
 
-async def test_an_expired_result_is_dropped_and_its_job_stays_for_a_while(jobs, leases, upkeep, claimed, sql):
+async def test_an_expired_result_is_dropped_and_its_job_stays_for_a_while(jobs, leases, maintenance, claimed, sql):
     job = await claimed()
     head = {"result": None, "collected": results.WHOLE, "meta": None, "parts": 1}
     await leases.finish(job, Ending(JobStatus.SUCCEEDED, result=head, part=1, lines="1\n"))
     await sql("UPDATE jobs SET expires_at = now() - interval '1 second' WHERE id = $1", job.id)
 
-    await upkeep.prune()
+    await maintenance.prune()
     expired = await jobs.get(job.organization_id, job.id)
 
     assert expired.result is None
     assert await sql("SELECT FROM job_results WHERE job_id = $1", job.id) == []
     with pytest.raises(ResultExpired):
-        results.need_result(expired)
+        results.require_result(expired)
 
 
-async def test_a_job_is_forgotten_a_day_after_its_result(jobs, leases, upkeep, claimed, sql):
+async def test_a_job_is_forgotten_a_day_after_its_result(jobs, leases, maintenance, claimed, sql):
     job = await claimed()
     await leases.finish(job, Ending(JobStatus.FAILED))
     await sql("UPDATE jobs SET expires_at = now() - interval '25 hours' WHERE id = $1", job.id)
 
-    await upkeep.prune()
+    await maintenance.prune()
 
     assert await sql("SELECT FROM jobs WHERE id = $1", job.id) == []
 
 
-async def test_a_worker_that_leaves_is_gone_at_once(upkeep):
-    await upkeep.sign_of_life(WORKER)
-    before = await upkeep.is_a_worker_there()
+async def test_a_worker_that_leaves_is_gone_at_once(maintenance):
+    await maintenance.heartbeat(WORKER)
+    before = await maintenance.is_a_worker_there()
 
-    await upkeep.leave(WORKER)
+    await maintenance.deregister(WORKER)
 
-    assert (before, await upkeep.is_a_worker_there()) == (True, False)
+    assert (before, await maintenance.is_a_worker_there()) == (True, False)

@@ -7,7 +7,7 @@ import pytest
 
 from gateway import errors
 from gateway.jobs.model import Job, JobStatus
-from gateway.jobs.outcome import ending_of, gives_key_back, is_put_aside
+from gateway.jobs.outcome import classify_outcome, gives_key_back, is_put_aside
 from gateway.kinds.spec import Effect
 
 SENT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -36,11 +36,11 @@ def job(effect: Effect) -> Job:
     ],
 )
 def test_an_error_ends_a_job_as_honestly_as_its_effect_demands(effect, error, sent_at, status):
-    assert ending_of(job(effect), error, sent_at).status == status
+    assert classify_outcome(job(effect), error, sent_at).status == status
 
 
 def test_an_unknown_end_tells_what_there_is_to_go_by():
-    ending = ending_of(job(Effect.WRITE), LOST, SENT)
+    ending = classify_outcome(job(Effect.WRITE), LOST, SENT)
 
     assert ending.status is JobStatus.UNKNOWN
     assert ending.error["code"] == "outcome_unknown"

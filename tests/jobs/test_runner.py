@@ -26,7 +26,7 @@ KEY = IdempotencyKey("k", b"request", 3600)
 @pytest.fixture
 async def runner(leases) -> AsyncIterator[Runner]:
     runner = Runner(leases, WORKER, heartbeat=0.05)
-    async with runner.keeping_leases():
+    async with runner.renewing_leases():
         yield runner
         await runner.drain(0)
 
@@ -130,7 +130,7 @@ async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed):
     runner.start(job, run, done.set)
     await asyncio.sleep(0)
 
-    runner.heard("cancel", str(job.id))
+    runner.on_notify("cancel", str(job.id))
     await done.wait()
 
     assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.CANCELED
@@ -153,7 +153,7 @@ async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claim
     while not sent:  # noqa: ASYNC110  it goes on in the same loop
         await asyncio.sleep(0)
     await jobs.request_cancel(job.organization_id, job.id)
-    runner.heard("cancel", str(job.id))
+    runner.on_notify("cancel", str(job.id))
     may_go_on.set()
     await done.wait()
 
@@ -165,7 +165,7 @@ async def test_a_job_that_was_canceled_before_it_began_does_nothing(jobs, leases
     await jobs.accept(new_job())
     job = (await leases.claim(WORKER, 1, 100))[0]
     await jobs.request_cancel(job.organization_id, job.id)
-    await leases.hand_back(job)
+    await leases.requeue(job)
 
     assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.CANCELED
 
@@ -277,7 +277,9 @@ async def test_heartbeats_go_on_after_any_error_of_postgresql(database_url, runn
             await asyncio.sleep(0.01)
 
 
-async def test_a_job_that_the_same_process_claims_again_keeps_its_result(jobs, leases, upkeep, claimed, lost, new_job):
+async def test_a_job_that_the_same_process_claims_again_keeps_its_result(
+    jobs, leases, maintenance, claimed, lost, new_job
+):
     runner, first_may_end, second_may_end = Runner(leases, WORKER), asyncio.Event(), asyncio.Event()
     both_ended = asyncio.Semaphore(0)
 
@@ -292,7 +294,7 @@ async def test_a_job_that_the_same_process_claims_again_keeps_its_result(jobs, l
     job = await claimed(effect=Effect.READ)
     runner.start(job, first, both_ended.release)
     await lost(job)
-    await upkeep.sweep()
+    await maintenance.sweep()
     runner.start(await leases.claim_suspect(WORKER), second, both_ended.release)
 
     first_may_end.set()

@@ -13,7 +13,7 @@ from tests.running import ConnectorApi
 
 OAUTH = "/api/v1/integrations/connectors/oauth"
 APPS = "/api/v1/oauth/credentials"
-LANDING = "http://127.0.0.1:5999/landing?tab=1"
+LANDING = "http://127.0.0.1:5999/redirected?tab=1"
 #: kind → its variables, and a call that shows that the connector works
 KINDS = {
     "Support-Desk": ({"subdomain": "acme"}, "tickets"),

@@ -83,7 +83,7 @@ async def _port(process: asyncio.subprocess.Process) -> int:
 
 
 @pytest.fixture
-async def landing() -> AsyncIterator[tuple[str, "asyncio.Future[str]"]]:
+async def redirected() -> AsyncIterator[tuple[str, "asyncio.Future[str]"]]:
     """The caller's own page, and the query that a browser lands on it with."""
     landed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -93,9 +93,9 @@ async def landing() -> AsyncIterator[tuple[str, "asyncio.Future[str]"]]:
         return web.Response(text="<h1>Connected</h1>", content_type="text/html")
 
     app = web.Application()
-    app.router.add_get("/landing", page)
+    app.router.add_get("/redirected", page)
     async with TestServer(app) as server:
-        yield str(server.make_url("/landing")), landed
+        yield str(server.make_url("/redirected")), landed
 
 
 @pytest.fixture
@@ -109,9 +109,9 @@ async def own_app(api):
 
 @pytest.mark.parametrize(("button", "landed_with"), [("#allow", "connector_id"), ("#deny", "error")])
 async def test_a_click_on_the_consent_page_lands_where_the_caller_wanted(
-    api, own_app, landing, tmp_path, button, landed_with
+    api, own_app, redirected, tmp_path, button, landed_with
 ):
-    url, landed = landing
+    url, landed = redirected
     wish = {
         "workspace_name": f"w-{uuid4().hex[:8]}",
         "connector_type": "Support-Desk",

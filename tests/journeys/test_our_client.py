@@ -153,7 +153,7 @@ async def test_the_copy_is_synchronized_and_searched_through_all_pages(gateway, 
 
 async def test_consent_makes_a_connector(gateway):
     await gateway.apps.set("work-management", "own-app", "own-secret")
-    consent = await gateway.connectors.connect("work-management", "http://127.0.0.1:5999/landing")
+    consent = await gateway.connectors.connect("work-management", "http://127.0.0.1:5999/redirected")
     await _given(consent.url)
 
     made = await asyncio.wait_for(consent.wait(every=0.05), 30)

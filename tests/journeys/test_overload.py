@@ -22,7 +22,7 @@ async def layout(tmp_path_factory: pytest.TempPathFactory, postgres_url: str, re
     folder: Path = tmp_path_factory.mktemp("overloaded")
     async with (
         created_database(postgres_url, migrated_database) as name,
-        laid_out(folder, url_of(postgres_url, name), redis_url, GATEWAY_MOST_BUSY="0.001") as layout,
+        laid_out(folder, url_of(postgres_url, name), redis_url, GATEWAY_MAX_LOAD="0.001") as layout,
     ):
         yield layout
 

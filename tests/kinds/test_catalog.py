@@ -109,7 +109,7 @@ def test_a_fault_of_a_spec_is_told_with_file_and_line(folder, file, old, new, li
     with pytest.raises(SpecError) as refused:
         load_kind(folder)
 
-    [complaint] = refused.value.complaints
+    [complaint] = refused.value.errors
     assert old in text
     assert (complaint.path, complaint.line) == (folder / file, line)
     assert said in complaint.message

@@ -10,8 +10,8 @@ SHIPMENTS = "parcel-tracking/shipments.yaml"
 
 
 @pytest.fixture
-def complaints(tmp_path):
-    """What is said of the page's example with other ways of copying: `complaints({...})`."""
+def errors(tmp_path):
+    """What is said of the page's example with other ways of copying: `errors({...})`."""
     for name, text in EXAMPLE.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
@@ -50,8 +50,8 @@ PARENT = {"entity": "shipments", "params": {"parent_id": "id"}}
         ({"since": None, "changes": {"request": "GET /c", "records": "c"}}, "is never read"),
     ],
 )
-def test_a_copy_that_could_not_be_made_is_complained_about(complaints, sync, words):
-    assert words in "\n".join(complaints(sync))
+def test_a_copy_that_could_not_be_made_is_complained_about(errors, sync, words):
+    assert words in "\n".join(errors(sync))
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_a_copy_that_could_not_be_made_is_complained_about(complaints, sync, wor
         ({"entity": "shipments", "when": "refrence"}, "did you mean reference"),
     ],
 )
-def test_a_refresh_that_could_not_be_made_is_complained_about(complaints, refresh, words):
-    assert words in "\n".join(complaints({}, [refresh]))
+def test_a_refresh_that_could_not_be_made_is_complained_about(errors, refresh, words):
+    assert words in "\n".join(errors({}, [refresh]))
 
 
-def test_what_is_right_is_not_complained_about(complaints):
-    assert complaints({}, [{"entity": "shipments", "read": "get", "params": {"shipment_id": "{id}"}}]) == []
+def test_what_is_right_is_not_complained_about(errors):
+    assert errors({}, [{"entity": "shipments", "read": "get", "params": {"shipment_id": "{id}"}}]) == []

@@ -36,7 +36,7 @@ def example(tmp_path) -> Path:
     return tmp_path / "parcel-tracking"
 
 
-def complaints(folder: Path) -> list[str]:
+def errors(folder: Path) -> list[str]:
     return [f"{each.path.name}:{each.line}: {each.message}" for each in lint(folder)]
 
 
@@ -75,7 +75,7 @@ def test_the_worked_example_refuses_what_its_constraints_exclude(example):
 
 @pytest.mark.parametrize("folder", spec_folders(), ids=lambda folder: folder.name)
 def test_every_shipped_kind_is_sound(folder):
-    assert complaints(folder) == []
+    assert errors(folder) == []
 
 
 def test_the_page_tells_every_member_of_the_language():
@@ -203,7 +203,7 @@ def test_a_mistake_is_told_with_its_line_and_remedy(example, file, right, wrong,
     path = example.parent / file
     path.write_text(EXAMPLE[file].replace(right, wrong, 1), "utf-8")
 
-    found = complaints(example)
+    found = errors(example)
 
     assert right in EXAMPLE[file]
     assert [each for each in found if each.startswith(f"{path.name}:{line}: ") and said in each], found
@@ -213,13 +213,11 @@ def test_a_paging_style_that_the_kind_lacks_is_told(example):
     text = EXAMPLE[SHIPMENTS].replace("paging: cursor", "paging: page")
     (example / "shipments.yaml").write_text(text, "utf-8")
 
-    assert complaints(example) == [
-        "connector.yaml:1: the file: shipments.list: connector.yaml defines no paging 'page'"
-    ]
+    assert errors(example) == ["connector.yaml:1: the file: shipments.list: connector.yaml defines no paging 'page'"]
 
 
 def test_a_folder_without_a_connector_is_told_so(tmp_path):
-    assert "a kind is a folder with a connector.yaml" in complaints(tmp_path)[0]
+    assert "a kind is a folder with a connector.yaml" in errors(tmp_path)[0]
 
 
 def test_a_kind_that_cannot_be_used_stops_the_catalog_with_every_complaint(example):
@@ -228,7 +226,7 @@ def test_a_kind_that_cannot_be_used_stops_the_catalog_with_every_complaint(examp
     with pytest.raises(SpecError) as refused:
         load_catalog([example.parent])
 
-    assert [str(each).removeprefix(str(example)) for each in refused.value.complaints] == [
+    assert [str(each).removeprefix(str(example)) for each in refused.value.errors] == [
         "/shipments.yaml:2: actions.list.request: is missing; add it",
         "/shipments.yaml:2: actions.list.description: is missing; add it",
     ]

@@ -27,9 +27,9 @@ def account(requests: int = 1000, seconds: int = 10, concurrent: int | None = No
     return Account(uuid4().hex, RateLimit(requests=requests, seconds=seconds, concurrent=concurrent), **members)
 
 
-async def passed(gate: SharedGate, who: Account, patience: float = 5) -> float:
+async def passed(gate: SharedGate, who: Account, timeout: float = 5) -> float:
     """When it went through."""
-    async with gate.pass_through(who, patience):
+    async with gate.pass_through(who, timeout):
         return time.monotonic()
 
 
@@ -54,7 +54,7 @@ async def test_who_finds_no_place_in_time_is_told_when_to_come_back(gates):
 
     async with gates[0].pass_through(limited, 5):
         with pytest.raises(UpstreamRateLimited) as refused:
-            await passed(gates[0], limited, patience=0.05)
+            await passed(gates[0], limited, timeout=0.05)
     after = await passed(gates[0], limited)
 
     assert refused.value.retry_after >= 1
@@ -88,14 +88,14 @@ async def test_a_pause_holds_in_every_process(gates):
         while await _goes_through(gates[1], limited):  # noqa: ASYNC110  the news come every half second
             await asyncio.sleep(0.05)
     with pytest.raises(UpstreamRateLimited) as refused:
-        await passed(gates[1], limited, patience=1)
+        await passed(gates[1], limited, timeout=1)
 
     assert 25 <= refused.value.retry_after <= 31
 
 
 async def _goes_through(gate: SharedGate, who: Account) -> bool:
     try:
-        await passed(gate, who, patience=0.01)
+        await passed(gate, who, timeout=0.01)
     except UpstreamRateLimited:
         return False
     return True

@@ -24,7 +24,7 @@ from gateway.oauth.service import OAuth, open_oauth
 from tests.oauth.stand_in import StandIn
 
 KEY = ("k1", bytes(range(32)))
-REDIRECT = "https://app.example/landing?tab=1"
+REDIRECT = "https://app.example/redirected?tab=1"
 BASE_URL = "https://gateway.example"
 
 

@@ -4,28 +4,28 @@ import pytest
 from yarl import URL
 
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.callback import landing_url, read_code, redirect_fault, single
-from gateway.oauth.model import Denial
+from gateway.oauth.callback import read_code, redirect_fault, result_url, single
+from gateway.oauth.model import TokenError
 
-ALLOWED = ["https://app.example/landing", "https://app.example/with?kept=1", "http://plain.example/landing"]
+ALLOWED = ["https://app.example/redirected", "https://app.example/with?kept=1", "http://plain.example/redirected"]
 
 
 @pytest.mark.parametrize(
     ("url", "is_embedded", "code"),
     [
-        ("https://app.example/landing", False, None),
+        ("https://app.example/redirected", False, None),
         ("https://app.example/with?kept=1", False, None),
-        ("https://app.example/landing/", False, "not_allowed"),
-        ("https://app.example/landing?x=1", False, "not_allowed"),
-        ("https://app.example:444/landing", False, "not_allowed"),
-        ("https://APP.example/landing", False, "not_allowed"),
-        ("https://app.example.evil.example/landing", False, "not_allowed"),
-        ("https://app.example/landing#part", False, "fragment"),
-        ("https://app.example/landing#", False, "fragment"),
+        ("https://app.example/redirected/", False, "not_allowed"),
+        ("https://app.example/redirected?x=1", False, "not_allowed"),
+        ("https://app.example:444/redirected", False, "not_allowed"),
+        ("https://APP.example/redirected", False, "not_allowed"),
+        ("https://app.example.evil.example/redirected", False, "not_allowed"),
+        ("https://app.example/redirected#part", False, "fragment"),
+        ("https://app.example/redirected#", False, "fragment"),
         ("https://app.example@evil.example/", False, "userinfo"),
-        ("https://user:pass@app.example/landing", False, "userinfo"),
-        ("http://plain.example/landing", False, "scheme"),
-        ("http://plain.example/landing", True, "scheme"),
+        ("https://user:pass@app.example/redirected", False, "userinfo"),
+        ("http://plain.example/redirected", False, "scheme"),
+        ("http://plain.example/redirected", True, "scheme"),
         ("http://127.0.0.1:8123/any", False, "scheme"),
         ("http://127.0.0.1:8123/any", True, None),
         ("http://[::1]:9/any", True, None),
@@ -35,16 +35,16 @@ ALLOWED = ["https://app.example/landing", "https://app.example/with?kept=1", "ht
         ("http://10.0.0.1/", True, "scheme"),
         ("http://127.0.0.1:8123/a#b", True, "fragment"),
         ("http://127.0.0.1@evil.example/", True, "userinfo"),
-        ("https:app.example/landing", False, "format"),
-        ("//app.example/landing", False, "format"),
-        ("/landing", False, "format"),
+        ("https:app.example/redirected", False, "format"),
+        ("//app.example/redirected", False, "format"),
+        ("/redirected", False, "format"),
         ("javascript:alert(1)", False, "format"),
-        ("ftp://app.example/landing", False, "format"),
+        ("ftp://app.example/redirected", False, "format"),
         ("https://app.example\\@evil.example/", False, "format"),
         ("https://app.example/\r\nSet-Cookie: a=b", False, "format"),
         ("https://app.example/l\x00anding", False, "format"),
-        ("https://äpp.example/landing", False, "format"),
-        ("https://app.example:99999/landing", False, "format"),
+        ("https://äpp.example/redirected", False, "format"),
+        ("https://app.example:99999/redirected", False, "format"),
         ("", False, "format"),
     ],
 )
@@ -66,7 +66,7 @@ def test_redirect_urls_are_the_clients_own_or_loopback_when_embedded(
     ],
 )
 def test_the_query_of_the_redirect_url_is_kept_as_it_was_written(redirect_url: str, landed: str) -> None:
-    assert landing_url(redirect_url, {"error": "a&b"}) == landed
+    assert result_url(redirect_url, {"error": "a&b"}) == landed
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_callback_is_a_code_or_the_reason_why_not(
 ) -> None:
     found = read_code(query, catalog.kind("work-management").spec, {}, None)
 
-    assert (found.code if isinstance(found, Denial) else found) == outcome
+    assert (found.code if isinstance(found, TokenError) else found) == outcome
 
 
 def test_the_operators_override_is_the_issuer_in_its_place(catalog: Catalog) -> None:
@@ -102,7 +102,7 @@ def test_the_operators_override_is_the_issuer_in_its_place(catalog: Catalog) -> 
     theirs = read_code([("code", "c"), ("iss", "https://app.asana.com")], spec, {}, override)
 
     assert own == "c"
-    assert isinstance(theirs, Denial)
+    assert isinstance(theirs, TokenError)
 
 
 def test_an_account_of_the_application_may_be_the_issuer(catalog: Catalog) -> None:

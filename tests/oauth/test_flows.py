@@ -9,12 +9,12 @@ import pytest
 from pydantic import SecretStr
 
 from gateway.errors import Conflict, InvalidParams, NotFound
-from gateway.oauth.authorization_request import Wish
-from gateway.oauth.flows import Landing
+from gateway.oauth.authorization_request import AuthorizationRequest
+from gateway.oauth.flows import RedirectResult
 from gateway.oauth.store import FlowStatus
 from tests.oauth.conftest import BASE_URL, REDIRECT, Opening, World
 
-WISH = Wish("w", "work-management", REDIRECT)
+WISH = AuthorizationRequest("w", "work-management", REDIRECT)
 KINDS = {
     "support-desk": {"subdomain": "acme"},
     "crm-records": {},
@@ -25,7 +25,7 @@ KINDS = {
 }
 
 
-async def _landed(world: World, consent_url: str, **changes: str) -> Landing | None:
+async def _on_done(world: World, consent_url: str, **changes: str) -> RedirectResult | None:
     """The user says yes, and the browser comes back."""
     query = {**world.server.consent(consent_url), **changes}
     return await world.oauth.flows.finish(list(query.items()))
@@ -38,17 +38,17 @@ def _query(url: str) -> dict[str, str]:
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_consent_ends_in_a_connector_for_every_kind(world: World, kind: str) -> None:
     world.server.extra = {"instance_url": str(world.origin)} if kind == "crm-query" else {}
-    wish = replace(WISH, connector_type=kind, name="Mine", environment=KINDS[kind])
+    requested = replace(WISH, connector_type=kind, name="Mine", environment=KINDS[kind])
 
-    started = await world.oauth.flows.initiate(world.caller, wish)
-    landing = await _landed(world, started.consent_url)
+    started = await world.oauth.flows.initiate(world.caller, requested)
+    redirected = await _on_done(world, started.consent_url)
 
-    assert landing is not None
-    assert landing.connector_id is not None
-    assert landing.url == f"{REDIRECT}&connector_id={landing.connector_id}"
-    record = await world.again(landing.connector_id)
+    assert redirected is not None
+    assert redirected.connector_id is not None
+    assert redirected.url == f"{REDIRECT}&connector_id={redirected.connector_id}"
+    record = await world.again(redirected.connector_id)
     assert (record.kind, record.name, record.workspace_name, record.status) == (kind, "Mine", "w", "active")
-    secrets = await world.secrets(landing.connector_id)
+    secrets = await world.secrets(redirected.connector_id)
     assert set(secrets) == {"access_token", "refresh_token", "client_id"}
     assert secrets["access_token"] in world.server.good
 
@@ -57,23 +57,23 @@ async def test_a_flow_says_what_came_of_it(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
 
     before = await world.oauth.flows.state(world.caller, started.flow_id)
-    landing = await _landed(world, started.consent_url)
+    redirected = await _on_done(world, started.consent_url)
     after = await world.oauth.flows.state(world.caller, started.flow_id)
 
     assert (before.status, before.connector_id) == (FlowStatus.PENDING, None)
-    assert landing is not None
-    assert (after.status, after.connector_id, after.error) == (FlowStatus.COMPLETED, landing.connector_id, None)
+    assert redirected is not None
+    assert (after.status, after.connector_id, after.error) == (FlowStatus.COMPLETED, redirected.connector_id, None)
 
 
 async def test_what_comes_with_the_token_becomes_the_connectors_own(world: World) -> None:
     world.server.extra = {"instance_url": f"{world.origin}/"}
 
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="CRM query"))
-    landing = await _landed(world, started.consent_url)
+    redirected = await _on_done(world, started.consent_url)
 
-    assert landing is not None
-    assert landing.connector_id is not None
-    record = await world.again(landing.connector_id)
+    assert redirected is not None
+    assert redirected.connector_id is not None
+    record = await world.again(redirected.connector_id)
     assert record.environment == {"instance_url": str(world.origin), "login_host": "login.salesforce.com"}
 
 
@@ -84,11 +84,11 @@ async def test_an_address_of_another_that_comes_with_the_token_makes_no_connecto
     world.server.extra = {"instance_url": address}
 
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="crm-query"))
-    landing = await _landed(world, started.consent_url)
+    redirected = await _on_done(world, started.consent_url)
 
-    assert landing is not None
-    assert landing.error == "server_error"
-    assert "instance_url" in _query(landing.url)["error_description"]
+    assert redirected is not None
+    assert redirected.error == "server_error"
+    assert "instance_url" in _query(redirected.url)["error_description"]
     assert await _connectors(world) == 0
 
 
@@ -96,11 +96,11 @@ async def test_a_users_token_within_the_answer_is_the_connectors(world: World) -
     world.server.nests = True
 
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="team-chat"))
-    landing = await _landed(world, started.consent_url)
+    redirected = await _on_done(world, started.consent_url)
 
-    assert landing is not None
-    assert landing.connector_id is not None
-    assert (await world.secrets(landing.connector_id))["access_token"] in world.server.good
+    assert redirected is not None
+    assert redirected.connector_id is not None
+    assert (await world.secrets(redirected.connector_id))["access_token"] in world.server.good
 
 
 async def test_the_state_is_new_each_time_and_kept_only_as_a_hash(world: World) -> None:
@@ -116,7 +116,7 @@ async def test_the_state_is_new_each_time_and_kept_only_as_a_hash(world: World) 
 
 async def test_the_challenge_goes_out_and_its_verifier_stays_sealed(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
-    await _landed(world, started.consent_url)
+    await _on_done(world, started.consent_url)
 
     assert len(_query(started.consent_url)["code_challenge"]) == 43
     verifier = world.server.token_requests[0].members["code_verifier"]
@@ -143,7 +143,7 @@ async def test_of_callbacks_at_the_same_moment_one_makes_the_connector(world: Wo
 
     landings = await asyncio.gather(*(world.oauth.flows.finish(query) for _ in range(10)))
 
-    assert sum(landing is not None for landing in landings) == 1
+    assert sum(redirected is not None for redirected in landings) == 1
     assert await _connectors(world) == 1
     assert len(world.server.token_requests) == 1
 
@@ -158,9 +158,9 @@ async def test_an_expired_state_leads_nowhere_and_the_flow_says_so(world: World)
     started = await world.oauth.flows.initiate(world.caller, WISH)
     await world.sql("UPDATE oauth_flows SET expires_at = now() - interval '1 second' WHERE id = $1", started.flow_id)
 
-    landing = await _landed(world, started.consent_url)
+    redirected = await _on_done(world, started.consent_url)
 
-    assert landing is None
+    assert redirected is None
     state = await world.oauth.flows.state(world.caller, started.flow_id)
     assert (state.status, state.error) == (FlowStatus.EXPIRED, "expired")
 
@@ -181,7 +181,7 @@ async def test_a_state_of_a_disabled_client_leads_nowhere(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     await world.identity.disable_client(world.caller.client_id)
 
-    assert await _landed(world, started.consent_url) is None
+    assert await _on_done(world, started.consent_url) is None
     assert world.server.token_requests == []
 
 
@@ -189,7 +189,7 @@ async def test_a_withdrawn_redirect_url_is_not_landed_on(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     await world.sql("UPDATE clients SET redirect_urls = '{}' WHERE id = $1", world.caller.client_id)
 
-    assert await _landed(world, started.consent_url) is None
+    assert await _on_done(world, started.consent_url) is None
 
 
 @pytest.mark.parametrize(
@@ -207,11 +207,11 @@ async def test_a_refused_consent_lands_with_the_reason_and_makes_no_connector(
     started = await world.oauth.flows.initiate(world.caller, WISH)
     state = _query(started.consent_url)["state"]
 
-    landing = await world.oauth.flows.finish(list({**query, "state": state}.items()))
+    redirected = await world.oauth.flows.finish(list({**query, "state": state}.items()))
 
-    assert landing is not None
-    assert landing.url.startswith(f"{REDIRECT}&error={error}&error_description=")
-    said = _query(landing.url)["error_description"]
+    assert redirected is not None
+    assert redirected.url.startswith(f"{REDIRECT}&error={error}&error_description=")
+    said = _query(redirected.url)["error_description"]
     assert description in (None, said)
     flow = await world.oauth.flows.state(world.caller, started.flow_id)
     assert (flow.status, flow.error, flow.error_description) == (FlowStatus.FAILED, error, said)
@@ -234,10 +234,10 @@ async def test_a_token_endpoint_that_gives_no_tokens_makes_no_connector(
     started = await world.oauth.flows.initiate(world.caller, WISH)
     world.server.say(status, body)
 
-    landing = await _landed(world, started.consent_url)
+    redirected = await _on_done(world, started.consent_url)
 
-    assert landing is not None
-    assert (landing.connector_id, _query(landing.url)["error"]) == (None, error)
+    assert redirected is not None
+    assert (redirected.connector_id, _query(redirected.url)["error"]) == (None, error)
     assert len(world.server.token_requests) == 1
     assert await _connectors(world) == 0
 
@@ -252,17 +252,17 @@ async def test_only_the_clients_redirect_urls_are_taken(world: World) -> None:
 
 async def test_embedded_any_loopback_port_is_taken(opening: Opening) -> None:
     async with opening(is_embedded=True) as world:
-        wish = replace(WISH, redirect_url="http://127.0.0.1:45678/cb")
+        requested = replace(WISH, redirect_url="http://127.0.0.1:45678/cb")
 
-        started = await world.oauth.flows.initiate(world.caller, wish)
-        landing = await _landed(world, started.consent_url)
+        started = await world.oauth.flows.initiate(world.caller, requested)
+        redirected = await _on_done(world, started.consent_url)
 
-    assert landing is not None
-    assert landing.url == f"http://127.0.0.1:45678/cb?connector_id={landing.connector_id}"
+    assert redirected is not None
+    assert redirected.url == f"http://127.0.0.1:45678/cb?connector_id={redirected.connector_id}"
 
 
 async def test_every_fault_of_a_wish_is_told_at_once(world: World) -> None:
-    wish = replace(
+    requested = replace(
         WISH,
         connector_type="support-desk",
         redirect_url="https://evil.example/",
@@ -271,7 +271,7 @@ async def test_every_fault_of_a_wish_is_told_at_once(world: World) -> None:
     )
 
     with pytest.raises(InvalidParams) as refused:
-        await world.oauth.flows.initiate(world.caller, wish)
+        await world.oauth.flows.initiate(world.caller, requested)
 
     pointers = {fault.pointer for fault in refused.value.faults}
     assert pointers == {"/redirect_url", "/scopes/1", "/environment/subdomain", "/environment/region"}
@@ -320,10 +320,10 @@ async def test_authorizing_again_keeps_the_id_and_replaces_the_credentials(world
     await world.sql("UPDATE connectors SET status = 'needs_reauth', status_reason = 'x' WHERE id = $1", old.id)
 
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id))
-    landing = await _landed(world, started.consent_url)
+    redirected = await _on_done(world, started.consent_url)
 
-    assert landing is not None
-    assert landing.connector_id == old.id
+    assert redirected is not None
+    assert redirected.connector_id == old.id
     record = await world.again(old.id)
     assert (record.status, record.status_reason, record.name) == ("active", None, "c")
     assert (await world.secrets(old.id))["access_token"] in world.server.good
@@ -334,12 +334,12 @@ async def test_authorizing_again_takes_the_variables_that_the_first_token_brough
     world.server.extra = {"instance_url": str(world.origin)}
     environment = {"login_host": "test.salesforce.com", "instance_url": str(world.origin)}
     old = await world.connector("crm-query", {"access_token": "dead"}, environment=environment)
-    wish = replace(WISH, connector_type="crm-query", connector_id=old.id)
+    requested = replace(WISH, connector_type="crm-query", connector_id=old.id)
 
-    landing = await _landed(world, (await world.oauth.flows.initiate(world.caller, wish)).consent_url)
+    redirected = await _on_done(world, (await world.oauth.flows.initiate(world.caller, requested)).consent_url)
 
-    assert landing is not None
-    assert landing.connector_id == old.id
+    assert redirected is not None
+    assert redirected.connector_id == old.id
     assert (await world.again(old.id)).environment == environment
 
 
@@ -348,10 +348,10 @@ async def test_credentials_that_are_refused_do_not_replace_the_old_ones(world: W
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id))
     world.server.say(200, {"access_token": "refused-at-once"})
 
-    landing = await _landed(world, started.consent_url)
+    redirected = await _on_done(world, started.consent_url)
 
-    assert landing is not None
-    assert (landing.connector_id, landing.error) == (None, "server_error")
+    assert redirected is not None
+    assert (redirected.connector_id, redirected.error) == (None, "server_error")
     assert (await world.secrets(old.id))["access_token"] == "old"
 
 
@@ -361,11 +361,11 @@ async def test_a_connector_that_was_deleted_meanwhile_does_not_come_back(world: 
     async with world.database.tenant(world.organization_id) as connection:
         await world.connectors.mark_deleted(connection, world.organization_id, old.id, uuid4())
 
-    landing = await _landed(world, started.consent_url)
+    redirected = await _on_done(world, started.consent_url)
 
-    assert landing is not None
-    assert landing.connector_id is None
-    assert "deleted" in _query(landing.url)["error_description"]
+    assert redirected is not None
+    assert redirected.connector_id is None
+    assert "deleted" in _query(redirected.url)["error_description"]
 
 
 @pytest.mark.parametrize(
@@ -403,10 +403,10 @@ async def test_an_own_app_is_used_from_the_next_flow_on(world: World) -> None:
 
 
 async def test_an_own_apps_connector_keeps_the_apps_secret_and_the_platforms_does_not(world: World) -> None:
-    platform = await _landed(world, (await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
+    platform = await _on_done(world, (await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
     world.server.client_id, world.server.client_secret = "own", "own-secret"
     await world.oauth.apps.put(world.organization_id, "work-management", "own", SecretStr("own-secret"))
-    own = await _landed(world, (await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
+    own = await _on_done(world, (await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
 
     assert await _app_in(world, platform) == ("app-1", None)
     assert await _app_in(world, own) == ("own", "own-secret")
@@ -459,9 +459,9 @@ async def _connectors(world: World) -> int:
     return found
 
 
-async def _app_in(world: World, landing: Landing | None) -> tuple[str, str | None]:
+async def _app_in(world: World, redirected: RedirectResult | None) -> tuple[str, str | None]:
     """The app that a connector's credentials name, and its secret where they hold it."""
-    assert landing is not None
-    assert isinstance(landing.connector_id, UUID)
-    secrets = await world.secrets(landing.connector_id)
+    assert redirected is not None
+    assert isinstance(redirected.connector_id, UUID)
+    secrets = await world.secrets(redirected.connector_id)
     return secrets["client_id"], secrets.get("client_secret")

@@ -8,7 +8,7 @@ import pytest
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.model import Denial, Meaning, Tokens
+from gateway.oauth.model import TokenError, TokenErrorKind, Tokens
 from gateway.oauth.token_response import plain, read_tokens
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -77,42 +77,42 @@ def test_a_token_of_less_than_two_minutes_is_renewed_at_half_its_life(catalog: C
             400,
             {"error": "invalid_grant", "error_description": "x"},
             "invalid_grant",
-            Meaning.GRANT,
+            TokenErrorKind.GRANT,
             False,
         ),
-        ("work-management", 401, {"error": "invalid_grant"}, "invalid_grant", Meaning.GRANT, False),
+        ("work-management", 401, {"error": "invalid_grant"}, "invalid_grant", TokenErrorKind.GRANT, False),
         (
             "team-chat",
             200,
             {"ok": False, "error": "invalid_refresh_token"},
             "invalid_refresh_token",
-            Meaning.GRANT,
+            TokenErrorKind.GRANT,
             False,
         ),
-        ("team-chat", 200, {"ok": False, "error": "ratelimited"}, "ratelimited", Meaning.MOMENT, False),
-        ("team-chat", 200, {"ok": False, "error": "x", "access_token": "a"}, "x", Meaning.MOMENT, False),
-        ("work-management", 401, {"error": "invalid_client"}, "invalid_client", Meaning.APP, False),
-        ("workspace-notes", 401, {"code": "unauthorized", "message": "m"}, "unauthorized", Meaning.APP, False),
-        ("work-management", 400, {"error": "unauthorized_client"}, "unauthorized_client", Meaning.APP, False),
-        ("work-management", 400, {"error": "invalid_request"}, "invalid_request", Meaning.MOMENT, False),
-        ("work-management", 500, {"error": "invalid_grant"}, "temporarily_unavailable", Meaning.MOMENT, True),
-        ("work-management", 503, b"<html>", "temporarily_unavailable", Meaning.MOMENT, True),
-        ("work-management", 429, b"", "temporarily_unavailable", Meaning.MOMENT, False),
-        ("work-management", 200, b"<html>welcome</html>", "server_error", Meaning.MOMENT, True),
-        ("work-management", 200, {"token_type": "bearer"}, "server_error", Meaning.MOMENT, True),
-        ("work-management", 200, {"access_token": "a\r\nX: y"}, "server_error", Meaning.MOMENT, True),
-        ("work-management", 200, {"access_token": 5}, "server_error", Meaning.MOMENT, True),
-        ("work-management", 200, b"[" * 100_000, "server_error", Meaning.MOMENT, True),
-        ("work-management", 302, b"", "server_error", Meaning.MOMENT, False),
-        ("work-management", 404, ["no"], "server_error", Meaning.MOMENT, False),
+        ("team-chat", 200, {"ok": False, "error": "ratelimited"}, "ratelimited", TokenErrorKind.TRANSIENT, False),
+        ("team-chat", 200, {"ok": False, "error": "x", "access_token": "a"}, "x", TokenErrorKind.TRANSIENT, False),
+        ("work-management", 401, {"error": "invalid_client"}, "invalid_client", TokenErrorKind.APP, False),
+        ("workspace-notes", 401, {"code": "unauthorized", "message": "m"}, "unauthorized", TokenErrorKind.APP, False),
+        ("work-management", 400, {"error": "unauthorized_client"}, "unauthorized_client", TokenErrorKind.APP, False),
+        ("work-management", 400, {"error": "invalid_request"}, "invalid_request", TokenErrorKind.TRANSIENT, False),
+        ("work-management", 500, {"error": "invalid_grant"}, "temporarily_unavailable", TokenErrorKind.TRANSIENT, True),
+        ("work-management", 503, b"<html>", "temporarily_unavailable", TokenErrorKind.TRANSIENT, True),
+        ("work-management", 429, b"", "temporarily_unavailable", TokenErrorKind.TRANSIENT, False),
+        ("work-management", 200, b"<html>welcome</html>", "server_error", TokenErrorKind.TRANSIENT, True),
+        ("work-management", 200, {"token_type": "bearer"}, "server_error", TokenErrorKind.TRANSIENT, True),
+        ("work-management", 200, {"access_token": "a\r\nX: y"}, "server_error", TokenErrorKind.TRANSIENT, True),
+        ("work-management", 200, {"access_token": 5}, "server_error", TokenErrorKind.TRANSIENT, True),
+        ("work-management", 200, b"[" * 100_000, "server_error", TokenErrorKind.TRANSIENT, True),
+        ("work-management", 302, b"", "server_error", TokenErrorKind.TRANSIENT, False),
+        ("work-management", 404, ["no"], "server_error", TokenErrorKind.TRANSIENT, False),
     ],
 )
 def test_only_a_plain_refusal_counts_against_the_grant(
-    catalog: Catalog, kind: str, status: int, body: object, code: str, meaning: Meaning, is_lost: bool
+    catalog: Catalog, kind: str, status: int, body: object, code: str, meaning: TokenErrorKind, is_lost: bool
 ) -> None:
     found = read_tokens(catalog.kind(kind).spec, _answer(status, body), NOW)
 
-    assert isinstance(found, Denial)
+    assert isinstance(found, TokenError)
     assert (found.code, found.meaning, found.is_lost) == (code, meaning, is_lost)
 
 
@@ -122,7 +122,7 @@ def test_only_a_plain_refusal_counts_against_the_grant(
 def test_a_denial_of_the_moment_says_what_callers_are_told(catalog: Catalog, status: int, error: type) -> None:
     found = read_tokens(catalog.kind("work-management").spec, _answer(status, b"?"), NOW)
 
-    assert isinstance(found, Denial)
+    assert isinstance(found, TokenError)
     assert found.error is error
 
 

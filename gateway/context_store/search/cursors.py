@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.context_store.search.filters import Query
-from gateway.errors import Fault, InvalidQuery
+from gateway.errors import FieldError, InvalidQuery
 
 _MAC_BYTES = 16
 
@@ -53,7 +53,7 @@ class Cursors:
             message = (
                 "the cursor belongs to another search; repeat filter and sort of the page it came from, or leave it out"
             )
-            raise InvalidQuery(message, faults=[Fault("/cursor", "cursor", "foreign", message)])
+            raise InvalidQuery(message, faults=[FieldError("/cursor", "cursor", "foreign", message)])
         *values, id_ = msgspec.json.decode(payload)
         return Position(tuple(values), id_)
 

@@ -11,7 +11,7 @@ from typing import Any
 from gateway.connectors.property_names import PropertyNames
 from gateway.context_store.fields import resolved
 from gateway.context_store.search.parse import AND, NOT, OR
-from gateway.errors import Fault, InvalidQuery
+from gateway.errors import FieldError, InvalidQuery
 
 Params = dict[str, Any]
 Fields = Mapping[str, Any]
@@ -77,7 +77,7 @@ def _operator(name: str, asked: Any, names: Names, at: str) -> Any:
             "any is not offered here; name the member within the array instead, "
             'such as {"eq": {"custom_fields.value": "vip"}}, or use array_contains'
         )
-        raise InvalidQuery(message, faults=[Fault(at, _ANY, "unknown_operator", message)])
+        raise InvalidQuery(message, faults=[FieldError(at, _ANY, "unknown_operator", message)])
     if name in (AND, OR) and isinstance(asked, Sequence) and not isinstance(asked, str):
         return [_filter(part, names, f"{at}/{place}") for place, part in enumerate(asked)]
     if name == NOT:

@@ -5,8 +5,8 @@ from typing import Any
 
 from gateway.context_store.fields import Field, FieldType, nearest, resolved
 from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not, Operator, Query, Sort
-from gateway.context_store.search.values import complaint, is_storable, shown
-from gateway.errors import Fault, InvalidQuery
+from gateway.context_store.search.values import is_storable, operand_error, shown
+from gateway.errors import FieldError, InvalidQuery
 
 DEFAULT_LIMIT = 1_000
 MAX_LIMIT = 10_000
@@ -51,7 +51,7 @@ class _Reader:
     """Reads one search and collects its faults on the way."""
 
     def __init__(self, fields: Mapping[str, FieldType]) -> None:
-        self.faults: list[Fault] = []
+        self.faults: list[FieldError] = []
         self._fields = fields
         self._conditions = 0
 
@@ -108,7 +108,7 @@ class _Reader:
         if field is None:
             return All()
         operator = Operator.EQ if name == NEQ else Operator(name)
-        wrong = complaint(operator, field.type, value)
+        wrong = operand_error(operator, field.type, value)
         if wrong:
             self._fault(at, field_name, "type", f"{name} on {field_name} ({field.type}): {wrong}")
         condition = Condition(operator, field, value)
@@ -195,4 +195,4 @@ class _Reader:
         self._fault(at, name, f"unknown_{what.split()[0]}", f"{shown(name)} is no {what} here; {hint}")
 
     def _fault(self, pointer: str, field: str, code: str, message: str) -> None:
-        self.faults.append(Fault(pointer, field, code, message))
+        self.faults.append(FieldError(pointer, field, code, message))

@@ -18,7 +18,7 @@ from gateway.context_store.search.cursors import Cursors, Position
 from gateway.context_store.search.filters import Query
 from gateway.context_store.search.planner import Phase, Plan, Statement, page, planned
 from gateway.db.pool import Connection
-from gateway.errors import Fault, InvalidQuery
+from gateway.errors import FieldError, InvalidQuery
 
 #: seconds that a search may take; then Postgres is told to stop
 TIME_LIMIT = 5.0
@@ -77,7 +77,7 @@ class ContextStore:
                 found = await self._found(connection, connector_id, entity, query, after)
         except (TimeoutError, asyncpg.QueryCanceledError) as error:
             message = f"too expensive: narrow it; the search took longer than {self._time_limit:g} s"
-            raise InvalidQuery(message, faults=[Fault("/query", "query", "too_expensive", message)]) from error
+            raise InvalidQuery(message, faults=[FieldError("/query", "query", "too_expensive", message)]) from error
         kept = found.rows[: query.limit]
         has_more = len(found.rows) > query.limit
         return SearchPage(

@@ -160,11 +160,11 @@ class Conditions:
             return f"r.terms @@ {self._arguments.add(kept.text, 'text::tsquery')}"
         sought = list(dict.fromkeys(words(condition.value)))
         if condition.operator is Operator.KEYWORD:
-            return self._spelled(condition.field, f"word = ANY ({self._arguments.add(sought, 'text[]')})")
+            return self._tokenized(condition.field, f"word = ANY ({self._arguments.add(sought, 'text[]')})")
         begins = [f"starts_with(word, {self._arguments.add(word, 'text')})" for word in sought]
-        return "(" + " AND ".join(self._spelled(condition.field, begin) for begin in begins) + ")"
+        return "(" + " AND ".join(self._tokenized(condition.field, begin) for begin in begins) + ")"
 
-    def _spelled(self, field: Field, condition: str) -> str:
+    def _tokenized(self, field: Field, condition: str) -> str:
         """Whether the condition holds of any `word` in the strings of the field."""
         separators = self._arguments.add(f"[{SEPARATORS}]+", "text")
         cut = f"regexp_split_to_table(context_fold(left(context_text(v), {MAX_TEXT})), {separators})"

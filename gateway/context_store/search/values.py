@@ -32,18 +32,18 @@ FITTING: Mapping[Operator, frozenset[FieldType]] = {
 }
 
 
-def complaint(operator: Operator, type_: FieldType, value: object) -> str | None:
+def operand_error(operator: Operator, type_: FieldType, value: object) -> str | None:
     """Why the operator can't be asked of a field of this type with this value, or None when it can."""
     if type_ not in FITTING[operator]:
         instead = "; name one of its members, such as via.channel" if type_ is FieldType.OBJECT else ""
         return f"the operator works on {', '.join(sorted(FITTING[operator]))}{instead}"
     if operator is Operator.IN:
-        return _list_complaint(value, type_)
+        return _list_error(value, type_)
     if operator in MATCHING | SEEKING:
-        return _text_complaint(operator, value)
+        return _text_error(operator, value)
     if operator in ORDERING:
-        return _order_complaint(value, type_)
-    return _value_complaint(value, type_)
+        return _order_error(value, type_)
+    return _value_error(value, type_)
 
 
 def is_storable(text: str) -> bool:
@@ -65,42 +65,42 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _list_complaint(value: object, type_: FieldType) -> str | None:
+def _list_error(value: object, type_: FieldType) -> str | None:
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) > MAX_IN:
         return f"the value must be an array of at most {MAX_IN} values"
-    complaints = (_value_complaint(element, type_) for element in value)
-    return next((found for found in complaints if found), None)
+    errors = (_value_error(element, type_) for element in value)
+    return next((found for found in errors if found), None)
 
 
-def _text_complaint(operator: Operator, value: object) -> str | None:
+def _text_error(operator: Operator, value: object) -> str | None:
     if not isinstance(value, str):
         return f"{shown(value)} is not a string"
     if operator is Operator.LIKE and value.count("%") > MAX_WILDCARDS:
         return f"the pattern has more than {MAX_WILDCARDS} %"
-    unfit = _string_complaint(value)
+    unfit = _string_error(value)
     if unfit is None and operator in SEEKING and not words(value):
         return "the value holds no word (a run of letters or digits)"
     return unfit
 
 
-def _order_complaint(value: object, type_: FieldType) -> str | None:
+def _order_error(value: object, type_: FieldType) -> str | None:
     if value is None:
         return "null has no order; use eq with null"
     if type_ not in SCALARS and not isinstance(value, str) and not is_number(value):
         return f"{shown(value)} is not a string or a number"
-    return _value_complaint(value, type_)
+    return _value_error(value, type_)
 
 
-def _value_complaint(value: object, type_: FieldType) -> str | None:
+def _value_error(value: object, type_: FieldType) -> str | None:
     if value is None:
         return None
     if not _is_of_type(value, type_):
         return f"{shown(value)} is not {_NAMED[type_]}"
     if isinstance(value, str):
-        return _string_complaint(value)
+        return _string_error(value)
     if isinstance(value, int | float):
         return None if abs(value) <= MAX_MAGNITUDE else "the number is out of range"
-    return _composite_complaint(value)
+    return _composite_error(value)
 
 
 _NAMED: Mapping[FieldType, str] = {
@@ -126,13 +126,13 @@ def _is_of_type(value: object, type_: FieldType) -> bool:
             return True
 
 
-def _string_complaint(value: str) -> str | None:
+def _string_error(value: str) -> str | None:
     if len(value) > MAX_STRING:
         return f"the string is longer than {MAX_STRING} characters"
     return None if is_storable(value) else "the string holds a NUL or half a surrogate pair"
 
 
-def _composite_complaint(value: object) -> str | None:
+def _composite_error(value: object) -> str | None:
     try:
         encoded = msgspec.json.encode(value)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError):

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 
-class Stuck(Exception):
+class ChangesUnavailable(Exception):
     """Changes cannot be told apart any further: everything must be read."""
 
 
-class Place(msgspec.Struct, frozen=True, omit_defaults=True):
+class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     """How far a run has come; between runs, where the next one begins."""
 
     #: Unix time from which changes are wanted; None: everything
@@ -35,23 +35,23 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def start(self) -> float | None:
-        """The time from which the list at this place is to tell changes; None: everything."""
+        """The time from which the list at this checkpoint is to tell changes; None: everything."""
         return None if self.is_whole else self.since
 
     def dumped(self) -> str:
         return msgspec.json.encode(self).decode()
 
-    def but(self, **members: Any) -> "Place":
-        """The same place with other members."""
+    def but(self, **members: Any) -> "Checkpoint":
+        """The same checkpoint with other members."""
         return msgspec.structs.replace(self, **members)
 
 
-def loaded(text: str | None) -> Place:
-    """The place that `dumped` wrote; the very beginning where there is none, or one of another version."""
+def loaded(text: str | None) -> Checkpoint:
+    """The checkpoint that `dumped` wrote; the very beginning where there is none, or one of another version."""
     try:
-        return msgspec.json.decode(text, type=Place) if text else Place()
+        return msgspec.json.decode(text, type=Checkpoint) if text else Checkpoint()
     except msgspec.MsgspecError:
-        return Place()
+        return Checkpoint()
 
 
 @dataclass(frozen=True, slots=True)

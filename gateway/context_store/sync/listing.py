@@ -1,4 +1,4 @@
-"""One list of an application as the synchronizer reads it: the request for a place, and the place after its page."""
+"""One list of an application as it is synchronized: the request at a checkpoint, and the next checkpoint."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import msgspec
 
 from gateway.connectors import pagination
 from gateway.connectors.responses import Answer, value_at
-from gateway.context_store.sync.checkpoint import ParentRecord, Place, Stuck
+from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Paging, Parent, Since
@@ -31,69 +31,71 @@ class Listing:
     #: seconds from one page to the next
     pace: float = 0.0
 
-    def params(self, place: Place, parent: ParentRecord | None) -> dict[str, Any]:
-        """The params of the page at a place."""
-        params = _filled(self.send, written(place.start or 0.0, self.since.format) if self.since else "")
+    def params(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> dict[str, Any]:
+        """The params of the page at a checkpoint."""
+        params = _filled(self.send, written(checkpoint.start or 0.0, self.since.format) if self.since else "")
         if parent is not None and self.parent is not None:
-            values = place.pending[:1] or values_of(self.parent, parent)
+            values = checkpoint.pending[:1] or values_of(self.parent, parent)
             params |= dict(zip(self.parent.params, values, strict=True))
         if self.since is not None:
-            params |= _since_params(self.since, place)
-        if place.token is not None and self.operation.paging is not None:
-            params[self.operation.paging.param] = place.token
+            params |= _since_params(self.since, checkpoint)
+        if checkpoint.token is not None and self.operation.paging is not None:
+            params[self.operation.paging.param] = checkpoint.token
         return params
 
-    def after(self, place: Place, page: Answer, params: Mapping[str, Any]) -> tuple[Place, bool]:
-        """The place after a page, and whether the list has more; raises Stuck."""
+    def after(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
+        """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable."""
         style = self.since.style if self.since else "modified"
         if pagination.is_incomplete(self.operation, params, page.meta):
-            place = place.but(is_partial=True)
-        return _AFTER[style](self, place, page, params)
+            checkpoint = checkpoint.but(is_partial=True)
+        return _AFTER[style](self, checkpoint, page, params)
 
-    def _after_page(self, place: Place, page: Answer, params: Mapping[str, Any]) -> tuple[Place, bool]:
+    def _after_page(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
         token = self._token(page, params)
         below = self._below(page)
-        if place.pending:
-            pending = (*place.pending, *below) if token is not None else (*place.pending[1:], *below)
-            return place.but(token=token, pending=pending), bool(pending)
-        return place.but(token=token), token is not None
+        if checkpoint.pending:
+            pending = (*checkpoint.pending, *below) if token is not None else (*checkpoint.pending[1:], *below)
+            return checkpoint.but(token=token, pending=pending), bool(pending)
+        return checkpoint.but(token=token), token is not None
 
-    def _after_newest(self, place: Place, page: Answer, params: Mapping[str, Any]) -> tuple[Place, bool]:
+    def _after_newest(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
         """The list goes on until it reaches what was read before."""
-        is_old = place.since is not None and any(
-            time is not None and time < place.since for time in map(self._time, page.records)
+        is_old = checkpoint.since is not None and any(
+            time is not None and time < checkpoint.since for time in map(self._time, page.records)
         )
-        return (place.but(token=None), False) if is_old else self._after_page(place, page, params)
+        return (checkpoint.but(token=None), False) if is_old else self._after_page(checkpoint, page, params)
 
-    def _after_cursor(self, place: Place, page: Answer, params: Mapping[str, Any]) -> tuple[Place, bool]:
+    def _after_cursor(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
         """The application's cursor is kept, at the end of the list too."""
         meta, (paging, since) = page.meta or {}, self._tellers
         token = value_at(meta, paging.next)
         if token is None:
-            return place, False
-        return place.but(token=token), token != place.token and meta.get(since.end or "") is not True
+            return checkpoint, False
+        return checkpoint.but(token=token), token != checkpoint.token and meta.get(since.end or "") is not True
 
-    def _after_end_time(self, place: Place, page: Answer, params: Mapping[str, Any]) -> tuple[Place, bool]:
+    def _after_end_time(
+        self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]
+    ) -> tuple[Checkpoint, bool]:
         """Pages meet at a second of which both may hold records."""
         meta, (paging, since) = page.meta or {}, self._tellers
-        start, end = place.since or 0.0, moment_of(value_at(meta, paging.next))
+        start, end = checkpoint.since or 0.0, moment_of(value_at(meta, paging.next))
         if end is None:
-            return place.but(since=start), False
+            return checkpoint.but(since=start), False
         is_end = meta.get(since.end or "") is True
         # A second with more records than a page holds cannot be told apart: what the page showed of it must do.
         following = end + 1 if end <= start and not is_end else end
-        is_young = following > (place.began or 0.0) - since.lag
-        return place.but(since=following), not is_end and not is_young
+        is_young = following > (checkpoint.began or 0.0) - since.lag
+        return checkpoint.but(since=following), not is_end and not is_young
 
-    def _after_window(self, place: Place, page: Answer, params: Mapping[str, Any]) -> tuple[Place, bool]:
+    def _after_window(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
         """A search reaches so many results only; then it is asked anew from the last time told."""
         token = self._token(page, params)
         if token is None or int(token) + int(self.send.get("limit", 100)) <= _DEEPEST:
-            return place.but(token=token), token is not None
+            return checkpoint.but(token=token), token is not None
         start = self._time(page.records[-1])
-        if start is None or int(start) <= int(place.since or 0):
-            raise Stuck
-        return place.but(token=None, since=start), True
+        if start is None or int(start) <= int(checkpoint.since or 0):
+            raise ChangesUnavailable
+        return checkpoint.but(token=None, since=start), True
 
     @property
     def _tellers(self) -> tuple[Paging, Since]:
@@ -108,8 +110,8 @@ class Listing:
         return following[paging.param] if following is not None and paging is not None else None
 
     def _time(self, record: msgspec.Raw) -> float | None:
-        place = self.since.field if self.since else None
-        return None if place is None else moment_of(value_at(_RECORD.decode(record), place))
+        checkpoint = self.since.field if self.since else None
+        return None if checkpoint is None else moment_of(value_at(_RECORD.decode(record), checkpoint))
 
     def _below(self, page: Answer) -> list[str]:
         """The ids of records that have records of their own below them."""
@@ -127,17 +129,17 @@ class Listing:
 
 def values_of(spec: Parent, parent: ParentRecord) -> Sequence[Any]:
     """What a parent fills the params with, in their order."""
-    return [value_at(parent.document, place) for place in spec.params.values()]
+    return [value_at(parent.document, checkpoint) for checkpoint in spec.params.values()]
 
 
-def _since_params(since: Since, place: Place) -> dict[str, Any]:
+def _since_params(since: Since, checkpoint: Checkpoint) -> dict[str, Any]:
     if since.style == "window":
-        return {} if place.since is None or since.field is None else _window(since.field[-1], place.since)
-    if since.param is None or (since.style == "cursor" and place.token is not None):
+        return {} if checkpoint.since is None or since.field is None else _window(since.field[-1], checkpoint.since)
+    if since.param is None or (since.style == "cursor" and checkpoint.token is not None):
         return {}
-    if place.start is None and since.style == "modified":
+    if checkpoint.start is None and since.style == "modified":
         return {}
-    start = 0.0 if place.start is None else min(place.start, (place.began or 0.0) - since.lag)
+    start = 0.0 if checkpoint.start is None else min(checkpoint.start, (checkpoint.began or 0.0) - since.lag)
     return {since.param: written(start, since.format)}
 
 
@@ -153,7 +155,7 @@ def _filled(send: Mapping[str, Any], since: str) -> dict[str, Any]:
     return {name: value.replace("{since}", since) if isinstance(value, str) else value for name, value in send.items()}
 
 
-_AFTER: Mapping[str, Callable[[Listing, Place, Answer, Mapping[str, Any]], tuple[Place, bool]]] = {
+_AFTER: Mapping[str, Callable[[Listing, Checkpoint, Answer, Mapping[str, Any]], tuple[Checkpoint, bool]]] = {
     "modified": Listing._after_page,
     "newest_first": Listing._after_newest,
     "cursor": Listing._after_cursor,

@@ -14,7 +14,7 @@ KNOWN = """
     WHERE entity_id = $1 AND id = ANY ($2::text[]) AND deleted_at IS NULL
 """
 # What the list cannot show counts as met.
-SPARE = """
+EXEMPT = """
     INSERT INTO context_marks (entity_id, organization_id, generation, id)
     SELECT $1, $2, $3, id FROM context_records AS r
     WHERE entity_id = $1 AND deleted_at IS NULL AND generation < $3
@@ -38,7 +38,7 @@ async def completed(
     ]
 
 
-async def spare(connection: Connection, entity: Entity, generation: int, unlisted: Mapping[str, Any]) -> None:
-    """Take the records that have these members for met, so that the sweep does not bury them."""
+async def exempt(connection: Connection, entity: Entity, generation: int, unlisted: Mapping[str, Any]) -> None:
+    """Take the records that have these members for met, so that the sweep makes no tombstones of them."""
     members = msgspec.json.encode(unlisted).decode()
-    await connection.execute(SPARE, entity.id, entity.organization_id, generation, members, timeout=WRITE_LIMIT)
+    await connection.execute(EXEMPT, entity.id, entity.organization_id, generation, members, timeout=WRITE_LIMIT)

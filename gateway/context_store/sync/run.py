@@ -1,4 +1,4 @@
-"""One run of one entity: pages read from the application, written with the place where the next one goes on."""
+"""One run of one entity: pages read from the application, written with the checkpoint where the next one goes on."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from gateway.connectors.run_context import MemoryJournal
 from gateway.context_store import entities, records
 from gateway.context_store.entities import Entity
 from gateway.context_store.sync import partial, transforms
-from gateway.context_store.sync.checkpoint import ParentRecord, Place, Stuck, loaded
+from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
 from gateway.context_store.sync.parents import Parents
 from gateway.context_store.sync.sources import Source
 from gateway.context_store.sync.transforms import Documents
@@ -48,7 +48,7 @@ class Report:
     error: Mapping[str, Any] | None = None
 
     @property
-    def is_news(self) -> bool:
+    def is_changed(self) -> bool:
         """Whether the copy is another than before."""
         return bool(self.added or self.changed or self.deleted)
 
@@ -58,7 +58,7 @@ class Report:
 
 
 @dataclass
-class Run:
+class SyncRun:
     """A run of one entity of one connector; whatever ends it, what it committed stays."""
 
     database: Database
@@ -79,15 +79,15 @@ class Run:
     async def to_its_end(self, next_in: float) -> Report:
         """Read what there is to read and say how many seconds later the next is due; raises GatewayError."""
         try:
-            place = await self._whole(await self._begun(is_forced=self.is_forced))
-        except Stuck:
+            checkpoint = await self._whole(await self._begun(is_forced=self.is_forced))
+        except ChangesUnavailable:
             log.info("reading everything: changes cannot be told apart", extra={"entity": self.source.entity})
             await self._forget_place()
-            place = await self._whole(await self._begun(is_forced=True))
-        await self._finish(place, next_in)
+            checkpoint = await self._whole(await self._begun(is_forced=True))
+        await self._finish(checkpoint, next_in)
         return self.report
 
-    async def _begun(self, *, is_forced: bool) -> Place:
+    async def _begun(self, *, is_forced: bool) -> Checkpoint:
         """Where an interrupted run goes on, or the start of a new one."""
         now, standing, sweeping = time.time(), loaded(self.entity.cursor), loaded(self.entity.sweep_cursor)
         is_going_on = sweeping.began is not None
@@ -100,76 +100,76 @@ class Run:
             return standing
         return self.source.begun(standing, now, is_full=self.report.is_full)
 
-    async def _whole(self, place: Place) -> Place:
-        """Every page from the place on; the last place."""
-        if not place.is_removed:
+    async def _whole(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Every page from the checkpoint on; the last checkpoint."""
+        if not checkpoint.is_removed:
             if self.source.sync.parent is None:
-                place = await self._list(place, None)
+                checkpoint = await self._list(checkpoint, None)
             else:
-                place = await self._families(place)
-        gone = place if place.is_removed else self.source.left(place)
-        return place if gone is None else await self._list(gone, None)
+                checkpoint = await self._families(checkpoint)
+        gone = checkpoint if checkpoint.is_removed else self.source.left(checkpoint)
+        return checkpoint if gone is None else await self._list(gone, None)
 
-    async def _families(self, place: Place) -> Place:
+    async def _families(self, checkpoint: Checkpoint) -> Checkpoint:
         """The list of every parent in turn, the interrupted one first."""
-        is_partial = place.is_partial
-        async for start, parent in self._starts(place):
-            place = start.but(is_partial=is_partial)
+        is_partial = checkpoint.is_partial
+        async for start, parent in self._starts(checkpoint):
+            checkpoint = start.but(is_partial=is_partial)
             try:
-                place = await self._list(place, parent)
-                is_partial = place.is_partial
+                checkpoint = await self._list(checkpoint, parent)
+                is_partial = checkpoint.is_partial
             except UpstreamNotFound:
                 log.info("a parent is gone; its records go with it", extra={"entity": self.source.entity})
             except UpstreamRejected as error:
                 is_partial = True
                 log.info("a parent cannot be read: %s", error.detail, extra={"entity": self.source.entity})
-        return place.but(is_partial=is_partial)
+        return checkpoint.but(is_partial=is_partial)
 
-    async def _starts(self, place: Place) -> AsyncIterator[tuple[Place, ParentRecord]]:
+    async def _starts(self, checkpoint: Checkpoint) -> AsyncIterator[tuple[Checkpoint, ParentRecord]]:
         parents = self._parents()
-        interrupted = None if place.parent is None else await parents.one(place.parent)
+        interrupted = None if checkpoint.parent is None else await parents.one(checkpoint.parent)
         if interrupted is not None:
-            yield place, interrupted
-        async for parent in parents.after(place.parent, None if self.report.is_full else place.since):
-            yield self.source.entered(place, parent), parent
+            yield checkpoint, interrupted
+        async for parent in parents.after(checkpoint.parent, None if self.report.is_full else checkpoint.since):
+            yield self.source.entered(checkpoint, parent), parent
 
     def _parents(self) -> Parents:
         assert self.parent is not None
         assert self.source.sync.parent is not None
         return Parents(self.database, self.parent, self.entity, self.source.sync.parent)
 
-    async def _list(self, place: Place, parent: ParentRecord | None) -> Place:
-        """Every page of one list; the place after the last."""
-        is_resumed, has_more = place.token is not None, True
+    async def _list(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> Checkpoint:
+        """Every page of one list; the checkpoint after the last."""
+        is_resumed, has_more = checkpoint.token is not None, True
         while has_more:
             asked_at = datetime.now(UTC)
-            listing = self.source.listing(place)
-            params = listing.params(place, parent)
+            listing = self.source.listing(checkpoint)
+            params = listing.params(checkpoint, parent)
             try:
                 page = await self.connector.call(listing.operation, params, MemoryJournal())
             except UpstreamRejected:
                 if not is_resumed:
                     raise
-                place, is_resumed = self.source.restarted(place, parent), False
+                checkpoint, is_resumed = self.source.restarted(checkpoint, parent), False
                 continue
-            following, has_more = listing.after(place, page, params)
-            await self._keep(self._documents(page, place, parent), place, following, asked_at)
-            place, is_resumed = following, False
+            following, has_more = listing.after(checkpoint, page, params)
+            await self._keep(self._documents(page, checkpoint, parent), checkpoint, following, asked_at)
+            checkpoint, is_resumed = following, False
             if has_more:
                 await asyncio.sleep(listing.pace)
-        return place
+        return checkpoint
 
-    def _documents(self, page: Answer, place: Place, parent: ParentRecord | None) -> Documents:
+    def _documents(self, page: Answer, checkpoint: Checkpoint, parent: ParentRecord | None) -> Documents:
         identifies = self.source.sync.parent is not None and self.source.sync.parent.identifies
         under = parent.id if parent is not None and identifies else None
         found = transforms.documents(self.search, page.records, self.source.given(parent), under)
-        return Documents(gone=[*found.gone, *(id_ for id_, _ in found.live)]) if place.is_removed else found
+        return Documents(gone=[*found.gone, *(id_ for id_, _ in found.live)]) if checkpoint.is_removed else found
 
-    async def _keep(self, found: Documents, place: Place, following: Place, asked_at: datetime) -> None:
-        """Records and place in one transaction: neither without the other."""
+    async def _keep(self, found: Documents, checkpoint: Checkpoint, following: Checkpoint, asked_at: datetime) -> None:
+        """Records and checkpoint in one transaction: neither without the other."""
         async with self._connection() as connection, connection.transaction():
             live = found.live
-            if self.source.changes is not None and not self.report.is_full and not place.is_removed:
+            if self.source.changes is not None and not self.report.is_full and not checkpoint.is_removed:
                 live = await partial.completed(connection, self.entity, live)
             written = await records.upsert(
                 connection,
@@ -188,31 +188,31 @@ class Run:
         self.report.changed += written.changed
         await self.progress(len(found.live) + len(found.gone))
 
-    async def _checkpoint(self, connection: Connection, place: Place) -> None:
+    async def _checkpoint(self, connection: Connection, checkpoint: Checkpoint) -> None:
         if self.report.is_full:
-            await entities.checkpoint_sweep(connection, self.entity, self._generation, place.dumped())
+            await entities.checkpoint_sweep(connection, self.entity, self._generation, checkpoint.dumped())
         else:
-            await entities.checkpoint(connection, self.entity, place.dumped())
+            await entities.checkpoint(connection, self.entity, checkpoint.dumped())
 
-    async def _finish(self, place: Place, next_in: float) -> None:
-        began = datetime.fromtimestamp(place.began or time.time(), UTC)
-        is_whole = self.report.is_full and not place.is_partial and not self.source.sync.keeps
+    async def _finish(self, checkpoint: Checkpoint, next_in: float) -> None:
+        began = datetime.fromtimestamp(checkpoint.began or time.time(), UTC)
+        is_whole = self.report.is_full and not checkpoint.is_partial and not self.source.sync.keeps
         if is_whole and self.source.get is not None:
             await self._confirm(self.source.get, began)
         async with self._connection() as connection:
             if is_whole:
                 if self.source.sync.unlisted:
-                    await partial.spare(connection, self.entity, self._generation, self.source.sync.unlisted)
+                    await partial.exempt(connection, self.entity, self._generation, self.source.sync.unlisted)
                 self.report.deleted += await records.sweep(connection, self.entity, self._generation, began_at=began)
                 await records.forget(connection, self.entity, days=TOMBSTONE_DAYS)
-            await entities.checkpoint(connection, self.entity, self.source.rested(place).dumped())
+            await entities.checkpoint(connection, self.entity, self.source.rested(checkpoint).dumped())
             await entities.finish(
                 connection,
                 self.entity,
                 as_of=began,
                 next_sync_at=datetime.fromtimestamp(time.time() + next_in, UTC),
                 full=self.report.is_full,
-                is_changed=self.report.is_news,
+                is_changed=self.report.is_changed,
             )
 
     async def _confirm(self, get: Operation, began: datetime) -> None:

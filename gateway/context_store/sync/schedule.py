@@ -17,7 +17,7 @@ from gateway.kinds.spec import Sync
 #: seconds until a turn comes up again whose job never said a word
 LEASE = 60.0
 #: entities whose turn may be called at once
-_MOST = 200
+_MAX = 200
 #: scheduled jobs that are forgotten at a time
 _PRUNED = 5_000
 #: by how much of itself an interval is stretched or shortened, so that what began together does not stay together
@@ -50,7 +50,7 @@ TAKE = f"""
     RETURNING id
 """
 GIVE_BACK = "UPDATE context_entities SET held_by = NULL WHERE id = $1 AND held_by = $2"
-HASTEN = "UPDATE context_entities SET next_sync_at = now() WHERE id = $1"
+RUN_SOON = "UPDATE context_entities SET next_sync_at = now() WHERE id = $1"
 # Scheduled jobs are many and nobody's: they are kept for an hour, those that callers asked for as all others.
 PRUNE = """
     DELETE FROM jobs WHERE id IN (
@@ -68,7 +68,7 @@ UNREGISTERED = """
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DueRun:
     """Entities of a connector whose turn has come, and the job that will have it."""
 
     job_id: UUID
@@ -100,13 +100,13 @@ def after_failure(error: GatewayError, interval: float) -> float:
     return min(interval, _SOON if error.retryable else _LATEST)
 
 
-async def call(connection: Connection) -> list[Turn]:
+async def call(connection: Connection) -> list[DueRun]:
     """The turns that have come, each called once."""
-    rows = await connection.fetch(CALL, _MOST, LEASE)
+    rows = await connection.fetch(CALL, _MAX, LEASE)
     by_job: defaultdict[tuple[UUID, UUID, UUID], list[str]] = defaultdict(list)
     for row in rows:
         by_job[row["job_id"], row["connector_id"], row["organization_id"]].append(row["entity"])
-    return [Turn(*key, entities) for key, entities in by_job.items()]
+    return [DueRun(*key, entities) for key, entities in by_job.items()]
 
 
 async def take(connection: Connection, entity: Entity, job_id: UUID) -> bool:
@@ -119,9 +119,9 @@ async def give_back(connection: Connection, entity: Entity, job_id: UUID) -> Non
     await connection.execute(GIVE_BACK, entity.id, job_id)
 
 
-async def hasten(connection: Connection, entity: Entity) -> None:
+async def run_soon(connection: Connection, entity: Entity) -> None:
     """Let its turn come now."""
-    await connection.execute(HASTEN, entity.id)
+    await connection.execute(RUN_SOON, entity.id)
 
 
 async def prune(connection: Connection, task: str) -> None:

@@ -15,7 +15,7 @@ from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
 from gateway.jobs.model import Job, JobStatus, NewJob, moment
 from gateway.jobs.store import JobFilter, JobStore
-from gateway.jobs.wakeup import Bell
+from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, Kind
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 #: the task of jobs that synchronize
 TASK = "synchronize"
 #: connectors without copies that are taken up at a time, and queued jobs that are looked at
-_MOST = 100
+_MAX = 100
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Synchronization:
     catalog: Catalog
     connectors: ConnectorStore
     jobs: JobStore
-    bell: Bell
+    wakeup: Wakeup
     intervals: Intervals
     #: whether copies are made and kept fresh unasked
     is_automatic: bool = True
@@ -80,10 +80,10 @@ class Synchronization:
     async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> Job | None:
         """A job that has not begun and will do the very same."""
         wanted = JobFilter(statuses=[JobStatus.QUEUED], connector_id=record.id)
-        queued = await self.jobs.find(record.organization_id, wanted, None, _MOST)
+        queued = await self.jobs.find(record.organization_id, wanted, None, _MAX)
         return next((job for job in queued if job.task == TASK and job.params == params), None)
 
-    async def call_turns(self) -> int:
+    async def enqueue_due(self) -> int:
         """Accept a job for every turn that has come; how many."""
         if not self.is_automatic:
             return 0
@@ -97,14 +97,14 @@ class Synchronization:
             await self._accepted(record, turn.job_id, turn.entities)
         return len(turns)
 
-    async def take_up(self) -> int:
+    async def backfill(self) -> int:
         """Begin the copies of connectors that have none yet, or not all; how many connectors."""
         if not self.is_automatic:
             return 0
         expected = {kind.name: len(sources.synchronized(kind)) for kind in self.catalog}
         async with self.database.system() as connection:
             await schedule.prune(connection, TASK)
-            lacking = await schedule.unregistered(connection, expected, _MOST)
+            lacking = await schedule.unregistered(connection, expected, _MAX)
         for connector_id, organization_id, kind_name in lacking:
             kind = self.catalog.kind(kind_name)
             async with self.database.tenant(organization_id) as connection, connection.transaction():
@@ -142,7 +142,7 @@ class Synchronization:
             params={"entities": list(names), "full": is_full},
         )
         job = (await self.jobs.accept(new)).job
-        await self.bell.ring(job.id, job.attempt)
+        await self.wakeup.notify(job.id, job.attempt)
         return job
 
 

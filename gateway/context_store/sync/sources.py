@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.connectors.responses import value_at
-from gateway.context_store.sync.checkpoint import ParentRecord, Place, Stuck
+from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.listing import Listing, values_of
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.spec import Action, Effect, Search, Since, Sync, SyncRead
@@ -29,57 +29,59 @@ class Source:
     #: reads one record by its id, where that alone tells that it is gone
     get: Operation | None = None
 
-    def begun(self, place: Place, now: float, *, is_full: bool) -> Place:
-        """The first place of a run that begins now."""
+    def begun(self, checkpoint: Checkpoint, now: float, *, is_full: bool) -> Checkpoint:
+        """The first checkpoint of a run that begins now."""
         if is_full:
-            return Place(began=now, swept=now)
-        return place.but(began=now, parent=None, pending=(), is_removed=False)
+            return Checkpoint(began=now, swept=now)
+        return checkpoint.but(began=now, parent=None, pending=(), is_removed=False)
 
-    def needs_everything(self, place: Place, now: float) -> bool:
+    def needs_everything(self, checkpoint: Checkpoint, now: float) -> bool:
         """Whether the next run must be a sweep: nothing was read yet, not for long, or changes cannot be asked for."""
-        is_due = place.swept is None or now - place.swept >= self.sync.sweep_every
-        return self.sync.since is None or place.since is None or is_due
+        is_due = checkpoint.swept is None or now - checkpoint.swept >= self.sync.sweep_every
+        return self.sync.since is None or checkpoint.since is None or is_due
 
-    def rested(self, place: Place) -> Place:
+    def rested(self, checkpoint: Checkpoint) -> Checkpoint:
         """Where the next run begins, when this one has come to its end."""
-        since, began = self.sync.since, place.began or 0.0
+        since, began = self.sync.since, checkpoint.began or 0.0
         if since is None:
-            return Place(since=began, swept=place.swept)
+            return Checkpoint(since=began, swept=checkpoint.swept)
         if since.style == "cursor":
-            return Place(since=began, swept=place.swept, token=place.token)
-        start = place.since if since.style == "end_time" and place.since is not None else began - since.look_back
-        return Place(since=min(start, began - since.lag), swept=place.swept)
+            return Checkpoint(since=began, swept=checkpoint.swept, token=checkpoint.token)
+        start = (
+            checkpoint.since if since.style == "end_time" and checkpoint.since is not None else began - since.look_back
+        )
+        return Checkpoint(since=min(start, began - since.lag), swept=checkpoint.swept)
 
-    def restarted(self, place: Place, parent: ParentRecord | None) -> Place:
-        """The same list from its beginning, for a token that the application does not take any more; raises Stuck."""
+    def restarted(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> Checkpoint:
+        """The same list from its beginning, for a token the application refuses; raises ChangesUnavailable."""
         if self.sync.since is not None and self.sync.since.style == "cursor":
-            raise Stuck
-        return place.but(token=None) if parent is None else self.entered(place, parent)
+            raise ChangesUnavailable
+        return checkpoint.but(token=None) if parent is None else self.entered(checkpoint, parent)
 
-    def entered(self, place: Place, parent: ParentRecord) -> Place:
+    def entered(self, checkpoint: Checkpoint, parent: ParentRecord) -> Checkpoint:
         """At the first page of a parent's records."""
         spec = self.sync.parent
         pending = (str(values_of(spec, parent)[0]),) if spec and spec.within else ()
-        is_whole = parent.is_new and place.since is not None
-        return place.but(parent=parent.id, token=None, pending=pending, is_whole=is_whole)
+        is_whole = parent.is_new and checkpoint.since is not None
+        return checkpoint.but(parent=parent.id, token=None, pending=pending, is_whole=is_whole)
 
-    def left(self, place: Place) -> Place | None:
+    def left(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """At the list of what is gone, after the changes; None without such a list, and where a sweep finds out."""
-        if self.removed is None or place.since is None:
+        if self.removed is None or checkpoint.since is None:
             return None
-        return place.but(is_removed=True, is_whole=False, token=None, parent=None, pending=())
+        return checkpoint.but(is_removed=True, is_whole=False, token=None, parent=None, pending=())
 
-    def listing(self, place: Place) -> Listing:
-        """The list that is read at a place."""
-        if place.is_removed and self.removed is not None:
+    def listing(self, checkpoint: Checkpoint) -> Listing:
+        """The list that is read at a checkpoint."""
+        if checkpoint.is_removed and self.removed is not None:
             return self.removed
-        return self.changes if place.since is not None and self.changes is not None else self.everything
+        return self.changes if checkpoint.since is not None and self.changes is not None else self.everything
 
     def given(self, parent: ParentRecord | None) -> dict[str, Any]:
         """The members that records get from their parent."""
         if parent is None or self.sync.parent is None:
             return {}
-        return {name: value_at(parent.document, place) for name, place in self.sync.parent.gives.items()}
+        return {name: value_at(parent.document, checkpoint) for name, checkpoint in self.sync.parent.gives.items()}
 
 
 def source_of(kind: Kind, entity_id: str) -> Source | None:

@@ -26,7 +26,7 @@ from gateway.kinds.spec import Refresh
 log = logging.getLogger(__name__)
 
 #: seconds that a write waits for the copies; then the next synchronization brings it
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 _NAME = re.compile(r"\{([\w.]+)\}")
 
 
@@ -72,13 +72,13 @@ def refreshes_of(operation: Operation) -> Sequence[Refresh]:
     return (Refresh(entity=operation.entity_id, removes=f"{{{in_path[-1]}}}"),) if in_path else ()
 
 
-class Copies:
+class WriteThrough:
     """The copies of this gateway, as writes change them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def learn(self, organization_id: UUID, connector_id: UUID, connector: Connector, write: Write) -> None:
+    async def apply_write(self, organization_id: UUID, connector_id: UUID, connector: Connector, write: Write) -> None:
         """Let the copies know of a write. It has happened, so nothing here may make it look as if it had not."""
         for refresh in refreshes_of(write.operation):
             if not write.applies(refresh):
@@ -88,21 +88,21 @@ class Copies:
                 async with self._database.tenant(organization_id) as connection:
                     entity = await find(connection, connector_id, refresh.entity)
                 if entity is not None:
-                    async with asyncio.timeout(_PATIENCE):
+                    async with asyncio.timeout(_TIMEOUT):
                         await self._refresh(entity, connector, write, refresh)
             except (GatewayError, TimeoutError, msgspec.MsgspecError) as error:
                 log.warning(
                     "a copy learns of a write later",
                     extra={"connector_id": str(connector_id), "entity": refresh.entity, "error": type(error).__name__},
                 )
-                await self._hasten(entity)
+                await self._run_soon(entity)
             except Exception:
                 log.exception("a copy could not learn of a write by a bug", extra={"entity": refresh.entity})
-                await self._hasten(entity)
+                await self._run_soon(entity)
 
     async def _refresh(self, entity: Entity, connector: Connector, write: Write, refresh: Refresh) -> None:
         if refresh.later:
-            await self._hasten(entity)
+            await self._run_soon(entity)
             return
         asked_at = datetime.now(UTC)
         if refresh.removes is not None:
@@ -126,11 +126,11 @@ class Copies:
         found = answer.records if bytes(memoryview(answer.result)[:1]) == b"[" else [answer.result]
         return transforms.documents(search, found, write.all_filled(refresh.gives), under)
 
-    async def _hasten(self, entity: Entity | None) -> None:
+    async def _run_soon(self, entity: Entity | None) -> None:
         if entity is None:
             return
         try:
             async with self._database.tenant(entity.organization_id) as connection:
-                await schedule.hasten(connection, entity)
+                await schedule.run_soon(connection, entity)
         except GatewayError:
             log.warning("a copy learns of a write at its next turn", extra={"entity": entity.entity})

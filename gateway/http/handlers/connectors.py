@@ -77,11 +77,11 @@ def connector_view(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
 async def create_connector(request: web.Request) -> web.Response:
     """POST …/connectors: a connector from credentials that the application has accepted."""
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
-    proven = await services.connector_changes.prove(
+    verified = await services.connector_service.verify(
         caller.organization_id, body.connector_type, body.credentials, body.environment, validate=body.validate_
     )
-    record = await services.connector_changes.create(
-        caller.organization_id, body.workspace_name, body.name or proven.kind.spec.title, proven
+    record = await services.connector_service.create(
+        caller.organization_id, body.workspace_name, body.name or verified.kind.spec.title, verified
     )
     await services.synchronization.begin(record, caller.client_id)
     request[AUDIT].connector_id = record.id
@@ -123,7 +123,7 @@ async def change_connector(request: web.Request) -> web.Response:
     body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
     status = None if body.status is None else ConnectorStatus(body.status)
-    changed = await services.connector_changes.change(
+    changed = await services.connector_service.change(
         record, name=body.name, credentials=body.credentials, status=status
     )
     return json_response(connector_view(changed, services.catalog))
@@ -140,7 +140,7 @@ async def check_connector(request: web.Request) -> web.Response:
     """POST …/connectors/{id}/check: ask the application now."""
     caller, services = request[CALLER], request.app[SERVICES]
     opened = await services.connectors.get(caller.organization_id, path_id(request, "connector_id"))
-    opened.need_ready()
+    opened.require_active()
     try:
         await opened.connector.check()
     except GatewayError as error:

@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from gateway.connectors.download import ACTION
 from gateway.connectors.responses import Answer
 from gateway.errors import RangeNotSatisfiable
-from gateway.execution import Call
+from gateway.execution import OperationCall
 from gateway.http.bodies import path_id, read_query
 from gateway.http.handlers.outcomes import audit_call, envelope, is_sdk
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.streaming import caller_present, sent
-from gateway.http_ranges.json_chunks import ChunkWanted, chunk, nothing, plain_params, wants_chunk
-from gateway.http_ranges.responses import Wanted, stored_reply
+from gateway.http_ranges.json_chunks import ChunkRequest, chunk, nothing, plain_params, wants_chunk
+from gateway.http_ranges.responses import RangeRequest, stored_reply
 from gateway.jobs.model import Job
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile
@@ -32,7 +32,7 @@ class FileQuery(BaseModel):
     range_header: str | None = Field(None, description="stands for the Range header")
 
 
-async def download(request: web.Request, call: Call) -> web.StreamResponse:
+async def download(request: web.Request, call: OperationCall) -> web.StreamResponse:
     """The file of a download action: its status is known, and can still be an error, before the first byte goes out."""
     if is_sdk(request) or wants_chunk(call.params):
         return await _chunk(request, call)
@@ -42,7 +42,7 @@ async def download(request: web.Request, call: Call) -> web.StreamResponse:
 async def get_file(request: web.Request) -> web.StreamResponse:
     """GET …/connectors/{id}/download/{entity}?…: the same file as a plain resource, its params in the query."""
     params = read_query(request, FileQuery).model_dump(exclude_none=True)
-    call = Call(path_id(request, "connector_id"), request.match_info["entity"], ACTION, params)
+    call = OperationCall(path_id(request, "connector_id"), request.match_info["entity"], ACTION, params)
     audit_call(request, call)
     return await _stream(request, call)
 
@@ -56,28 +56,30 @@ async def stored_file(request: web.Request, job: Job, document: Mapping[str, Any
     """The file that a job stored, in any ranges; without a Range header the part that the job was asked for."""
     file = StoredFile.of(document)
     stated = None if "Range" in request.headers else job.params.get("range_header")
-    wanted = Wanted.of(request.headers, method=request.method, range_header=stated)
+    wanted = RangeRequest.of(request.headers, method=request.method, range_header=stated)
     reply = stored_reply(wanted, file.size, file.headers)
     with request.app[LIMITS].one_download():
         async with caller_present(request) as flow, request.app[SERVICES].files.open(file) as blob:
             return await sent(request, reply.status, reply.headers, read_all(blob, reply.pieces), flow)
 
 
-async def _stream(request: web.Request, call: Call) -> web.StreamResponse:
+async def _stream(request: web.Request, call: OperationCall) -> web.StreamResponse:
     stated = call.params.get("range_header")
-    wanted = Wanted.of(request.headers, method=request.method, range_header=stated if isinstance(stated, str) else None)
+    wanted = RangeRequest.of(
+        request.headers, method=request.method, range_header=stated if isinstance(stated, str) else None
+    )
     execution = request.app[SERVICES].execution
     with request.app[LIMITS].one_download():
         async with caller_present(request) as flow, execution.download(request[CALLER], call, wanted) as file:
             return await sent(request, file.status, file.headers, file, flow)
 
 
-async def _chunk(request: web.Request, call: Call) -> web.Response:
+async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
     """One chunk in the envelope of any other answer."""
     started = time.monotonic()
-    wanted = ChunkWanted.of(call.params)
+    wanted = ChunkRequest.of(call.params)
     plain = replace(call, params={**plain_params(call.params), "range_header": wanted.range_header})
-    ranged = Wanted.of({}, range_header=wanted.range_header)
+    ranged = RangeRequest.of({}, range_header=wanted.range_header)
     try:
         async with request.app[SERVICES].execution.download(request[CALLER], plain, ranged) as file:
             document = await chunk(file, wanted)

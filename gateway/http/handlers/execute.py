@@ -7,8 +7,8 @@ from pydantic import Field
 
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.errors import MalformedRequest
-from gateway.execution import Accepted, Call, Done
-from gateway.field_selection import Shape
+from gateway.execution import Accepted, Done, OperationCall
+from gateway.field_selection import FieldSelection
 from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
 from gateway.http.handlers.jobs import Text, accepted_response, chained
@@ -18,7 +18,7 @@ from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import SEARCH_ACTION
 
-_MOST_FIELDS = 500
+_MAX_FIELDS = 500
 
 
 class ExecuteBody(Body):
@@ -27,8 +27,8 @@ class ExecuteBody(Body):
     entity: str = Field(max_length=100)
     action: str = Field(max_length=100)
     params: dict[str, Any] | None = None
-    select_fields: list[Text] | None = Field(None, max_length=_MOST_FIELDS, description="dotted paths to keep")
-    exclude_fields: list[Text] | None = Field(None, max_length=_MOST_FIELDS, description="dotted paths to leave out")
+    select_fields: list[Text] | None = Field(None, max_length=_MAX_FIELDS, description="dotted paths to keep")
+    exclude_fields: list[Text] | None = Field(None, max_length=_MAX_FIELDS, description="dotted paths to leave out")
     skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")
     intent: Text | None = Field(None, description="why, for the audit log")
     labels: dict[Text, Text] | None = Field(None, max_length=50, description="labels of the job, should it become one")
@@ -53,13 +53,13 @@ async def execute(request: web.Request) -> web.StreamResponse:
     return _answered(request, call, await services.execution.execute(request[CALLER], call), wanted)
 
 
-def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Call:
-    return Call(
+def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> OperationCall:
+    return OperationCall(
         connector_id=path_id(request, "connector_id"),
         entity=body.entity,
         action=body.action,
         params=body.params or {},
-        shape=Shape(body.select_fields, body.exclude_fields, body.skip_truncation is not False),
+        shape=FieldSelection(body.select_fields, body.exclude_fields, body.skip_truncation is not False),
         intent=body.intent,
         labels=body.labels or {},
         idempotency_key=_idempotency_key(request),
@@ -77,7 +77,7 @@ def _idempotency_key(request: web.Request) -> str | None:
     return key
 
 
-def _answered(request: web.Request, call: Call, outcome: Done | Accepted, wanted: Preference) -> web.Response:
+def _answered(request: web.Request, call: OperationCall, outcome: Done | Accepted, wanted: Preference) -> web.Response:
     headers = dict(wanted.applied)
     if isinstance(outcome, Accepted):
         request[AUDIT].outcome = "accepted"

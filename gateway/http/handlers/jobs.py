@@ -14,7 +14,7 @@ from gateway.http.bodies import Body, Query, path_id, read_body, read_query
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.handlers.outcomes import is_sdk
 from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
-from gateway.http.responses import MOST_WAIT, cursor_of, json_response, preference, read_time_cursor
+from gateway.http.responses import MAX_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
@@ -57,7 +57,7 @@ class JobQuery(Query):
 class WaitQuery(Query):
     """How long to wait, and which hop of a chain this is."""
 
-    wait: int | None = Field(None, ge=0, le=MOST_WAIT)
+    wait: int | None = Field(None, ge=0, le=MAX_WAIT)
     hop: int = Field(0, ge=0, le=_HOPS)
 
 
@@ -187,7 +187,7 @@ async def job_result(request: web.Request) -> web.StreamResponse:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
         return accepted_response(request, job, wanted.applied)
-    head = results.need_result(job)
+    head = results.require_result(job)
     if job.action == DOWNLOAD:
         return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
@@ -253,10 +253,10 @@ async def job_events(request: web.Request) -> web.StreamResponse:
     await response.prepare(request)
     await response.write(b"retry: 1000\n\n")
     while True:
-        async for event in _news(request, job, seen):
+        async for event in _events_after(request, job, seen):
             await response.write(f"id: {event.number}\nevent: {event.event}\ndata: {event.data}\n\n".encode())
             seen = event.number
-        if job.is_done or services.watch.is_over:
+        if job.is_done or services.watch.shutting_down:
             break
         known = job.version
         with request.app[LIMITS].parked():
@@ -267,7 +267,7 @@ async def job_events(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def _news(request: web.Request, job: Job, seen: int) -> AsyncIterator[JobEvent]:
+async def _events_after(request: web.Request, job: Job, seen: int) -> AsyncIterator[JobEvent]:
     """What happened after the event that was seen, up to the job as it is here: acceptance first, the end last."""
     if seen < 1:
         yield JobEvent(1, "status", ACCEPTED)

@@ -13,8 +13,8 @@ from gateway.http.keys import AUDIT, CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.jobs.model import moment
 from gateway.oauth.apps import OwnApp
-from gateway.oauth.authorization_request import Wish, need_oauth
-from gateway.oauth.flows import Landing
+from gateway.oauth.authorization_request import AuthorizationRequest, require_oauth
+from gateway.oauth.flows import RedirectResult
 
 #: RFC 6749 appendix A.1 and A.2
 Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
@@ -64,7 +64,7 @@ class PutOAuthApp(Body):
 async def initiate_oauth(request: web.Request) -> web.Response:
     """POST …/oauth/initiate: the address to send the user's browser to."""
     body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
-    started = await services.oauth.flows.initiate(caller, Wish(**dict(body)))
+    started = await services.oauth.flows.initiate(caller, AuthorizationRequest(**dict(body)))
     return json_response(
         {
             "consent_url": started.consent_url,
@@ -77,27 +77,27 @@ async def initiate_oauth(request: web.Request) -> web.Response:
 
 async def finish_oauth(request: web.Request) -> web.Response:
     """GET …/oauth/callback: the browser comes back, and lands where the caller wanted it."""
-    landing = await request.app[SERVICES].oauth.flows.finish(list(request.query.items()))
-    if landing is None:
+    redirected = await request.app[SERVICES].oauth.flows.finish(list(request.query.items()))
+    if redirected is None:
         return web.Response(status=400, text=_LEADS_NOWHERE, headers=_PRIVATE)
-    _note_landing(request, landing)
-    if landing.connector_id is not None:
-        await _begin_copies(request, landing)
-    return web.Response(status=303, headers={"Location": landing.url, **_PRIVATE})
+    _audit_callback(request, redirected)
+    if redirected.connector_id is not None:
+        await _begin_copies(request, redirected)
+    return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
 
 
-async def _begin_copies(request: web.Request, landing: Landing) -> None:
-    services, flow = request.app[SERVICES], landing.flow
-    record = await services.connectors.get(flow.organization_id, UUID(str(landing.connector_id)))
+async def _begin_copies(request: web.Request, redirected: RedirectResult) -> None:
+    services, flow = request.app[SERVICES], redirected.flow
+    record = await services.connectors.get(flow.organization_id, UUID(str(redirected.connector_id)))
     await services.synchronization.begin(record.record, flow.client_id)
 
 
-def _note_landing(request: web.Request, landing: Landing) -> None:
+def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:
     """The browser has no token: whose deed it is, the flow says."""
-    flow, pending = landing.flow, request[AUDIT]
+    flow, pending = redirected.flow, request[AUDIT]
     pending.organization_id, pending.actor = flow.organization_id, flow.client_id
-    pending.connector_id = landing.connector_id or flow.reauthorizes
-    pending.outcome = landing.error or "succeeded"
+    pending.connector_id = redirected.connector_id or flow.reauthorizes
+    pending.outcome = redirected.error or "succeeded"
     if flow.reauthorizes:
         pending.what = "connector.reauthorize"
 
@@ -124,7 +124,7 @@ async def put_oauth_app(request: web.Request) -> web.Response:
     """PUT /api/v1/oauth/credentials: consents show the organization's own app from now on."""
     body, caller, services = await read_body(request, PutOAuthApp), request[CALLER], request.app[SERVICES]
     spec = services.catalog.kind(body.connector_type).spec
-    need_oauth(spec)
+    require_oauth(spec)
     configuration = body.configuration
     app = await services.oauth.apps.put(
         caller.organization_id, spec.kind, configuration.client_id, configuration.client_secret

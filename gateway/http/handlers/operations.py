@@ -34,7 +34,7 @@ async def readyz(request: web.Request) -> web.Response:
     """GET /readyz: whether to send traffic here. Redis away does not stop the work; it is told all the same."""
     services = request.app[SERVICES]
     database, redis, worker = await asyncio.gather(
-        _is_database_there(services.database), services.bell.is_there(), _is_worker_there(services)
+        _is_database_there(services.database), services.wakeup.is_there(), _is_worker_there(services)
     )
     is_draining = request.app[IS_DRAINING].is_set()
     is_ready = database and redis and worker and not is_draining
@@ -56,13 +56,13 @@ async def _is_database_there(database: Database) -> bool:
 
 async def _is_worker_there(services: Services) -> bool:
     try:
-        return await services.upkeep.is_a_worker_there()
+        return await services.maintenance.is_a_worker_there()
     except Unavailable:
         return False
 
 
 async def metrics(request: web.Request) -> web.Response:
-    """GET /metrics: what this process counts, and the figures that all share, as Prometheus reads them."""
+    """GET /metrics: what this process counts, and the statistics that all share, as Prometheus reads them."""
     return await request.app[EXPOSITION].response()
 
 

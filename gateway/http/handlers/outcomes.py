@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.connectors.responses import Answer
-from gateway.execution import Call
+from gateway.execution import OperationCall
 from gateway.http.keys import AUDIT, REQUEST_ID
 
 
@@ -34,7 +34,7 @@ def is_sdk(request: web.Request) -> bool:
     return "X-ADP-Agent-SDK" in request.headers
 
 
-def audit_call(request: web.Request, call: Call) -> None:
+def audit_call(request: web.Request, call: OperationCall) -> None:
     """The call is what the audit log tells of, without its params."""
     pending = request[AUDIT]
     pending.what, pending.intent = f"{call.entity}.{call.action}", call.intent

@@ -1,4 +1,4 @@
-"""What is wrong with a spec beyond what loading it finds: a list of complaints, each with file, line and remedy."""
+"""What is wrong with a spec beyond what loading it finds: a list of errors, each with file, line and remedy."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from gateway.kinds.catalog import SEARCH_ACTION, Kind, load_kind
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint.schemas import Finding, of_schema, references
-from gateway.kinds.sources import Complaint, SpecError, complaint, repeated_members
+from gateway.kinds.sources import LintError, SpecError, lint_error, repeated_members
 from gateway.kinds.spec import AuthMethod
 from gateway.kinds.suggestions import did_you_mean
 
@@ -22,13 +22,13 @@ _FIELD_TYPE = re.compile(
 )
 
 
-def lint(folder: Path) -> list[Complaint]:
+def lint(folder: Path) -> list[LintError]:
     """Everything wrong with the spec in a folder, by file and line; empty when it is sound."""
     try:
         kind = load_kind(folder)
     except SpecError as error:
-        return list(error.complaints)
-    found = [complaint(folder, place, message) for check in CHECKS for place, message in check(kind)]
+        return list(error.errors)
+    found = [lint_error(folder, place, message) for check in CHECKS for place, message in check(kind)]
     found += [repeated for path in sorted(folder.glob("*.yaml")) for repeated in repeated_members(path)]
     return sorted(set(found), key=lambda each: (each.path.name != "connector.yaml", each.path, each.line, each.message))
 

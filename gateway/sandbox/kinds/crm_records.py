@@ -38,7 +38,7 @@ _CHOICES: Mapping[str, Sequence[str]] = {
     "lifecyclestage": ("lead", "customer", "subscriber"),
     "dealtype": ("newbusiness", "existingbusiness"),
 }
-_MOST_LISTED, _MOST_WITH_HISTORY, _MOST_SEARCHED, _DEEPEST = 100, 50, 200, 10_000
+_MAX_LISTED, _MOST_WITH_HISTORY, _MAX_SEARCHED, _DEEPEST = 100, 50, 200, 10_000
 _CATEGORIES: Mapping[int, str] = {
     400: "VALIDATION_ERROR",
     401: "INVALID_AUTHENTICATION",
@@ -134,7 +134,7 @@ class CrmRecords(Application):
         table = self._type(_segment(call, 4))
         wants_archived = call.query.get("archived") == "true"
         rows = [row for row in self.store.table(table) if row.record["archived"] == wants_archived]
-        most = _MOST_WITH_HISTORY if call.query.get("propertiesWithHistory") else _MOST_LISTED
+        most = _MOST_WITH_HISTORY if call.query.get("propertiesWithHistory") else _MAX_LISTED
         if paging.size_asked(call.query, "limit", 10, _DEEPEST) > most:
             raise Refusal(400, message=f"limit is at most {most}")
         page = paging.portion(rows, _offset(call.query.get("after")), paging.size_asked(call.query, "limit", 10, most))
@@ -167,7 +167,7 @@ class CrmRecords(Application):
             by_id = {row.id: row for row in rows}
             ordered = filters.ordered(flat.values(), name, descending=direction == "DESCENDING")
             rows = [by_id[row.id] for row in ordered]
-        size = paging.size_asked(body, "limit", 10, _MOST_SEARCHED)
+        size = paging.size_asked(body, "limit", 10, _MAX_SEARCHED)
         start = _offset(body.get("after"))
         if start + size > _DEEPEST:
             raise Refusal(400, message="a search reaches the first 10000 results only")

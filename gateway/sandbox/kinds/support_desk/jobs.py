@@ -10,7 +10,7 @@ from gateway.sandbox.calls import Call, Refusal, Reply
 if TYPE_CHECKING:
     from gateway.sandbox.kinds.support_desk.application import SupportDesk
 
-_MOST_IDS, _MOST_JOBS = 100, 30
+_MAX_IDS, _MAX_JOBS = 100, 30
 
 
 @dataclass(slots=True)
@@ -63,12 +63,12 @@ class BulkUpdates:
         ids = [part for part in (piece.strip() for piece in call.query.get("ids", "").split(",")) if part]
         if not ids:
             raise Refusal(400, "ParameterMissing", "ids names no ticket")
-        if len(ids) > _MOST_IDS:
-            raise Refusal(400, "TooManyValues", f"Too many ids: {len(ids)} of at most {_MOST_IDS}")
+        if len(ids) > _MAX_IDS:
+            raise Refusal(400, "TooManyValues", f"Too many ids: {len(ids)} of at most {_MAX_IDS}")
         if not all(part.isdigit() for part in ids):
             raise Refusal(400, "InvalidValue", "ids must be numbers separated by commas")
-        if len(self._running) >= _MOST_JOBS:
-            raise Refusal(429, "TooManyJobs", f"{_MOST_JOBS} jobs are queued or running")
+        if len(self._running) >= _MAX_JOBS:
+            raise Refusal(429, "TooManyJobs", f"{_MAX_JOBS} jobs are queued or running")
         job = _Job(uuid.uuid4().hex, ids, dict(call.body["ticket"]), call.now, self._desk.job_seconds)
         self._jobs[job.id] = job
         self._running.append(job)
