@@ -43,7 +43,7 @@ class CopySearch:
                 sorted(name for name in kind.spec.entities if SEARCH_ACTION in kind.actions_of(name))
             )
             raise UnknownAction(f"{kind.name} {call.entity} has no {SEARCH_ACTION}; entities that have: {searchable}")
-        caller.need(Scope.READ)
+        caller.require(Scope.READ)
         if opened.record.status is ConnectorStatus.DISABLED:
             opened.require_active()
         fields = search_fields(kind, call.entity)

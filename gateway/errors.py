@@ -8,13 +8,14 @@
     │   ├── NotFound                 UpstreamNotFound, ResultExpired
     │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
     │   │                            OutcomeUnknown
-    │   ├── BodyTooLarge
+    │   ├── BodyTooLarge, UnsupportedEncoding
     │   ├── RangeNotSatisfiable
     │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
     │   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected
     │   ├── ReauthorizationRequired
     │   └── RateLimited              UpstreamRateLimited
     ├── UpstreamError                the application failed
+    │   ├── UpstreamBusy             it did nothing and asks to try again
     │   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
     │   └── UpstreamTimeout
     ├── Unavailable                  a dependency of ours is away
@@ -24,8 +25,9 @@
 Errors say what happened in the domain; only `gateway.http.errors` knows statuses (RFC 9457).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 
@@ -39,6 +41,19 @@ class FieldError:
     message: str
 
 
+#: faults that one error names
+MAX_FAULTS = 50
+#: of those, the ones whose sentences its detail repeats
+_REPEATED = 3
+
+
+def _summary(faults: tuple[FieldError, ...]) -> str:
+    """The first few faults in their own words, for the many readers who look at nothing else."""
+    rest = len(faults) - _REPEATED
+    more = [f"and {'at least ' if len(faults) == MAX_FAULTS else ''}{rest} more"] if rest > 0 else []
+    return "; ".join([*(fault.message for fault in faults[:_REPEATED]), *more])
+
+
 @dataclass(frozen=True, slots=True)
 class UpstreamFault:
     """What the application itself said of its failure, secrets already removed."""
@@ -47,6 +62,8 @@ class UpstreamFault:
     code: str | None = None
     message: str | None = None
     request_id: str | None = None
+    #: what it names of the request, several with commas between them
+    field: str | None = None
 
 
 class GatewayError(Exception):
@@ -63,13 +80,14 @@ class GatewayError(Exception):
         self,
         detail: str | None = None,
         *,
-        faults: Sequence[FieldError] = (),
+        faults: Iterable[FieldError] = (),
         upstream: UpstreamFault | None = None,
         retry_after: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        self.detail = detail or self.title
-        self.faults = tuple(faults)
+        #: the first of them; from a generator no more are made
+        self.faults = tuple(islice(faults, MAX_FAULTS))
+        self.detail = detail or _summary(self.faults) or self.title
         self.upstream = upstream
         self.retry_after = retry_after
         #: further members of the error document, such as the `connector_status` of a connector that is not ready
@@ -156,6 +174,10 @@ class BodyTooLarge(RequestError):
     code, title = "body_too_large", "Body too large"
 
 
+class UnsupportedEncoding(RequestError):
+    code, title = "unsupported_encoding", "Unsupported encoding"
+
+
 class RangeNotSatisfiable(RequestError):
     code, title = "range_not_satisfiable", "Range not satisfiable"
 
@@ -206,6 +228,10 @@ class UpstreamRateLimited(RateLimited):
 
 class UpstreamError(GatewayError):
     code, title, retryable = "upstream_error", "The application failed", True
+
+
+class UpstreamBusy(UpstreamError):
+    """The application did nothing, and says that the same will succeed in a while."""
 
 
 class UpstreamInvalidResponse(UpstreamError):

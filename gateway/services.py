@@ -2,16 +2,15 @@
 
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from yarl import URL
-
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
@@ -37,7 +36,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
-from gateway.limits.rate_limiter import SharedGate
+from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.operations.index import OperationIndex
@@ -46,6 +45,9 @@ from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.loop_lag import LoopLag
 from gateway.telemetry.metrics import LOOP_LAG
+
+#: seconds of a shutdown's grace that are kept for handing back what is not done and closing the stores
+CLOSING = 3.0
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,8 @@ class Services:
     database: Database
     notifications: NotificationListener
     catalog: Catalog
-    overrides: Mapping[str, URL]
     vault: Vault
-    transport: Transport
+    upstreams: Upstreams
     identity: IdentityStore
     tokens: Tokens
     connector_store: ConnectorStore
@@ -97,8 +98,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
         )
         process = process_name()
-        gate = await stack.enter_async_context(SharedGate.open(settings.redis_url, process))
-        transport = await stack.enter_async_context(Transport(EgressPolicy.of(overrides.values()), gate))
+        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process))
+        policy = EgressPolicy.of(overrides.values())
+        upstreams = Upstreams(await stack.enter_async_context(Transport(policy, limiter)), overrides)
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
         identity = IdentityStore(database)
         tokens = Tokens(identity, settings.token_seconds)
@@ -110,14 +112,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 vault,
                 identity,
                 connector_store,
-                transport,
-                overrides,
+                upstreams,
                 platform_apps(),
                 base_url=settings.base_url,
                 is_embedded=settings.embedded,
             )
         )
-        connectors = ConnectorResolver(connector_store, catalog, transport, oauth.grants, overrides)
+        connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.grants)
         jobs = JobStore(database, settings.job_retention)
         leases = Leases(database, settings.job_retention)
         watch = JobWaiters(jobs)
@@ -151,13 +152,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             database=database,
             notifications=notifications,
             catalog=catalog,
-            overrides=overrides,
             vault=vault,
-            transport=transport,
+            upstreams=upstreams,
             identity=identity,
             tokens=tokens,
             connector_store=connector_store,
-            connector_service=ConnectorService(catalog, connector_store, identity, transport, overrides, oauth.apps.of),
+            connector_service=ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of),
             connectors=connectors,
             oauth=oauth,
             jobs=jobs,

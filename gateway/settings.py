@@ -63,7 +63,11 @@ class Settings(BaseSettings):
         description="Seconds between synchronizations where they are not to be what the spec says, as JSON by kind or "
         'by kind and entity: {"support-desk": 600, "support-desk.tickets": 60}.',
     )
-    shutdown_grace: float = Field(30.0, description="Seconds that running work may take to finish at a shutdown.")
+    shutdown_grace: float = Field(
+        30.0,
+        gt=0,
+        description="Seconds that a process may take to stop: running work finishes within them or is handed back.",
+    )
     database_pool: int = Field(10, description="Connections to PostgreSQL that one process holds at most.")
     client_rate: float = Field(0, ge=0, description="Requests a second that one client may make; 0 is no limit.")
     organization_rate: float = Field(
@@ -112,6 +116,22 @@ class Settings(BaseSettings):
         return host.strip("[]") or "127.0.0.1", int(port)
 
 
+#: settings that were renamed: a limit that is silently not held would be worse than a gateway that does not start
+_RENAMED = {
+    "GATEWAY_MOST_REQUESTS": "GATEWAY_MAX_REQUESTS",
+    "GATEWAY_MOST_CONNECTIONS": "GATEWAY_MAX_CONNECTIONS",
+    "GATEWAY_MOST_DOWNLOADS": "GATEWAY_MAX_DOWNLOADS",
+    "GATEWAY_MOST_BUSY": "GATEWAY_MAX_LOAD",
+}
+
+
+def refuse_renamed(environ: Mapping[str, str] = os.environ) -> None:
+    """Raises SettingsError for settings by their former names, with the present ones."""
+    renamed = [f"{old} is now {new}" for old, new in _RENAMED.items() if old in environ]
+    if renamed:
+        raise SettingsError("; ".join(renamed))
+
+
 def upstream_overrides(environ: Mapping[str, str] = os.environ) -> dict[str, URL]:
     """`GATEWAY_UPSTREAM_<KIND>`: kind → the origin that stands for every URL of it; raises SettingsError."""
     prefix, overrides = "GATEWAY_UPSTREAM_", {}
@@ -138,6 +158,7 @@ def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[st
 
 def settings_of(**overrides: Any) -> Settings:
     """Settings from the environment, with what the command line says on top; raises SettingsError."""
+    refuse_renamed()
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:

@@ -81,6 +81,13 @@ def test_a_value_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: 
     assert value not in str(refused.value)
 
 
+def test_a_setting_by_its_former_name_is_refused_with_the_present_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GATEWAY_MOST_BUSY", "0.9")
+
+    with pytest.raises(SettingsError, match=r"^GATEWAY_MOST_BUSY is now GATEWAY_MAX_LOAD$"):
+        settings_of()
+
+
 def test_an_upstream_is_replaced_by_kind():
     environ = {"GATEWAY_UPSTREAM_SUPPORT_DESK": "http://127.0.0.1:9001", "GATEWAY_UPSTREAM_EMPTY": "", "OTHER": "x"}
 

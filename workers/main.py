@@ -8,15 +8,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
+from gateway.aio.deadline import Deadline
 from gateway.aio.gc_tuning import tune_gc
 from gateway.aio.loops import every, running
 from gateway.connectors.responses import Answer
 from gateway.errors import Unavailable
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.model import Job
+from gateway.jobs.pruning import prune_jobs
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.wakeup import NotifiedWorker
-from gateway.services import Services, open_services
+from gateway.services import CLOSING, Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import exposed
 from gateway.telemetry.tracing import configure_tracing
@@ -61,7 +63,7 @@ class Worker:
 
     async def until(self, stopping: asyncio.Event) -> None:
         services = self._services
-        synchronization, maintenance = services.synchronization, services.maintenance
+        synchronization = services.synchronization
         async with running(
             self._wakeup.main(),
             every(0, self._fetcher.fetch, name="fetcher"),
@@ -69,21 +71,23 @@ class Worker:
             every(1, synchronization.enqueue_due, name="due synchronizations"),
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.deletion.resume, name="unfinished deletions"),
-            every(60, maintenance.prune, name="pruning"),
+            every(60, partial(prune_jobs, services.database), name="job pruning"),
+            every(60, services.oauth.flows.prune, name="consent pruning"),
             every(300, services.files.prune, name="file pruning"),
         ):
             tune_gc()
             log.info("worker is ready", extra={"worker": services.runner.worker})
             await stopping.wait()
+            deadline = Deadline(services.settings.shutdown_grace)
             log.info("worker stops", extra={"running": services.runner.held})
             self._fetcher.close()
         await self._wakeup.close_quietly()
-        await self._drain()
+        await self._drain(deadline)
 
-    async def _drain(self) -> None:
+    async def _drain(self, deadline: Deadline) -> None:
         services = self._services
         await self._fetcher.drained()
-        for job in await services.runner.drain(services.settings.shutdown_grace):
+        for job in await services.runner.drain(deadline.left(reserve=CLOSING)):
             await services.wakeup.notify(job.id, job.attempt)
         with contextlib.suppress(Unavailable):
             await services.maintenance.deregister(services.runner.worker)

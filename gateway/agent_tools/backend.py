@@ -39,7 +39,7 @@ class ConnectorInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class OperationCall:
+class AgentCall:
     """One operation to run for an agent."""
 
     entry: OperationEntry
@@ -82,13 +82,13 @@ class Backend(Protocol):
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         """All that the caller may use, in a fixed order."""
 
-    async def execute(self, caller: Any, call: OperationCall) -> Answer | Job:
+    async def execute(self, caller: Any, call: AgentCall) -> Answer | Job:
         """The answer, or the job that will have it; raises GatewayError."""
 
-    async def dry_run(self, caller: Any, call: OperationCall) -> list[dict[str, Any]]:
+    async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:
         """The requests that the call would send, secrets masked; nothing is sent."""
 
-    async def keep(self, caller: Any, call: OperationCall, answer: Answer) -> str:
+    async def keep(self, caller: Any, call: AgentCall, answer: Answer) -> str:
         """Keep an answer that is too long for a conversation; the id by which parts of it are read."""
 
     async def part(self, caller: Any, kept_id: str, offset: int, limit: int | None) -> Part:

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.agent_tools import answers
-from gateway.agent_tools.backend import Backend, ConnectorInfo, Jobs, OperationCall
+from gateway.agent_tools.backend import AgentCall, Backend, ConnectorInfo, Jobs
 from gateway.agent_tools.surface import DEFAULT_BYTES, MAX_WAIT
 from gateway.connectors.responses import Answer
 from gateway.errors import GatewayError, InvalidParams, JobNotCancelable
@@ -30,7 +30,7 @@ class Calls:
         self._backend = backend
         self._jobs = jobs
 
-    async def run(self, context: Context, call: OperationCall, *, max_bytes: int = DEFAULT_BYTES) -> Result:
+    async def run(self, context: Context, call: AgentCall, *, max_bytes: int = DEFAULT_BYTES) -> Result:
         """The answer; a task for a client that takes tasks; else the answer within 50 seconds, or the job's id."""
         outcome = await self._begun(context, call)
         if isinstance(outcome, Answer):
@@ -44,32 +44,32 @@ class Calls:
             await self._give_up(context, outcome)
             raise
 
-    async def _begun(self, context: Context, call: OperationCall) -> Answer | Job:
+    async def _begun(self, context: Context, call: AgentCall) -> Answer | Job:
         """A write goes on to its end though its caller leaves: what was sent cannot be taken back."""
         running = asyncio.ensure_future(self._backend.execute(context.caller, call))
         if call.entry.effect is Effect.READ:
             return await running
         return await asyncio.shield(running)
 
-    async def _told(self, context: Context, call: OperationCall, answer: Answer, max_bytes: int) -> Result:
+    async def _told(self, context: Context, call: AgentCall, answer: Answer, max_bytes: int) -> Result:
         continued = answers.continuation(call.entry, call.params, answer)
         return await self._fitted(context, call, answer, continued, max_bytes)
 
     async def _fitted(
-        self, context: Context, call: OperationCall, answer: Answer, continued: Mapping[str, Any], max_bytes: int
+        self, context: Context, call: AgentCall, answer: Answer, continued: Mapping[str, Any], max_bytes: int
     ) -> Result:
         if len(bytes(answer.result)) <= max_bytes:
             return answers.whole(answer, continued)
         kept_id = await self._backend.keep(context.caller, call, answer)
         return answers.linked(kept_id, call.entry.name, answer, continued)
 
-    async def all_pages(self, context: Context, call: OperationCall, max_bytes: int) -> Result:
+    async def all_pages(self, context: Context, call: AgentCall, max_bytes: int) -> Result:
         """The records of all pages as one answer; where there are more than are read, `next` goes on."""
         records: list[msgspec.Raw] = []
         continued: dict[str, Any] = {"next": answers.largest_pages(call.entry, call.params)}
         began, pages = time.monotonic(), 0
         while "next" in continued and pages < _MAX_PAGES and time.monotonic() - began < _PAGES_SECONDS:
-            page_call = OperationCall(call.entry, call.connector, continued["next"], call.fields)
+            page_call = AgentCall(call.entry, call.connector, continued["next"], call.fields)
             page = await self._backend.execute(context.caller, page_call)
             if isinstance(page, Job):
                 raise InvalidParams(f"a page takes long and goes on as job {page.id}; read page by page")
@@ -153,9 +153,9 @@ class _SearchPage(msgspec.Struct):
     data: list[msgspec.Raw]
 
 
-def call_of(entry: OperationEntry, connector: ConnectorInfo, arguments: Mapping[str, Any]) -> OperationCall:
+def call_of(entry: OperationEntry, connector: ConnectorInfo, arguments: Mapping[str, Any]) -> AgentCall:
     """The call that a tool's arguments mean."""
-    return OperationCall(
+    return AgentCall(
         entry,
         connector,
         arguments.get("params") or {},

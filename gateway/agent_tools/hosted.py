@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
-from gateway.agent_tools.backend import ConnectLink, ConnectorInfo, OperationCall, Part
+from gateway.agent_tools.backend import AgentCall, ConnectLink, ConnectorInfo, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.connectors.responses import Answer
 from gateway.credentials.store import ConnectorStatus
@@ -73,7 +73,7 @@ class HostedBackend:
         return self._services.operations
 
     async def connectors(self, caller: HostedCaller) -> Sequence[ConnectorInfo]:
-        caller.caller.need(Scope.READ)
+        caller.caller.require(Scope.READ)
         records = await self._services.connector_store.find(caller.organization_id)
         return [
             ConnectorInfo(
@@ -88,7 +88,7 @@ class HostedBackend:
             if record.status is not ConnectorStatus.DISABLED
         ]
 
-    async def execute(self, caller: HostedCaller, call: OperationCall) -> Answer | Job:
+    async def execute(self, caller: HostedCaller, call: AgentCall) -> Answer | Job:
         asked = self._call(caller, call)
         caller.audit(asked.connector_id, f"{asked.entity}.{asked.action}")
         if asked.action == SEARCH_ACTION:
@@ -98,10 +98,10 @@ class HostedBackend:
         outcome = await self._services.execution.execute(caller.caller, replace(asked, respond_async=is_file))
         return outcome.answer if isinstance(outcome, Done) else outcome.job
 
-    async def dry_run(self, caller: HostedCaller, call: OperationCall) -> list[dict[str, Any]]:
+    async def dry_run(self, caller: HostedCaller, call: AgentCall) -> list[dict[str, Any]]:
         return await self._services.execution.dry_run(caller.caller, self._call(caller, call))
 
-    def _call(self, caller: HostedCaller, call: OperationCall) -> OperationCall:
+    def _call(self, caller: HostedCaller, call: AgentCall) -> OperationCall:
         return OperationCall(
             connector_id=UUID(call.connector.id),
             entity=call.entry.entity_id,
@@ -112,7 +112,7 @@ class HostedBackend:
             request_id=caller.request_id,
         )
 
-    async def keep(self, caller: HostedCaller, call: OperationCall, answer: Answer) -> str:
+    async def keep(self, caller: HostedCaller, call: AgentCall, answer: Answer) -> str:
         """As the result of a job that has nothing left to do: any process answers for it, until it expires."""
         services = self._services
         new = NewJob(
@@ -135,7 +135,7 @@ class HostedBackend:
         return str(job.id)
 
     async def part(self, caller: HostedCaller, kept_id: str, offset: int, limit: int | None) -> Part:
-        caller.caller.need(Scope.READ)
+        caller.caller.require(Scope.READ)
         services = self._services
         job = await services.jobs.get(caller.organization_id, _job_id(kept_id))
         job = await services.watch.done(caller.organization_id, job.id, _LOOK)
@@ -157,7 +157,7 @@ class HostedJobs:
         self._services = services
 
     async def get(self, caller: HostedCaller, job_id: UUID) -> Job:
-        caller.caller.need(Scope.READ)
+        caller.caller.require(Scope.READ)
         return await self._services.jobs.get(caller.organization_id, job_id)
 
     async def changed(self, caller: HostedCaller, job: Job, seconds: float) -> Job:
@@ -165,21 +165,21 @@ class HostedJobs:
             return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
 
     async def cancel(self, caller: HostedCaller, job: Job) -> Job:
-        caller.caller.need(Scope.WRITE)
+        caller.caller.require(Scope.WRITE)
         canceled = await self._services.jobs.request_cancel(job.organization_id, job.id)
         if canceled is None:
             raise JobNotCancelable(f"the job has ended: it is {job.status}")
         return canceled
 
     async def retry(self, caller: HostedCaller, job: Job) -> Job:
-        caller.caller.need(Scope.WRITE)
+        caller.caller.require(Scope.WRITE)
         return await self._services.execution.retry(caller.caller, job, confirm=False, request_id=caller.request_id)
 
     async def answer(self, caller: HostedCaller, job: Job) -> Answer:
         return await self._services.execution.outcome(job)
 
     async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConnectLink:
-        caller.caller.need(Scope.WRITE)
+        caller.caller.require(Scope.WRITE)
         landing = self._services.settings.base_url + CONNECTED_PATH
         client = replace(caller.caller.client, redirect_urls=(*caller.caller.client.redirect_urls, landing))
         started = await self._services.oauth.flows.initiate(

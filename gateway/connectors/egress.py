@@ -16,6 +16,7 @@ from aiohttp.tracing import Trace
 from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamInvalidResponse
+from gateway.kinds.hosts import host_matches
 
 # `is_global` of Python 3.11 lets through 6to4, NAT64, mapped and site-local forms: the lists are our own,
 # from the IANA special-purpose registries (RFC 6890).
@@ -53,23 +54,6 @@ _SPECIAL_IPV6 = tuple(
     )
 )
 
-_LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-# The last label starts with a letter: what ends in a number is an IPv4 address to many parsers (127.1, 0x7f000001).
-_DNS_NAME = re.compile(rf"(?=.{{1,253}}$)(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?", re.ASCII)
-# Never public; no name under them leaves the operator's own network.
-_INNER_SUFFIXES = (
-    "arpa",
-    "corp",
-    "home",
-    "internal",
-    "intranet",
-    "lan",
-    "local",
-    "localdomain",
-    "localhost",
-    "private",
-)
-
 # An authority of plain characters reads alike in every parser: no user, percent, backslash, space or second spelling.
 _PLAIN_URL = re.compile(r"https?://[a-z0-9._:\[\]-]+(?:[/?][\x21\x22\x24-\x7e]*)?", re.ASCII | re.IGNORECASE)
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
@@ -98,23 +82,6 @@ def is_public_address(address: str) -> bool:
         case IPv6Address():
             is_special = any(parsed in network for network in _SPECIAL_IPV6)
             return parsed in _PUBLIC_IPV6 and parsed.scope_id is None and not is_special
-
-
-def is_forbidden_host(host: str) -> bool:
-    """Whether a host is no public DNS name: addresses in every notation and names of inner networks are forbidden."""
-    name = host.lower()
-    return _DNS_NAME.fullmatch(name) is None or name.rpartition(".")[2] in _INNER_SUFFIXES
-
-
-def host_matches(host: str, patterns: Iterable[str]) -> bool:
-    """Whether a public name is declared: a name is itself, `*.suffix` all names below it, `*` any."""
-    if is_forbidden_host(host):
-        return False
-    name = host.lower()
-    return any(
-        pattern == "*" or (name.endswith(pattern[1:].lower()) if pattern.startswith("*.") else name == pattern.lower())
-        for pattern in patterns
-    )
 
 
 def checked_url(

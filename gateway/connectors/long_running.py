@@ -6,23 +6,28 @@ a crash follows it instead of starting it again.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import msgspec
 from yarl import URL
 
 from gateway.connectors import responses
+from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import Answer, value_at
 from gateway.connectors.run_context import Journal
-from gateway.errors import FieldError, UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
+from gateway.connectors.session import Session
+from gateway.errors import (
+    FieldError,
+    InvalidParams,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamNotFound,
+    UpstreamRejected,
+)
 from gateway.kinds.catalog import Operation
-from gateway.kinds.params import invalid
 from gateway.kinds.spec import Effect, JsonPath
-
-if TYPE_CHECKING:
-    from gateway.connectors.connector import Connector
 
 Params = Mapping[str, Any]
 
@@ -38,27 +43,39 @@ _MISSED_LOOKS = 20
 class OperationRun:
     """One long operation under way: who calls, what was asked and where its progress is kept."""
 
-    connector: "Connector"
-    operation: Operation
-    params: Params
+    session: Session
+    call: PreparedCall
     journal: Journal
+
+    @property
+    def operation(self) -> Operation:
+        return self.call.operation
+
+    @property
+    def params(self) -> Params:
+        return self.call.params
+
+    def portion(self, params: Params) -> PreparedCall:
+        """The same call for a part of what was asked."""
+        return PreparedCall.of(self.operation, params)
 
     def request(self, method: str, path: str) -> UpstreamRequest:
         """A request beside the operation's own, such as a look at what it started."""
-        base = base_address(self.connector.kind.spec, self.connector.environment, self.connector.override)
-        headers = {"Accept": "application/json", **self.connector.kind.spec.headers}
+        session = self.session
+        base = base_address(session.spec, session.environment, session.override)
+        headers = {"Accept": "application/json", **session.spec.headers}
         body = None
         if method != "GET":
             body = b"{}"
-            headers["Content-Type"] = self.connector.kind.spec.content_type
+            headers["Content-Type"] = session.spec.content_type
         return UpstreamRequest(method, URL(base + path, encoded=True), headers, body, Effect.READ)
 
     async def ask(self, method: str, path: str) -> Answer:
         """The whole answer to such a request."""
-        whole = self.operation.action.model_copy(update={"record": (), "records": None, "paging": None})
-        operation = replace(self.operation, action=whole)
-        response = await self.connector.send(operation, self.request(method, path), self.journal)
-        return responses.read(operation, response)
+        complete = self.operation.changed(record=(), records=None, paging=None)
+        timeout = self.operation.action.timeout
+        exchange = await self.session.exchange(self.request(method, path), timeout=timeout)
+        return responses.read(complete, exchange.succeeded())
 
     async def followed(
         self, path: str, state: JsonPath, going: Collection[str], ended: Collection[str]
@@ -140,12 +157,12 @@ def ticket_ids(text: str) -> list[str]:
     if wrong is not None or not ids:
         said = "ids names no ticket" if wrong is None else f"{wrong!r} is not a ticket id"
         message = f"ticket_bulk_updates.create: {said}; send ids as digits separated by commas"
-        raise invalid("ticket_bulk_updates.create", [FieldError("/params/ids", "ids", "pattern", message)])
+        raise InvalidParams(faults=[FieldError("/params/ids", "ids", "pattern", message)])
     return ids
 
 
 async def _start_batch(run: OperationRun, portion: Params) -> str:
-    status = (await run.connector.call(run.operation, portion, run.journal)).decoded()
+    status = (await run.session.call(run.portion(portion), run.journal)).decoded()
     if not isinstance(status, dict) or not status.get("id"):
         raise UpstreamInvalidResponse(f"{run.operation}: the application took the batch without naming its job")
     return str(status["id"])
@@ -192,7 +209,7 @@ async def run_report(run: OperationRun) -> Answer:
         try:
             instance = (await run.ask("POST", _instances(run.params))).decoded().get("id")
         except (UpstreamRejected, UpstreamNotFound):
-            return await run.connector.call(run.operation, run.params, run.journal)
+            return await run.session.call(run.call, run.journal)
         if not instance:
             raise UpstreamInvalidResponse(f"{run.operation}: the application started the report without naming its run")
         await run.journal.save({"instance": instance})
@@ -211,7 +228,7 @@ def _instances(params: Params, below: str = "") -> str:
 
 
 def preview_tickets(run: OperationRun) -> list[UpstreamRequest]:
-    return [run.connector.request(run.operation, portion) for portion in batches_of_tickets(run.params)]
+    return [run.session.request(run.portion(portion)) for portion in batches_of_tickets(run.params)]
 
 
 def preview_report(run: OperationRun) -> list[UpstreamRequest]:

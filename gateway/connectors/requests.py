@@ -4,16 +4,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from yarl import URL
 
-from gateway.connectors.egress import host_matches
-from gateway.errors import ConnectorNotReady, FieldError, InternalError, InvalidCredentials
+from gateway.errors import MAX_FAULTS, ConnectorNotReady, FieldError, InternalError, InvalidCredentials, InvalidParams
 from gateway.kinds.catalog import Operation
-from gateway.kinds.params import invalid
+from gateway.kinds.hosts import host_matches
 from gateway.kinds.spec import ConnectorSpec, Effect
 from gateway.kinds.suggestions import did_you_mean
 
@@ -33,10 +33,14 @@ class UpstreamRequest:
 
 
 def build(
-    operation: Operation, params: Mapping[str, Any], environment: Mapping[str, str], override: URL | None = None
+    operation: Operation,
+    params: Mapping[str, Any],
+    environment: Mapping[str, str],
+    override: URL | None = None,
+    *,
+    effect: Effect,
 ) -> UpstreamRequest:
     """Place each (validated) param where the spec says: path, query, body or header."""
-    operation = operation.instead(params)
     placed: dict[str, dict[str, Any]] = {"path": {}, "query": dict(operation.action.fixed), "body": {}, "header": {}}
     for placement in operation.placements:
         if placement.name in params:
@@ -54,7 +58,7 @@ def build(
         _encoded(base_address(operation.spec, environment, override) + path, placed["query"]),
         {"Accept": "application/json", **headers},
         body,
-        effect_of(operation, params),
+        effect,
     )
 
 
@@ -92,10 +96,10 @@ def checked_environment(
     spec: ConnectorSpec, environment: Mapping[str, Any], override: URL | None = None
 ) -> dict[str, str]:
     """The kind's variables, known and well typed, with defaults; raises InvalidCredentials with every fault."""
+    unknown = (name for name in environment if name not in spec.environment)
     found = [
         _variable_fault(name, "unknown", f"environment has no variable {name}; {did_you_mean(name, spec.environment)}")
-        for name in environment
-        if name not in spec.environment
+        for name in islice(unknown, MAX_FAULTS)
     ]
     for name, variable in spec.environment.items():
         value = environment.get(name)
@@ -115,7 +119,7 @@ def checked_environment(
             text = f"{name} must be an https origin on {' or '.join(spec.hosts)}"
             found.append(_variable_fault(name, "pattern", text))
     if found:
-        raise InvalidCredentials(found[0].message if len(found) == 1 else f"{len(found)} faults", faults=found)
+        raise InvalidCredentials(faults=found)
     return {
         name: value.rstrip("/") if variable.type == "origin" else value
         for name, variable in spec.environment.items()
@@ -144,7 +148,7 @@ def _segment(operation: Operation, name: str, value: Any) -> str:
     text = _text(value)
     if text in ("", ".", "..") or any(ord(character) < 0x20 or ord(character) == 0x7F for character in text):
         message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
-        raise invalid(str(operation), [FieldError(f"/params/{name}", name, "pattern", message)])
+        raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
     return quote(text, safe="")
 
 
@@ -157,7 +161,7 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
         text = lines.get(header, "")
         if not (text.isascii() and text.isprintable()):
             message = f"{operation}: {name} is {text!r}; a header holds printable ASCII only"
-            raise invalid(str(operation), [FieldError(f"/params/{name}", name, "pattern", message)])
+            raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
     return lines
 
 

@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 from random import SystemRandom
 
-from gateway.errors import GatewayError, UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamTooLarge
+from gateway.errors import (
+    GatewayError,
+    UpstreamBusy,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamRateLimited,
+    UpstreamTooLarge,
+)
 from gateway.kinds.spec import Effect
 
 #: tries of one request, the first included
@@ -11,6 +18,8 @@ TRIES = 3
 #: seconds; doubled for each further try and jittered by half
 _BACK_OFF = 0.25
 _RANDOM = SystemRandom()
+#: refusals that say that nothing was done, and that the same may be sent again
+NOTHING_DONE = (UpstreamRateLimited, UpstreamBusy)
 #: what a proxy answers when the application's own answer did not reach it (RFC 9110 §15.6.3, §15.6.5)
 _OF_PROXIES = (502, 504)
 
@@ -28,7 +37,7 @@ class Attempt:
 def delay(effect: Effect, attempt: Attempt, timeout: float) -> float | None:
     """Seconds until the next try, or None when there must be none within `timeout` seconds.
 
-    A write is sent again only when it certainly did not arrive, or when the application said that it limits.
+    A write is sent again only when it certainly did not arrive, or when the application said that it did nothing.
     """
     if attempt.number >= TRIES or not _may_repeat(effect, attempt):
         return None
@@ -37,7 +46,7 @@ def delay(effect: Effect, attempt: Attempt, timeout: float) -> float | None:
 
 
 def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
-    if isinstance(attempt.error, UpstreamRateLimited):
+    if isinstance(attempt.error, NOTHING_DONE):
         return True
     if not isinstance(attempt.error, UpstreamError) or not attempt.error.retryable:
         return False
@@ -49,7 +58,9 @@ def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
 def final(effect: Effect, attempt: Attempt) -> GatewayError:
     """The error of the last try; a write is not to be sent again, and if its answer was lost its outcome is unknown."""
     error = attempt.error
-    if effect is not Effect.WRITE or not attempt.was_sent or not isinstance(error, UpstreamError):
+    if effect is not Effect.WRITE or not attempt.was_sent or isinstance(error, NOTHING_DONE):
+        return error
+    if not isinstance(error, UpstreamError):
         return error
     if error.upstream is not None and error.upstream.status not in _OF_PROXIES:
         error.retryable = False

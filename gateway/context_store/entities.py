@@ -11,7 +11,6 @@ import msgspec
 
 from gateway import errors
 from gateway.context_store.layout import Layout, dumped, loaded
-from gateway.context_store.search.terms import Vocabulary
 from gateway.db.pool import Connection
 
 #: records looked at to learn which words are common, and the share from which one is
@@ -110,10 +109,6 @@ class Entity:
     error: Mapping[str, Any] | None
     last_synced_at: datetime | None
     next_sync_at: datetime | None
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return Vocabulary(self.id, self.layout, self.common)
 
 
 async def register(

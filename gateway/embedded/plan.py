@@ -9,9 +9,10 @@ from pathlib import Path
 
 from gateway.embedded.address import Address, accepts
 from gateway.embedded.program import Program
+from gateway.settings import Settings
 
-#: seconds a front end or worker gets to finish what it has in hand
-GRACE = 35.0
+#: seconds that a front end or worker gets beyond its own grace: for stores that do not answer while it closes them
+_SLACK = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,5 +96,6 @@ def sandbox_program(options: UpOptions, sandbox: Address) -> Program:
 
 
 def _numbered(role: str, count: int, argv: tuple[str, ...], environment: Mapping[str, str]) -> list[Program]:
-    program = partial(Program, role=role, argv=argv, env=environment, grace=GRACE)
+    grace = float(environment.get("GATEWAY_SHUTDOWN_GRACE", Settings.model_fields["shutdown_grace"].default)) + _SLACK
+    program = partial(Program, role=role, argv=argv, env=environment, grace=grace)
     return [program(name=f"{role}-{number}") for number in range(1, count + 1)]

@@ -154,6 +154,15 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        _CONNECTORS + "/oauth/consent",
+        oauth.begin_consent,
+        "Where a user's browser begins a consent",
+        "OAuth",
+        answers={303: "To the application's own page, with a cookie that the callback asks for"},
+        is_open=True,
+    ),
+    Route(
+        "GET",
         _CONNECTORS + "/oauth/callback",
         oauth.finish_oauth,
         "Where the application sends the browser back to",

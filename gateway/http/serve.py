@@ -1,16 +1,19 @@
 """Serving: the front end on its socket until it is told to stop, then drained."""
 
 import asyncio
+import contextlib
 import logging
 import signal
 
 from aiohttp import web
 
+from gateway.aio.deadline import Deadline
 from gateway.aio.gc_tuning import tune_gc
 from gateway.http.app import create_app
 from gateway.http.connection_guard import ConnectionLimits, DoorRunner
 from gateway.http.keys import IS_DRAINING, LIMITS, SERVICES
 from gateway.http.turnstile import Turnstile
+from gateway.services import CLOSING
 from gateway.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -18,6 +21,8 @@ log = logging.getLogger(__name__)
 #: seconds between turning unready and taking no more connections, for load balancers to notice
 _NOTICE = 0.5
 _BACKLOG = 1024
+#: seconds that a request gets to end after the drain, once it is told to
+_CUT_OFF = 0.1
 
 
 async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
@@ -31,7 +36,7 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         app,
         ConnectionLimits(connections=settings.max_connections),
         Turnstile(app[LIMITS]),
-        shutdown_timeout=settings.shutdown_grace,
+        shutdown_timeout=_CUT_OFF,
     )
     await runner.setup()
     tune_gc()
@@ -41,13 +46,29 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         await site.start()
         log.info("front end is listening", extra={"bind": settings.bind})
         await stopping.wait()
+        deadline = Deadline(settings.shutdown_grace)
         app[IS_DRAINING].set()
         app[SERVICES].watch.stop_waiting()
         log.info("front end stops")
         await asyncio.sleep(_NOTICE)
         await site.stop()
-        services = app[SERVICES]
-        for job in await services.runner.drain(settings.shutdown_grace):
-            await services.wakeup.notify(job.id, job.attempt)
+        await _drain(app, runner, deadline.left(reserve=CLOSING))
     finally:
         await runner.cleanup()
+
+
+async def _drain(app: web.Application, runner: DoorRunner, seconds: float) -> None:
+    """Requests and jobs in progress get the same seconds, side by side; jobs that are not done go to a worker."""
+    services, server = app[SERVICES], runner.server
+    assert server is not None
+    server.pre_shutdown()
+    left, _ = await asyncio.gather(services.runner.drain(seconds), _requests_ended(server, seconds))
+    for job in left:
+        await services.wakeup.notify(job.id, job.attempt)
+
+
+async def _requests_ended(server: web.Server, seconds: float) -> None:
+    """Returns when no request is in progress, or after `seconds`: aiohttp itself waits for twice its timeout."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await server.shutdown(seconds)

@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 INTERVAL = 2.0
 #: workers that a job may lose before it is given up
 CRASHES = 2
-#: seconds after which a worker without a sign of life is forgotten, and after which it counts as gone
-_FORGOTTEN, _GONE = 3600, 15
+#: seconds after which a worker without a sign of life counts as gone
+_GONE = 15
 #: any number; all gateways agree on it
 _LOCK = 0x73776570
 
@@ -62,22 +62,6 @@ _RETURN_DUE = """
     WHERE status = 'waiting' AND next_attempt_at <= now()
     RETURNING id
 """
-# Statements that take what they can in the time that a statement has, and are run again.
-_PRUNE = (
-    "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE expires_at < now() - interval '1 day' LIMIT 500)",
-    """
-    DELETE FROM job_results WHERE (job_id, part) IN (
-        SELECT job_id, part FROM jobs JOIN job_results ON job_id = id WHERE expires_at < now() LIMIT 500)
-    """,
-    """
-    UPDATE jobs SET result = NULL
-    WHERE id IN (SELECT id FROM jobs WHERE expires_at < now() AND result IS NOT NULL LIMIT 500)
-    """,
-    "DELETE FROM idempotency_keys WHERE expires_at < now()",
-    # Kept for a while: a caller that follows redirects to its job's result comes with the token that it began with.
-    "DELETE FROM tokens WHERE expires_at < now() - interval '2 hours'",
-    f"DELETE FROM workers WHERE seen_at < now() - interval '{_FORGOTTEN} seconds'",
-)
 _SEEN = "INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()"
 _LEAVE = "DELETE FROM workers WHERE id = $1"
 _A_WORKER_SEEN = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_GONE} seconds')"
@@ -120,12 +104,6 @@ class Maintenance:
                 log.warning(what, extra={"job_id": str(row["id"])})
         returned: Sequence[object] = await connection.fetch(_RETURN_LOST)
         return len(returned)
-
-    async def prune(self) -> None:
-        """Drop what has outlived its time."""
-        async with self._database.system() as connection:
-            for statement in _PRUNE:
-                await connection.execute(statement)
 
     async def heartbeat(self, worker: str) -> None:
         async with self._database.system() as connection:

@@ -114,4 +114,5 @@ class Runner:
             lease.task.cancel()
         if left:
             await asyncio.wait([lease.task for lease in left])
-        return [lease.job for lease in left if await lease.requeue()]
+        is_needed = await asyncio.gather(*(lease.requeue() for lease in left))
+        return [lease.job for lease, is_it in zip(left, is_needed, strict=True) if is_it]

@@ -139,6 +139,8 @@ class OAuthEndpoints(Model):
     authorize: str
     token: str
     revoke: str | None = None
+    #: the server's identifier, which an `iss` in its answers must be (RFC 9207); the origin of `authorize` unless named
+    issuer: str | None = None
     #: how the revocation is sent: RFC 7009 form, a form without client authentication, or the bearer token alone
     revoke_style: Literal["rfc7009", "bearer"] = "rfc7009"
     revoke_method: Literal["POST", "DELETE"] = "POST"
@@ -177,12 +179,22 @@ class Failure(Model):
     #: places of its own error code and message, the first that holds text wins
     code: tuple[JsonPath, ...] = ()
     message: tuple[JsonPath, ...] = ()
+    #: places of further words: every text below them is added to the message; `*` is each item or member
+    details: tuple[JsonPath, ...] = ()
+    #: places of the names of members of the request that it complains about, the first that holds any wins
+    field: tuple[JsonPath, ...] = ()
     #: place of its id for the request, in the answer
     request_id: tuple[JsonPath, ...] = ()
     #: a member that must be true for an answer to count as a success
     ok: str | None = None
     #: application codes that mean something whatever the status: gateway error code → application codes
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    #: places of the name of the limit that was hit, where there are several
+    limit: tuple[JsonPath, ...] = ()
+    #: refusals that pass, by limit, code or status → seconds until then, or `day` for the allowance of a day
+    retry_after: dict[str, int | Literal["day"]] = Field(default_factory=dict)
+    #: headers that tell, beside Retry-After, when an allowance is full again: seconds or a Unix time
+    retry_headers: tuple[str, ...] = ()
 
 
 class RateLimit(Model):

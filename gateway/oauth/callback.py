@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 from yarl import URL
 
-from gateway.connectors.egress import host_matches
 from gateway.errors import FieldError, UpstreamInvalidResponse
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth.messages import endpoint
@@ -26,9 +25,9 @@ def single(query: Query, name: str) -> str | None:
 def read_code(
     query: Query, spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None
 ) -> str | TokenError:
-    """The code, or why there is none (RFC 6749 §4.1.2); an `iss` must be the application's own (RFC 9207 §2.4)."""
-    issuers = [value for key, value in query if key == "iss"]
-    if any(not _is_issuer(issuer, spec, environment, override) for issuer in issuers):
+    """The code, or why there is none (RFC 6749 §4.1.2); an `iss` is compared as a whole string (RFC 9207 §2.4)."""
+    issuer = _issuer(spec, environment, override)
+    if any(value != issuer for key, value in query if key == "iss"):
         return _denied("invalid_request", "the answer comes from another authorization server (iss)")
     if error := single(query, "error"):
         return _denied(plain(error), plain(single(query, "error_description") or ""))
@@ -36,17 +35,12 @@ def read_code(
     return code or _denied("invalid_request", "the application sent no code")
 
 
-def _is_issuer(issuer: str, spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> bool:
-    """Whether it is the server that was asked, or another host of the application: some issue by account."""
-    try:
-        origin = URL(issuer).origin()
-    except ValueError:
-        return False
+def _issuer(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> str:
+    """The identifier of the authorization server that was asked."""
     oauth = oauth_of(spec)
-    own = (endpoint(template, environment, override).origin() for template in (oauth.authorize, oauth.token))
-    if origin in own:
-        return True
-    return override is None and origin.scheme == "https" and host_matches(origin.raw_host or "", spec.hosts)
+    if oauth.issuer is not None:
+        return str(endpoint(oauth.issuer, environment, override))
+    return str(endpoint(oauth.authorize, environment, override).origin())
 
 
 def _denied(code: str, description: str) -> TokenError:
@@ -91,7 +85,8 @@ def _redirect_fault(code: str, text: str) -> FieldError:
     return FieldError("/redirect_url", "redirect_url", code, f"redirect_url {text}")
 
 
-def result_url(redirect_url: str, members: Mapping[str, str]) -> str:
-    """Where the browser lands: the caller's URL as it was written, with the members added to its query."""
+def result_url(redirect_url: str, state: str | None, members: Mapping[str, str]) -> str:
+    """Where the browser lands: the caller's URL as it was written, with the members and its state in the query."""
     joint = "" if redirect_url.endswith(("?", "&")) else "&" if "?" in redirect_url else "?"
-    return f"{redirect_url}{joint}{urlencode(members)}"
+    added = members if state is None else {**members, "state": state}
+    return f"{redirect_url}{joint}{urlencode(added)}"

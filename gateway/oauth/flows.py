@@ -7,17 +7,15 @@ has accepted the new ones, because there is something to lose.
 
 import logging
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
-from yarl import URL
-
 from gateway.connectors.auth import StaticAuthorizer, headers_for
-from gateway.connectors.connector import Connector
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
-from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorStore, NewConnector
 from gateway.errors import (
     FieldError,
@@ -43,7 +41,8 @@ from gateway.oauth.token_response import oauth_of, plain
 
 log = logging.getLogger(__name__)
 
-#: where authorization servers send browsers back to
+#: where browsers begin a consent, and where authorization servers send them back to
+CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
 CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
 
 
@@ -77,8 +76,7 @@ class Flows:
         connectors: ConnectorStore,
         apps: Apps,
         store: FlowStore,
-        transport: Transport,
-        overrides: Mapping[str, URL],
+        upstreams: Upstreams,
         *,
         base_url: str,
         is_embedded: bool,
@@ -88,8 +86,8 @@ class Flows:
         self._connectors = connectors
         self._apps = apps
         self._store = store
-        self._transport = transport
-        self._overrides = overrides
+        self._upstreams = upstreams
+        self._consent = base_url + CONSENT_PATH
         self._callback = base_url + CALLBACK_PATH
         self._is_embedded = is_embedded
 
@@ -98,7 +96,7 @@ class Flows:
         spec = self._catalog.kind(requested.connector_type).spec
         authorization_request.require_oauth(spec)
         requested = await self._completed(caller, requested, spec.kind)
-        override, redirect_urls = self._overrides.get(spec.kind), caller.client.redirect_urls
+        override, redirect_urls = self._upstreams.override(spec.kind), caller.client.redirect_urls
         environment, scopes = authorization_request.checked(
             spec, requested, redirect_urls, override, is_embedded=self._is_embedded
         )
@@ -106,6 +104,7 @@ class Flows:
         app = await self._apps.current(caller.organization_id, spec.kind)
         state = secrets.token_urlsafe(32)
         verifier = secrets.token_urlsafe(48) if oauth.pkce else None
+        address = endpoint(oauth.authorize, environment, override)
         flow = Flow(
             id=uuid4(),
             organization_id=caller.organization_id,
@@ -117,12 +116,18 @@ class Flows:
             environment=environment,
             app_client_id=app.client_id,
             verifier=verifier,
+            authorization_url=consent_url(oauth, address, app, Consent(self._callback, scopes, state, verifier)),
+            state=requested.state,
             reauthorizes=requested.connector_id,
         )
         expires_at = await self._store.create(flow, hashed(state))
-        address = endpoint(oauth.authorize, environment, override)
-        consent = Consent(self._callback, scopes, state, verifier)
-        return Started(flow.id, consent_url(oauth, address, app, consent), expires_at)
+        return Started(flow.id, f"{self._consent}?{urlencode({'state': state})}", expires_at)
+
+    async def lead_on(self, query: callback.Query, browser: str) -> str | None:
+        """Bind the consent to the browser: the application's page that asks; None when the state is not good."""
+        state = callback.single(query, "state")
+        flow = await self._store.bind(hashed(state), hashed(browser)) if state else None
+        return flow.authorization_url if flow else None
 
     async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
         return await self._store.state(caller.organization_id, flow_id)
@@ -149,20 +154,23 @@ class Flows:
             raise InvalidParams(faults[0].message, faults=faults)
         return replace(requested, environment={**record.environment, **requested.environment})
 
-    async def finish(self, query: callback.Query) -> RedirectResult | None:
-        """Take up the application's answer; None, for a page that leads nowhere, when the state is not good."""
+    async def finish(self, query: callback.Query, browser: str | None) -> RedirectResult | None:
+        """Take up the application's answer; None, for a page that leads nowhere, when the state is not good.
+
+        A state is good once, and in the browser that `lead_on` has bound it to.
+        """
         state = callback.single(query, "state")
-        flow = await self._store.use(hashed(state)) if state else None
+        flow = await self._store.use(hashed(state), hashed(browser)) if state and browser else None
         if flow is None or not await self._may_redirect(flow):
             return None
         outcome = await self._connected(flow, query)
         if isinstance(outcome, TokenError):
             await self._store.fail(flow, outcome.code, outcome.description)
-            url = callback.result_url(
-                flow.redirect_url, {"error": outcome.code, "error_description": outcome.description}
-            )
-            return RedirectResult(url, flow, error=outcome.code)
-        return RedirectResult(callback.result_url(flow.redirect_url, {"connector_id": str(outcome)}), flow, outcome)
+            members = {"error": outcome.code, "error_description": outcome.description}
+            return RedirectResult(callback.result_url(flow.redirect_url, flow.state, members), flow, error=outcome.code)
+        return RedirectResult(
+            callback.result_url(flow.redirect_url, flow.state, {"connector_id": str(outcome)}), flow, outcome
+        )
 
     async def _may_redirect(self, flow: Flow) -> bool:
         """Whether the client that began it may still receive its end: not disabled, its redirect URL not withdrawn."""
@@ -174,22 +182,24 @@ class Flows:
 
     async def _connected(self, flow: Flow, query: callback.Query) -> UUID | TokenError:
         """The connector of a consent, or why there is none."""
-        kind, override = self._catalog.kind(flow.kind), self._overrides.get(flow.kind)
+        kind, override = self._catalog.kind(flow.kind), self._upstreams.override(flow.kind)
         code = callback.read_code(query, kind.spec, flow.environment, override)
         if isinstance(code, TokenError):
             return code
         app = await self._apps.of(flow.organization_id, flow.kind, {"client_id": flow.app_client_id})
-        server = TokenClient(kind.spec, flow.environment, self._transport, override)
+        server = TokenClient(kind.spec, flow.environment, self._upstreams, RateScope.of_tokens(kind.spec, flow.id))
         tokens = await server.redeem(app, Code(code, self._callback, flow.verifier))
         if isinstance(tokens, TokenError):
             return tokens
         try:
             return await self._kept(flow, kind, app, tokens)
         except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
+            if isinstance(error, NotFound):  # what the grant was for is deleted, and nothing else would end it
+                await server.revoke(app, tokens.credentials)
             return TokenError("server_error", plain(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse)
 
     async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: Tokens) -> UUID:
-        spec, override = kind.spec, self._overrides.get(flow.kind)
+        spec, override = kind.spec, self._upstreams.override(flow.kind)
         environment = checked_environment(spec, {**flow.environment, **tokens.environment}, override)
         if missing := missing_variables(spec, environment):
             raise InvalidCredentials(f"the application's token answer brought no {missing[0]}")
@@ -205,8 +215,8 @@ class Flows:
     async def _require_accepted(self, kind: Kind, new: NewConnector) -> None:
         """Raise ReauthorizationRequired when the application refuses the new credentials; other trouble is none."""
         headers = headers_for(kind.spec.authentication[new.auth_method], new.credentials)
-        override = self._overrides.get(kind.name)
-        connector = Connector(kind, new.environment, StaticAuthorizer(headers), self._transport, override)
+        scope = RateScope.of_credentials(kind.spec, new.credentials)
+        connector = self._upstreams.connector(kind, new.environment, StaticAuthorizer(headers), scope)
         try:
             await connector.check()
         except ReauthorizationRequired as error:

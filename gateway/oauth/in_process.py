@@ -7,10 +7,9 @@ import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from yarl import URL
-
 from gateway.connectors.auth import headers_for
-from gateway.connectors.transport import Transport
+from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import ConnectorNotReady
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth.model import (
@@ -34,14 +33,13 @@ class RefreshingAuthorizer:
         spec: ConnectorSpec,
         credentials: Mapping[str, str],
         environment: Mapping[str, str],
-        transport: Transport,
-        override: URL | None = None,
+        upstreams: Upstreams,
         app: App | None = None,
     ) -> None:
         self._spec = spec
         self._method = spec.authentication[spec.oauth_method or ""]
-        self._transport = transport
-        self._override = override
+        self._upstreams = upstreams
+        self._scope = RateScope.of_credentials(spec, credentials).tokens()
         self._app = app
         self._renewing: asyncio.Future[None] | None = None
         #: the tokens as they are now: a renewal may have replaced the refresh token too
@@ -69,6 +67,9 @@ class RefreshingAuthorizer:
             await self._renew(held)
         return headers_for(self._method, self.credentials)
 
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        """Nothing is stored that could be marked."""
+
     async def _renew(self, stale: Mapping[str, str]) -> None:
         """Put new tokens in the place of the stale ones, unless that has been done already."""
         if self.credentials is not stale:
@@ -91,10 +92,10 @@ class RefreshingAuthorizer:
             raise ConnectorNotReady(f"renewing OAuth tokens takes the package {error.name}; install it") from error
         require_refresh_token(self.credentials)
         app = self._app or app_in(self.credentials)
-        endpoint = TokenClient(self._spec, self.environment, self._transport, self._override)
+        endpoint = TokenClient(self._spec, self.environment, self._upstreams, self._scope)
         answer = await endpoint.renew(app, self.credentials)
         if isinstance(answer, TokenError):
             raise denied(answer, app)
-        self.environment = learned(self._spec, self.environment, answer, self._override)
+        self.environment = learned(self._spec, self.environment, answer, self._upstreams.override(self._spec.kind))
         self.credentials = credentials_of(app, answer, self.credentials)
         self.expires_at = answer.expires_at

@@ -11,15 +11,13 @@ that dies in between leaves the note, so that a refresh token which then turns o
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from yarl import URL
-
-from gateway.connectors.transport import Transport
+from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorRecord, ConnectorStore, Secret
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
 from gateway.kinds.catalog import Catalog
@@ -57,16 +55,14 @@ class Renewals:
         apps: Apps,
         leases: LeaseStore,
         persistence: TokenPersistence,
-        transport: Transport,
-        overrides: Mapping[str, URL],
+        upstreams: Upstreams,
     ) -> None:
         self._catalog = catalog
         self._connectors = connectors
         self._apps = apps
         self._leases = leases
         self._persistence = persistence
-        self._transport = transport
-        self._overrides = overrides
+        self._upstreams = upstreams
         self._under_way: dict[tuple[UUID, int], asyncio.Task[Secret]] = {}
 
     async def __aenter__(self) -> Self:
@@ -128,8 +124,9 @@ class Renewals:
 
     async def _asked(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease) -> Tokens | TokenError:
         """The application's answer, the lease kept alive while it takes its time."""
-        spec, override = self._catalog.kind(record.kind).spec, self._overrides.get(record.kind)
-        endpoint = TokenClient(spec, record.environment, self._transport, override)
+        spec = self._catalog.kind(record.kind).spec
+        scope = RateScope.of_tokens(spec, record.id)
+        endpoint = TokenClient(spec, record.environment, self._upstreams, scope)
         asking = asyncio.ensure_future(endpoint.renew(app, stale.values))
         try:
             while not (await asyncio.wait([asking], timeout=HEARTBEAT))[0]:
@@ -141,7 +138,7 @@ class Renewals:
 
     async def _kept(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease, tokens: Tokens) -> Secret:
         """The new pair, committed; it is the only copy, so an absent database is waited for."""
-        spec, override = self._catalog.kind(record.kind).spec, self._overrides.get(record.kind)
+        spec, override = self._catalog.kind(record.kind).spec, self._upstreams.override(record.kind)
         environment = learned(spec, record.environment, tokens, override)
         credentials = credentials_of(app, tokens, stale.values)
         deadline = asyncio.get_running_loop().time() + _HOLD_ON

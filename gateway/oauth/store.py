@@ -11,6 +11,7 @@ from uuid import UUID
 from gateway.credentials.store import ConnectorStore, NewConnector
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Database
+from gateway.db.pruning import prune
 from gateway.errors import NotFound
 
 #: seconds that a user has for the consent
@@ -27,10 +28,15 @@ _COLUMNS = """
     id, organization_id, client_id, workspace_id, kind, name, redirect_url, environment::text AS environment,
     app_client_id, key_id, wrapped_key, sealed, reauthorizes
 """
-# A compare-and-set: of two callbacks with the same state one finds it.
+_IS_OPEN = "state_hash = $1 AND used_at IS NULL AND expires_at > now() AND status = 'pending'"
+# The browser that went last is the one that may come back: a link preview may have looked first.
+_BIND = f"""
+    UPDATE oauth_flows SET browser_hash = $2 WHERE {_IS_OPEN}
+    RETURNING {_COLUMNS}
+"""
+# A compare-and-set: of two callbacks with the same state one finds it, and another browser's finds nothing.
 _USE = f"""
-    UPDATE oauth_flows SET used_at = now()
-    WHERE state_hash = $1 AND used_at IS NULL AND expires_at > now() AND status = 'pending'
+    UPDATE oauth_flows SET used_at = now() WHERE {_IS_OPEN} AND browser_hash = $2
     RETURNING {_COLUMNS}
 """
 _COMPLETE = """
@@ -53,7 +59,13 @@ _STATUS = """
     SELECT id, status, connector_id, error, error_description, expires_at, used_at FROM oauth_flows
     WHERE organization_id = $1 AND id = $2
 """
-_PRUNE = "DELETE FROM oauth_flows WHERE expires_at < now() - interval '7 days'"
+_PRUNE = """
+    WITH ended AS (
+        SELECT id FROM oauth_flows WHERE expires_at < now() - interval '7 days'
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM oauth_flows USING ended WHERE oauth_flows.id = ended.id
+"""
 
 
 class FlowStatus(StrEnum):
@@ -84,6 +96,10 @@ class Flow:
     app_client_id: str
     #: PKCE; None where the application knows none
     verifier: str | None = field(repr=False)
+    #: where the application asks the user
+    authorization_url: str = field(repr=False)
+    #: the caller's own, which comes back with the browser
+    state: str | None = field(repr=False)
     #: the connector that is authorized again, in place
     reauthorizes: UUID | None
 
@@ -100,8 +116,12 @@ class FlowState:
     expires_at: datetime
 
 
+#: members of a flow that are secret
+_SEALED = ("verifier", "authorization_url", "state")
+
+
 def binding(organization_id: UUID, flow_id: UUID) -> Binding:
-    """What the sealed PKCE verifier of a flow belongs to."""
+    """What the sealed secrets of a flow belong to."""
     return Binding(organization_id, flow_id, "verifier")
 
 
@@ -115,7 +135,7 @@ class FlowStore:
 
     async def create(self, flow: Flow, state_hash: bytes) -> datetime:
         """Keep a consent; when it expires."""
-        secrets = {"verifier": flow.verifier} if flow.verifier else {}
+        secrets = {name: value for name in _SEALED if (value := getattr(flow, name)) is not None}
         sealed = self._vault.seal(secrets, binding(flow.organization_id, flow.id))
         async with self._database.tenant(flow.organization_id) as connection:
             expires_at: datetime = await connection.fetchval(
@@ -137,10 +157,17 @@ class FlowStore:
             )
         return expires_at
 
-    async def use(self, state_hash: bytes) -> Flow | None:
-        """The consent of a state, this once; None when it is unknown, used or expired."""
+    async def bind(self, state_hash: bytes, browser_hash: bytes) -> Flow | None:
+        """The consent of a state, from now on that browser's; None when it is unknown, used or expired."""
+        return await self._opened(_BIND, state_hash, browser_hash)
+
+    async def use(self, state_hash: bytes, browser_hash: bytes) -> Flow | None:
+        """The consent of a state, this once; None when it is unknown, used or expired, or another browser's."""
+        return await self._opened(_USE, state_hash, browser_hash)
+
+    async def _opened(self, statement: str, state_hash: bytes, browser_hash: bytes) -> Flow | None:
         async with self._database.system() as connection:
-            row = await connection.fetchrow(_USE, state_hash)
+            row = await connection.fetchrow(statement, state_hash, browser_hash)
         return row and self._flow(row)
 
     def _flow(self, row: Any) -> Flow:
@@ -148,7 +175,12 @@ class FlowStore:
         sealed = Sealed(members.pop("key_id"), members.pop("wrapped_key"), members.pop("sealed"))
         secrets = self._vault.open(sealed, binding(members["organization_id"], members["id"]))
         members["environment"] = json.loads(members["environment"])
-        return Flow(**members, verifier=secrets.get("verifier"))
+        return Flow(
+            **members,
+            verifier=secrets.get("verifier"),
+            authorization_url=secrets.get("authorization_url", ""),
+            state=secrets.get("state"),
+        )
 
     async def complete(self, flow: Flow, new: NewConnector) -> UUID:
         """The consent's connector, made in the transaction that says so."""
@@ -185,8 +217,7 @@ class FlowStore:
 
     async def prune(self) -> None:
         """Forget consents a week after their end."""
-        async with self._database.system() as connection:
-            await connection.execute(_PRUNE)
+        await prune(self._database, _PRUNE)
 
 
 def _state(members: dict[str, Any], now: datetime) -> FlowState:

@@ -1,4 +1,4 @@
-"""Talks to one application's authorization server, over the transport that all requests go through."""
+"""Talks to one application's authorization server, by the way out that all requests take."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 
 from yarl import URL
 
-from gateway.connectors import responses
+from gateway.connectors.auth import StaticAuthorizer
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.transport import Transport
+from gateway.connectors.session import Session
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import GatewayError
 from gateway.kinds.spec import ConnectorSpec, Failure
 from gateway.oauth import messages, token_response
@@ -26,8 +28,9 @@ class TokenClient:
 
     spec: ConnectorSpec
     environment: Mapping[str, str]
-    transport: Transport
-    override: URL | None = None
+    upstreams: Upstreams
+    #: what its requests count against: `RateScope.of_tokens`
+    scope: RateScope
 
     async def redeem(self, app: App, code: messages.Code) -> Tokens | TokenError:
         """Tokens for a code. Whatever goes wrong is a TokenError; a lost answer is never asked for twice."""
@@ -50,20 +53,24 @@ class TokenClient:
         if request is None:
             return False
         try:
-            response = await self.transport.send(request, failure=self.spec.failure, timeout=_TIMEOUT)
+            exchange = await self._session(self.spec.failure).exchange(request, timeout=_TIMEOUT)
         except GatewayError:
             return False
-        return responses.failure(self.spec.failure, response) is None
+        return exchange.error is None
 
     def _address(self, template: str) -> URL:
-        return messages.endpoint(template, self.environment, self.override)
+        return messages.endpoint(template, self.environment, self.upstreams.override(self.spec.kind))
+
+    def _session(self, failure: Failure) -> Session:
+        """The requests prove by themselves who calls."""
+        return self.upstreams.session(self.spec, self.environment, StaticAuthorizer({}), self.scope, failure=failure)
 
     async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> Tokens | TokenError:
         # The clock is read before sending: a token may end earlier than we think, never later.
         sent_at = datetime.now(UTC)
         try:
-            response = await self.transport.send(request, failure=_BY_STATUS, timeout=_TIMEOUT)
+            exchange = await self._session(_BY_STATUS).exchange(request, timeout=_TIMEOUT)
         except GatewayError as error:
             return token_response.lost(error)
         secrets = (*secrets, app.client_secret.get_secret_value())
-        return token_response.read_tokens(self.spec, response, sent_at, secrets=secrets)
+        return token_response.read_tokens(self.spec, exchange.response, sent_at, secrets=secrets)

@@ -50,7 +50,7 @@ def lost(error: GatewayError) -> TokenError:
         "temporarily_unavailable",
         f"the application's token endpoint: {error.detail}",
         TokenErrorKind.TRANSIENT,
-        UpstreamTimeout if isinstance(error, UpstreamTimeout) else UpstreamError,
+        next((cls for cls in (UpstreamTimeout, UpstreamRateLimited) if isinstance(error, cls)), UpstreamError),
         is_lost=error.is_outcome_unknown,
     )
 

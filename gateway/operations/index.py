@@ -10,7 +10,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from rapidfuzz import process
@@ -20,9 +19,10 @@ from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.spec import Effect
 from gateway.operations.entries import OperationEntry, entries_of
 from gateway.operations.questions import Question, fit, question_of
-from gateway.operations.words import ACTIONS_OF_VERB, EMPTY, stem, stems, words
+from gateway.operations.words import ACTIONS_OF_VERB, COMMANDS, COMMON, EMPTY, stem, stems, words
 
 DEFAULT_LIMIT = 6
+_COMMON = frozenset(map(stem, COMMON))
 #: what a phrase speaks of: (kind,), (kind, entity) or (kind, entity, action)
 Owner = tuple[str, ...]
 
@@ -31,18 +31,25 @@ Owner = tuple[str, ...]
 class Weights:
     """How much each sort of evidence counts."""
 
-    kind: float = 1.5
-    entity: float = 1.6
-    action: float = 1.5
-    text: float = 0.25
+    kind: float = 0.6
+    entity: float = 0.7
+    action: float = 1.0
+    text: float = 0.4
     #: what further phrases of one owner add to its best
-    further: float = 0.15
+    further: float = 0.4
     #: how sharply a phrase counts less when words of it are missing
-    coverage: float = 1.0
+    coverage: float = 0.8
     #: how much of the score hangs on the action's fit
-    fit: float = 0.75
-    #: how much less common verbs say than nouns
-    verb: float = 0.45
+    fit: float = 0.7
+    #: how much a phrase of the action that is met makes up for verbs that are not
+    told: float = 0.5
+    #: how much it counts that a word is used of few kinds
+    nature: float = 0.3
+    #: how much less verbs say than nouns, and those that go with anything
+    verb: float = 0.7
+    common: float = 0.3
+    #: what other kinds keep where an application is named
+    unnamed: float = 0.55
     #: a kind that has a connector, against an equal
     connected: float = 1.08
 
@@ -69,10 +76,12 @@ class OperationIndex:
         for entry in self.entries:
             self._add_entry(entry)
         self._rarity = self._rarities()
+        self._shares = self._shares_of_kinds()
+        self._applications = self._names_of_applications()
         self._phrase_weight = [sum(self._rarity[term] for term in terms) for _, terms in self._phrases]
         self._phrases_with = _inverted(terms for _, terms in self._phrases)
         self._texts_with = _inverted(self._texts)
-        self._vocabulary = self._words_by_stem()
+        self._spellings = self._words_as_written()
 
     def search(
         self,
@@ -97,22 +106,23 @@ class OperationIndex:
         return sorted(found, key=lambda match: -match.score)[:limit]
 
     def known(self, word: str) -> str | None:
-        """The stem in the index that a word means, spelt wrongly or not; None for a word that says nothing here."""
+        """The word as the index spells it; None for one that says nothing here."""
         term = stem(word)
-        if term in self._rarity or term in ACTIONS_OF_VERB:
-            return term
-        return self._nearest(word)
+        return word if term in self._rarity or term in ACTIONS_OF_VERB else self._mended(word)
 
-    def _nearest(self, word: str) -> str | None:
-        if len(word) < 4 or not word.isalpha():
+    def _mended(self, word: str) -> str | None:
+        """The word that a misspelt one stands for."""
+        if len(word) < 3 or not word.isalpha():
             return None
         most = 1 if len(word) < 7 else 2
         near = process.extract(word, self._spellings, scorer=OSA.distance, score_cutoff=most, limit=8)
         if not near:
             return None
-        # Few people mistype the first letter; an exchange of two keeps all letters.
-        meant = min(near, key=lambda each: (each[1], each[0][0] != word[0], sorted(each[0]) != sorted(word)))[0]
-        return None if meant in EMPTY else stem(meant)
+        # Few people mistype the first letter; an exchange of two keeps all letters; more letters are lost than added.
+        meant: str = min(
+            near, key=lambda each: (each[1], each[0][0] != word[0], sorted(each[0]) != sorted(word), -len(each[0]))
+        )[0]
+        return None if meant in EMPTY else meant
 
     def _add_kind(self, kind: Kind) -> None:
         for phrase in (kind.spec.title, kind.name, *kind.spec.also):
@@ -144,13 +154,41 @@ class OperationIndex:
             by_entity[entry.kind.name, entry.entity_id] |= text.keys()
         counts = Counter(term for terms in by_entity.values() for term in terms)
         return {
-            term: math.log(1 + len(by_entity) / count) * (self._weights.verb if term in ACTIONS_OF_VERB else 1)
-            for term, count in counts.items()
+            term: math.log(1 + len(by_entity) / count) * self._weight_of_verb(term) for term, count in counts.items()
+        }
+
+    def _weight_of_verb(self, term: str) -> float:
+        if term in _COMMON:
+            return self._weights.common
+        return self._weights.verb if term in ACTIONS_OF_VERB else 1
+
+    def _names_of_applications(self) -> dict[str, str]:
+        """The kinds by words that are said of them alone, and of nothing in them: `Zendesk`."""
+        used = Counter(term for owner, terms in self._phrases for term in terms)
+        return {
+            term: owner[0]
+            for owner, terms in self._phrases
+            if len(owner) == 1 and len(terms) == 1
+            for term in terms
+            if used[term] == 1
+        }
+
+    def _shares_of_kinds(self) -> dict[str, dict[str, float]]:
+        """By stem, how much of its use in phrases is in each kind, times how few kinds use it."""
+        uses: dict[str, Counter[str]] = defaultdict(Counter)
+        for owner, terms in self._phrases:
+            for term in terms:
+                uses[term][owner[0]] += 1
+        kinds = len({owner[0] for owner, _ in self._phrases})
+        return {
+            term: {kind: count / used.total() * math.log(kinds / len(used)) for kind, count in used.items()}
+            for term, used in uses.items()
         }
 
     def _scores(self, question: Question) -> list[float]:
-        weights, by_owner = self._weights, self._met(question.terms)
-        texts = self._text_scores(question.terms)
+        weights, (by_owner, coverage) = self._weights, self._met(question.terms)
+        texts, natures = self._text_scores(question.terms), self._nature_of(question.terms)
+        named = {self._applications[term] for term in question.terms if term in self._applications}
         scores = []
         for place, entry in enumerate(self.entries):
             owner = _owner(entry)
@@ -160,12 +198,17 @@ class OperationIndex:
                 + weights.action * by_owner.get(owner, 0)
                 + weights.text * texts.get(place, 0)
             )
+            if evidence:
+                evidence += weights.nature * natures.get(entry.kind.name, 0)
+            if named and entry.kind.name not in named:
+                evidence *= weights.unnamed
             fitting = fit(question, entry.action_id, self._verbs[place])
+            fitting = max(fitting, weights.told * coverage.get(owner, 0))
             scores.append(evidence * (1 - weights.fit + weights.fit * fitting))
         return scores
 
-    def _met(self, terms: Mapping[str, float]) -> dict[Owner, float]:
-        """How far the question meets the phrases of each owner."""
+    def _met(self, terms: Mapping[str, float]) -> tuple[dict[Owner, float], dict[Owner, float]]:
+        """How much of what the phrases of each owner say the question says, and how far it has the best one whole."""
         weighed: dict[int, float] = defaultdict(float)
         present: dict[int, float] = defaultdict(float)
         for term, weight in terms.items():
@@ -174,10 +217,21 @@ class OperationIndex:
                 weighed[phrase] += weight * rarity
                 present[phrase] += rarity
         by_owner: dict[Owner, list[float]] = defaultdict(list)
+        coverage: dict[Owner, float] = defaultdict(float)
         for phrase, met in weighed.items():
             covered = present[phrase] / self._phrase_weight[phrase]
-            by_owner[self._phrases[phrase][0]].append(met * covered**self._weights.coverage)
-        return {owner: self._combined(scores) for owner, scores in by_owner.items()}
+            owner = self._phrases[phrase][0]
+            by_owner[owner].append(met * covered**self._weights.coverage)
+            coverage[owner] = max(coverage[owner], covered)
+        return {owner: self._combined(scores) for owner, scores in by_owner.items()}, coverage
+
+    def _nature_of(self, terms: Mapping[str, float]) -> dict[str, float]:
+        """How much the question's words are those of each kind rather than of others."""
+        found: dict[str, float] = defaultdict(float)
+        for term, weight in terms.items():
+            for kind, share in self._shares.get(term, {}).items():
+                found[kind] += weight * share
+        return found
 
     def _combined(self, scores: list[float]) -> float:
         best = max(scores)
@@ -192,15 +246,11 @@ class OperationIndex:
                 found[place] += weight * self._rarity[term] / (1 + 0.01 * text.total())
         return found
 
-    @cached_property
-    def _spellings(self) -> list[str]:
-        return sorted(self._vocabulary)
-
-    def _words_by_stem(self) -> set[str]:
-        """Every word of the index as it is written, for the mending of typing errors."""
-        phrases = [kind_phrase for entry in self.entries for kind_phrase in _sentences(entry)]
-        found = {word for phrase in phrases for word in words(phrase.replace("_", " "))}
-        return {word for word in found | EMPTY if len(word) > 2 and word.isalpha()}
+    def _words_as_written(self) -> list[str]:
+        """Every word that a misspelt one may stand for."""
+        sentences = (sentence for entry in self.entries for sentence in _sentences(entry))
+        found = {word for sentence in sentences for word in words(sentence.replace("_", " "))}
+        return sorted(word for word in found | EMPTY | COMMANDS.keys() if len(word) > 2 and word.isalpha())
 
 
 def _owner(entry: OperationEntry) -> Owner:

@@ -18,6 +18,8 @@ _SPELLINGS = (
     (re.compile(r"\bincident\.io\b", re.I), "incidentio"),
     (re.compile(r"\bcentre\b", re.I), "center"),
     (re.compile(r"\bcolour", re.I), "color"),
+    # as people write channels in chat; a number after it is an id
+    (re.compile(r"(?<!\w)#(?=[a-z])", re.I), "channel "),
 )
 
 #: words that say nothing of what is wanted
@@ -26,8 +28,8 @@ EMPTY = frozenset(
     a about above after again all along already also always am an and another any anybody anymore anyone anything are as
     at away back be been before behind being below between both but by can could did do does doing done down during each
     either else ever every everybody everyone everything exactly few for from further get go goes going got had has have
-    having he her here him his how i if in inside into is it its itself just let like look many may maybe me might mine
-    more most much must my need needs neither never no nobody nor not now of off on once one ones only onto or other our
+    having he her here him his how i if in inside into is it its itself just let like look may maybe me might mine
+    more most much must my need needs neither never no nobody nor not now of off on one ones onto or other our
     ours out over own per please really s same say shall she should so some somebody someone something soon still such t
     than that the their them then there these they thing things this those through till to too under until up upon us
     usually very via want wants was we were what when where whether which while who whom whose why will with within
@@ -40,7 +42,7 @@ ASKING = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "w
 
 #: what verbs ask for: an action, and how retry_until_available
 _VERBS: Mapping[str, Mapping[str, float]] = {
-    "list": {"list": 1, "api_search": 0.5, "context_store_search": 0.6, "get": 0.2},
+    "list": {"list": 1, "api_search": 0.5, "context_store_search": 0.6, "get": 0.4},
     "get": {"get": 1, "list": 0.8, "download": 0.4, "api_search": 0.5, "context_store_search": 0.5},
     "api_search": {"api_search": 1, "context_store_search": 0.95, "list": 0.9, "get": 0.4},
     "create": {"create": 1, "update": 0.4},
@@ -61,7 +63,7 @@ _WORDS_OF = {
     """,
     "create": """
         create add make new post send write start put raise register insert append build comment reply respond answer
-        attach invite schedule announce tell notify ask leave give draft submit log book plan react pin open
+        attach invite schedule announce tell notify ask leave give draft submit log book plan react pin open file
     """,
     "update": """
         update change edit modify set rename assign reassign mark move close solve resolve reopen complete finish
@@ -77,6 +79,21 @@ _WORDS_OF = {
     """,
 }
 
+#: verbs that go with anything: the action alone is what they tell
+COMMON = frozenset(
+    """
+    list show see get find search view read fetch retrieve pull check create add make new update change edit set delete
+    remove download give
+    """.split()  # noqa: SIM905
+)
+#: words that are more often something than something to do, unless they stand first
+NOUNS_TOO = frozenset(
+    """
+    answer bookmark change check comment display file filter fix highlight invite label log match note open page pin
+    plan post query report reply schedule search start tag update view
+    """.split()  # noqa: SIM905
+)
+
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case, each spelling in one way."""
@@ -85,9 +102,15 @@ def words(text: str) -> list[str]:
     return [re.sub(r"['’](s|re|ve|ll|d|m|t)?$", "", word).replace("’", "'") for word in _WORD.findall(text.lower())]
 
 
+#: people who are not what they do
+_PEOPLE = {"requester": "requester", "requesters": "requester", "responder": "responder", "responders": "responder"}
+
+
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """The word without its ending: `assigned` and `assigning` are `assign`."""
+    if word in _PEOPLE:
+        return _PEOPLE[word]
     found: str = _STEMMER.stemWord(word)
     return found
 
@@ -97,16 +120,21 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in words(text) if word not in EMPTY]
 
 
-def _by_stem(verbs: Mapping[str, str]) -> dict[str, frozenset[str]]:
+def _by_word(verbs: Mapping[str, str]) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for action, listed in verbs.items():
         for verb in listed.split():
-            found.setdefault(stem(verb), set()).add(action)
+            found.setdefault(verb, set()).add(action)
     return {verb: frozenset(actions) for verb, actions in found.items()}
 
 
-#: the actions that a verb, by its stem, may mean
-ACTIONS_OF_VERB = _by_stem(_WORDS_OF)
+#: the actions that a verb, in the form that commands have, may mean
+COMMANDS = _by_word(_WORDS_OF)
+#: the same by the verb's stem, in whatever form it is
+ACTIONS_OF_VERB = {
+    stem(verb): frozenset().union(*(COMMANDS[each] for each in COMMANDS if stem(each) == stem(verb)))
+    for verb in COMMANDS
+}
 
 
 def affinity(meanings: Iterable[str], action: str) -> float:

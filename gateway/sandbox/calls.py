@@ -64,10 +64,16 @@ class Refusal(Exception):
     """The application says no; each says it in its own shape, with its usual code when none is given here."""
 
     def __init__(
-        self, status: int, code: str = "", message: str = "", headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: str = "",
+        message: str = "",
+        headers: Mapping[str, str] | None = None,
+        *,
+        field: str = "",
     ) -> None:
         super().__init__(message or code or str(status))
-        self.status, self.code, self.message = status, code, message
+        self.status, self.code, self.message, self.field = status, code, message, field
         self.headers = dict(headers or {})
 
 

@@ -15,13 +15,12 @@ from gateway.connectors.egress import (
     EgressConnector,
     EgressPolicy,
     checked_url,
-    host_matches,
     is_forbidden,
-    is_forbidden_host,
     is_public_address,
     parse_override,
 )
 from gateway.errors import InvalidParams, UpstreamInvalidResponse
+from gateway.kinds.hosts import host_matches, is_forbidden_host
 
 FORBIDDEN_ADDRESSES = [
     "0.0.0.0",

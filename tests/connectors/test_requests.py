@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from yarl import URL
 
-from gateway.connectors.requests import base_address, build, checked_environment, effect_of, relocated
+from gateway.connectors.prepared import PreparedCall
+from gateway.connectors.requests import UpstreamRequest, base_address, checked_environment, effect_of, relocated
 from gateway.errors import ConnectorNotReady, InvalidCredentials, InvalidParams
 from gateway.kinds.spec import Effect
 from tests.kinds.small_kind import small_operation
@@ -12,6 +13,10 @@ from tests.kinds.small_kind import small_operation
 ORIGIN = "https://api.example.com"
 ANY = {"id": {}, "q": {}, "name": {}}
 BY_ID = {"request": "GET /things/{id}", "params": ANY}
+
+
+def build(operation, params, environment, override=None) -> UpstreamRequest:
+    return PreparedCall.of(operation, params).request(environment, override)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from gateway.connectors.retries import Attempt, delay, final
 from gateway.errors import (
     ReauthorizationRequired,
+    UpstreamBusy,
     UpstreamError,
     UpstreamFault,
     UpstreamInvalidResponse,
@@ -37,6 +38,7 @@ READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE
         (WRITE, UpstreamError("unreachable"), False, True),
         (WRITE, UpstreamTimeout("unreachable"), False, True),
         (WRITE, UpstreamRateLimited("wait", retry_after=1), True, True),
+        (WRITE, UpstreamBusy("try again", retry_after=1), True, True),
         (WRITE, UpstreamInvalidResponse("forbidden address"), False, False),
     ],
 )
@@ -63,6 +65,12 @@ def test_the_applications_own_wait_is_obeyed_within_patience(seconds, wait):
     limited = Attempt(1, UpstreamRateLimited(retry_after=seconds), was_sent=True)
 
     assert delay(WRITE, limited, timeout=10) == wait
+
+
+def test_a_write_that_the_application_did_not_do_may_be_sent_again_by_the_caller():
+    busy = UpstreamBusy("locked", upstream=UpstreamFault(status=423), retry_after=2)
+
+    assert final(WRITE, Attempt(3, busy, was_sent=True)).retryable is True
 
 
 def test_a_write_whose_answer_was_lost_ends_unknown():

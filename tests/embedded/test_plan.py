@@ -76,7 +76,7 @@ def test_front_ends_and_workers_get_time_to_finish():
     programs = [*plan.front_ends(options(), {}), *plan.workers(options(workers=2), {})]
 
     assert [program.name for program in programs] == ["gateway-1", "worker-1", "worker-2"]
-    assert {program.grace for program in programs} == {35.0}
+    assert {program.grace for program in programs} == {40.0}
 
 
 def test_the_sandbox_gets_none_of_our_settings():

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import signal
+import time
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
@@ -204,3 +205,32 @@ class Load:
             except aiohttp.ClientError as error:
                 return 0, repr(error)
         return 0, "neither front end takes connections"
+
+
+async def test_all_phases_of_a_stop_share_one_grace():
+    grace = 4
+    async with arena(GATEWAY_SHUTDOWN_GRACE=str(grace)) as gateway, gateway.caller() as caller:
+        await caller.connect()
+        gateway.upstream.gate.clear()
+        calls = [
+            asyncio.create_task(caller.execute("tickets", "list", {})),
+            asyncio.create_task(caller.execute("tickets", "create", ticket("in-flight"), Idempotency_Key="k")),
+        ]
+        await until(lambda: _is_open(gateway, len(calls)))
+
+        started = time.monotonic()
+        for part in (*gateway.fronts, *gateway.workers):
+            await part.signal(signal.SIGTERM)
+        codes = [await part.ended() for part in (*gateway.fronts, *gateway.workers)]
+        took = time.monotonic() - started
+        for call in calls:
+            call.cancel()
+        await asyncio.wait(calls)
+
+    assert codes == [0, 0]
+    # Phases of their own would take twice as long: the jobs a grace, and then the requests another one.
+    assert took < 1.75 * grace
+
+
+async def _is_open(gateway: Arena, requests: int) -> bool:
+    return gateway.upstream.open == requests

@@ -2,9 +2,6 @@
 
 import pytest
 
-from gateway.errors import ResultExpired
-from gateway.jobs import results
-from gateway.jobs.leases import Ending
 from gateway.jobs.model import JobStatus
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
@@ -111,31 +108,6 @@ async def test_a_waiting_job_is_due_again_at_its_time(jobs, leases, maintenance,
     assert (early, due) == (0, 1)
     assert after.status is JobStatus.QUEUED
     assert after.next_attempt_at is None
-
-
-async def test_an_expired_result_is_dropped_and_its_job_stays_for_a_while(jobs, leases, maintenance, claimed, sql):
-    job = await claimed()
-    head = {"result": None, "collected": results.WHOLE, "meta": None, "parts": 1}
-    await leases.finish(job, Ending(JobStatus.SUCCEEDED, result=head, part=1, lines="1\n"))
-    await sql("UPDATE jobs SET expires_at = now() - interval '1 second' WHERE id = $1", job.id)
-
-    await maintenance.prune()
-    expired = await jobs.get(job.organization_id, job.id)
-
-    assert expired.result is None
-    assert await sql("SELECT FROM job_results WHERE job_id = $1", job.id) == []
-    with pytest.raises(ResultExpired):
-        results.require_result(expired)
-
-
-async def test_a_job_is_forgotten_a_day_after_its_result(jobs, leases, maintenance, claimed, sql):
-    job = await claimed()
-    await leases.finish(job, Ending(JobStatus.FAILED))
-    await sql("UPDATE jobs SET expires_at = now() - interval '25 hours' WHERE id = $1", job.id)
-
-    await maintenance.prune()
-
-    assert await sql("SELECT FROM jobs WHERE id = $1", job.id) == []
 
 
 async def test_a_worker_that_leaves_is_gone_at_once(maintenance):

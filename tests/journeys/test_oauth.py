@@ -39,8 +39,13 @@ async def apps(api):
 @pytest.fixture
 async def browser():
     """A client that follows no redirect by itself."""
-    async with aiohttp.ClientSession() as session:
+    async with _new_browser() as session:
         yield session
+
+
+def _new_browser():
+    """A browser without cookies; they count for addresses too, as in every browser."""
+    return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
 
 
 async def _initiate(api, kind="Work-Management", **members):
@@ -55,8 +60,9 @@ async def _initiate(api, kind="Work-Management", **members):
 
 
 async def _decided(browser, consent_url, decision="allow"):
-    """The user clicks; the address that the application sends the browser to."""
-    async with browser.post(consent_url, data={"decision": decision}, allow_redirects=False) as answer:
+    """The user is led on and clicks; the address that the application sends the browser to."""
+    _, page = await _visited(browser, consent_url)
+    async with browser.post(page, data={"decision": decision}, allow_redirects=False) as answer:
         assert answer.status == 302
         return answer.headers["Location"]
 
@@ -120,6 +126,46 @@ async def test_a_callback_that_comes_again_leads_nowhere(api, apps, browser):
     assert flow["connector_id"] == _query(first[1])["connector_id"]
 
 
+async def test_a_callback_in_another_browser_leads_nowhere(api, apps, browser):
+    started = (await _initiate(api)).json()
+    callback = await _decided(browser, started["consent_url"])
+
+    async with _new_browser() as another:
+        foreign = await _visited(another, callback)
+    own = await _visited(browser, callback)
+
+    assert foreign == (400, None)
+    assert (own[0], "connector_id" in _query(own[1])) == (303, True)
+
+
+async def test_the_consents_cookie_is_for_the_gateway_alone(api, apps, browser):
+    started = (await _initiate(api)).json()
+
+    async with browser.get(started["consent_url"], allow_redirects=False) as answer:
+        cookie = answer.headers["Set-Cookie"]
+
+    name, _, attributes = cookie.partition("=")
+    assert name == "gateway-consent"  # __Host- where the gateway is reached by https
+    assert set(attributes.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=Lax"}
+    assert answer.status == 303
+
+
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+async def test_the_callers_own_state_comes_back_as_it_was(api, apps, browser, decision):
+    started = (await _initiate(api, state="a b&c=/ü")).json()
+
+    _, location = await _visited(browser, await _decided(browser, started["consent_url"], decision))
+
+    assert _query(location)["state"] == "a b&c=/ü"
+
+
+@pytest.mark.parametrize("state", ["", "x" * 43, "a&state=b"])
+async def test_an_unknown_consent_is_not_led_on(running, browser, state):
+    answer = await _visited(browser, URL(f"{running.base_url}{OAUTH}/consent?state={state}", encoded=True))
+
+    assert answer == (400, None)
+
+
 @pytest.mark.parametrize(
     ("changes", "status", "error"),
     [
@@ -165,10 +211,11 @@ async def test_a_wish_that_cannot_be_granted_says_why(api, apps, members, status
     assert said in answer.json()["detail"]
 
 
-async def test_an_own_app_is_shown_listed_and_taken_back(api, stranger):
+async def test_an_own_app_is_shown_listed_and_taken_back(api, stranger, browser):
     configuration = {"client_id": "mine", "client_secret": "canary-secret"}
     put = await api.call("PUT", APPS, json={"connector_type": "team-chat", "configuration": configuration})
     started = await _initiate(api, "Team-Chat")
+    _, page = await _visited(browser, started.json()["consent_url"])
     listed = await api.get(APPS)
     foreign = await stranger.get(APPS)
     deleted = await api.call("DELETE", f"{APPS}/connector_type/team-chat")
@@ -177,7 +224,7 @@ async def test_an_own_app_is_shown_listed_and_taken_back(api, stranger):
     assert put.status == 200
     assert put.json()["configuration"] == {"client_id": "mine"}
     assert set(put.json()) == {"connector_type", "configuration", "created_at", "updated_at"}
-    assert _query(started.json()["consent_url"])["client_id"] == "mine"
+    assert _query(page)["client_id"] == "mine"
     assert put.json() in listed.json()["data"]
     assert foreign.json()["data"] == []
     assert (deleted.status, deleted.body) == (204, b"")

@@ -165,8 +165,10 @@ async def test_consent_makes_a_connector(gateway):
 
 async def _given(consent_url):
     """The user clicks, and the browser goes to the gateway's callback."""
-    async with aiohttp.ClientSession() as browser:
-        async with browser.post(consent_url, data={"decision": "allow"}, allow_redirects=False) as answer:
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
+        async with browser.get(consent_url, allow_redirects=False) as answer:
+            page = answer.headers["Location"]
+        async with browser.post(page, data={"decision": "allow"}, allow_redirects=False) as answer:
             callback = answer.headers["Location"]
         async with browser.get(callback, allow_redirects=False) as answer:
             assert answer.status == 303

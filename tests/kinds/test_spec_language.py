@@ -9,10 +9,11 @@ import pytest
 import yaml
 
 from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.connector import Connector
 from gateway.connectors.long_running import LONG_RULES
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.rules import RULES
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import InvalidParams
 from gateway.kinds.catalog import load_catalog, shipped_specs, spec_folders
 from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
@@ -54,7 +55,8 @@ def test_the_worked_example_joins_the_shipped_kinds(example):
 
 def test_the_worked_example_makes_its_requests(example):
     kind = load_catalog([example.parent]).kind("parcel-tracking")
-    connector = Connector(kind, {"account": "acme"}, StaticAuthorizer({}), Transport())
+    scope = RateScope("parcel-tracking:c-1", "parcel-tracking")
+    connector = Upstreams(Transport()).connector(kind, {"account": "acme"}, StaticAuthorizer({}), scope)
 
     [listed] = connector.dry_run("shipments", "list", {"reference": "order-4711"})
     [created] = connector.dry_run("shipments", "create", {"reference": "order-4711", "shop_id": "shop_9"})
@@ -160,6 +162,21 @@ MISTAKES = [
         "oauth: {authorize: 'https://x', token: 'https://a.parcels.example.com'}\nhealth_check:",
         28,
         "no authentication method has `oauth: true`",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "oauth: {authorize: 'https://{acount}.example.com', token: 'https://a.parcels.example.com'}\nhealth_check:",
+        28,
+        "needs {acount}, which is not in the environment; did you mean account?",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "oauth: {authorize: 'https://{account}.x', token: 'https://a.parcels.example.com', learns: {account: a}}"
+        "\nhealth_check:",
+        28,
+        "needs {account}, which comes only with the first token",
     ),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),
     # entities

@@ -9,6 +9,8 @@ from gateway.oauth.model import TokenError
 
 ALLOWED = ["https://app.example/redirected", "https://app.example/with?kept=1", "http://plain.example/redirected"]
 
+_LOGIN_HOSTS = ("acme.my.salesforce.com", "login.salesforce.com")
+
 
 @pytest.mark.parametrize(
     ("url", "is_embedded", "code"),
@@ -66,7 +68,13 @@ def test_redirect_urls_are_the_clients_own_or_loopback_when_embedded(
     ],
 )
 def test_the_query_of_the_redirect_url_is_kept_as_it_was_written(redirect_url: str, landed: str) -> None:
-    assert result_url(redirect_url, {"error": "a&b"}) == landed
+    assert result_url(redirect_url, None, {"error": "a&b"}) == landed
+
+
+def test_the_callers_state_comes_back_as_it_was_given() -> None:
+    assert result_url("https://a.example/x", "a b&c=ü", {"error": "e"}) == (
+        "https://a.example/x?error=e&state=a+b%26c%3D%C3%BC"
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,6 +90,9 @@ def test_the_query_of_the_redirect_url_is_kept_as_it_was_written(redirect_url: s
         ([("code", "c1"), ("iss", "https://evil.example")], "invalid_request"),
         ([("code", "c1"), ("iss", "http://app.asana.com")], "invalid_request"),
         ([("code", "c1"), ("iss", "https://app.asana.com.evil.example")], "invalid_request"),
+        ([("code", "c1"), ("iss", "https://app.asana.com/")], "invalid_request"),
+        ([("code", "c1"), ("iss", "https://app.asana.com/other-tenant")], "invalid_request"),
+        ([("code", "c1"), ("iss", "https://APP.asana.com")], "invalid_request"),
         ([("code", "c1"), ("iss", "nonsense")], "invalid_request"),
         ([("code", "c1"), ("iss", "")], "invalid_request"),
         ([("code", "c1"), ("iss", "https://app.asana.com"), ("iss", "https://evil.example")], "invalid_request"),
@@ -105,11 +116,33 @@ def test_the_operators_override_is_the_issuer_in_its_place(catalog: Catalog) -> 
     assert isinstance(theirs, TokenError)
 
 
-def test_an_account_of_the_application_may_be_the_issuer(catalog: Catalog) -> None:
+@pytest.mark.parametrize(
+    ("issuer", "is_accepted"),
+    [
+        ("https://login.salesforce.com/id", True),
+        ("https://login.salesforce.com", False),
+        ("https://evil.example", False),
+    ],
+)
+def test_a_spec_may_name_the_issuer(catalog: Catalog, issuer: str, is_accepted: bool) -> None:
+    spec = catalog.kind("crm-query").spec
+    assert spec.oauth is not None
+    oauth = spec.oauth.model_copy(update={"issuer": "https://{login_host}/id"})
+    query = [("code", "c"), ("iss", issuer)]
+
+    code = read_code(query, spec.model_copy(update={"oauth": oauth}), {"login_host": "login.salesforce.com"}, None)
+
+    assert (code == "c") is is_accepted
+
+
+def test_another_account_of_the_application_is_another_issuer(catalog: Catalog) -> None:
     spec = catalog.kind("crm-query").spec
     query = [("code", "c"), ("iss", "https://acme.my.salesforce.com")]
 
-    assert read_code(query, spec, {"login_host": "login.salesforce.com"}, None) == "c"
+    asked = [read_code(query, spec, {"login_host": host}, None) for host in _LOGIN_HOSTS]
+
+    assert asked[0] == "c"
+    assert isinstance(asked[1], TokenError)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.oauth.authorization_request import AuthorizationRequest
 from gateway.oauth.flows import RedirectResult
 from gateway.oauth.store import FlowStatus
-from tests.oauth.conftest import BASE_URL, REDIRECT, Opening, World
+from tests.oauth.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
 
 WISH = AuthorizationRequest("w", "work-management", REDIRECT)
 KINDS = {
@@ -25,12 +25,6 @@ KINDS = {
 }
 
 
-async def _on_done(world: World, consent_url: str, **changes: str) -> RedirectResult | None:
-    """The user says yes, and the browser comes back."""
-    query = {**world.server.consent(consent_url), **changes}
-    return await world.oauth.flows.finish(list(query.items()))
-
-
 def _query(url: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(url).query))
 
@@ -41,7 +35,7 @@ async def test_a_consent_ends_in_a_connector_for_every_kind(world: World, kind: 
     requested = replace(WISH, connector_type=kind, name="Mine", environment=KINDS[kind])
 
     started = await world.oauth.flows.initiate(world.caller, requested)
-    redirected = await _on_done(world, started.consent_url)
+    redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
     assert redirected.connector_id is not None
@@ -57,7 +51,7 @@ async def test_a_flow_says_what_came_of_it(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
 
     before = await world.oauth.flows.state(world.caller, started.flow_id)
-    redirected = await _on_done(world, started.consent_url)
+    redirected = await world.came_back(started.consent_url)
     after = await world.oauth.flows.state(world.caller, started.flow_id)
 
     assert (before.status, before.connector_id) == (FlowStatus.PENDING, None)
@@ -69,7 +63,7 @@ async def test_what_comes_with_the_token_becomes_the_connectors_own(world: World
     world.server.extra = {"instance_url": f"{world.origin}/"}
 
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="CRM query"))
-    redirected = await _on_done(world, started.consent_url)
+    redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
     assert redirected.connector_id is not None
@@ -84,7 +78,7 @@ async def test_an_address_of_another_that_comes_with_the_token_makes_no_connecto
     world.server.extra = {"instance_url": address}
 
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="crm-query"))
-    redirected = await _on_done(world, started.consent_url)
+    redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
     assert redirected.error == "server_error"
@@ -96,7 +90,7 @@ async def test_a_users_token_within_the_answer_is_the_connectors(world: World) -
     world.server.nests = True
 
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="team-chat"))
-    redirected = await _on_done(world, started.consent_url)
+    redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
     assert redirected.connector_id is not None
@@ -116,11 +110,12 @@ async def test_the_state_is_new_each_time_and_kept_only_as_a_hash(world: World) 
 
 async def test_the_challenge_goes_out_and_its_verifier_stays_sealed(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
-    await _on_done(world, started.consent_url)
+    asked = await world.asked(started.consent_url)
+    await world.came_back(started.consent_url)
 
-    assert len(_query(started.consent_url)["code_challenge"]) == 43
+    assert len(_query(asked)["code_challenge"]) == 43
     verifier = world.server.token_requests[0].members["code_verifier"]
-    assert verifier not in started.consent_url
+    assert verifier not in started.consent_url + asked
     rows = await world.sql("SELECT string_agg(oauth_flows::text, '') FROM oauth_flows")
     assert isinstance(rows, str)
     assert verifier not in rows
@@ -128,9 +123,9 @@ async def test_the_challenge_goes_out_and_its_verifier_stays_sealed(world: World
 
 async def test_a_state_used_again_leads_nowhere(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
-    query = list(world.server.consent(started.consent_url).items())
+    query = list(world.server.consent(await world.asked(started.consent_url)).items())
 
-    first, second = await world.oauth.flows.finish(query), await world.oauth.flows.finish(query)
+    first, second = await world.oauth.flows.finish(query, BROWSER), await world.oauth.flows.finish(query, BROWSER)
 
     assert first is not None
     assert second is None
@@ -139,28 +134,89 @@ async def test_a_state_used_again_leads_nowhere(world: World) -> None:
 
 async def test_of_callbacks_at_the_same_moment_one_makes_the_connector(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
-    query = list(world.server.consent(started.consent_url).items())
+    query = list(world.server.consent(await world.asked(started.consent_url)).items())
 
-    landings = await asyncio.gather(*(world.oauth.flows.finish(query) for _ in range(10)))
+    landings = await asyncio.gather(*(world.oauth.flows.finish(query, BROWSER) for _ in range(10)))
 
     assert sum(redirected is not None for redirected in landings) == 1
     assert await _connectors(world) == 1
     assert len(world.server.token_requests) == 1
 
 
+async def test_a_consent_ends_in_the_browser_that_began_it_only(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    query = list(world.server.consent(await world.asked(started.consent_url)).items())
+
+    others = [await world.oauth.flows.finish(query, browser) for browser in (None, "", "x" * 43)]
+    own = await world.oauth.flows.finish(query, BROWSER)
+
+    assert others == [None, None, None]
+    assert own is not None
+    assert own.connector_id is not None
+
+
+async def test_a_callback_without_the_beginning_leads_nowhere(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    state = _query(started.consent_url)["state"]
+
+    redirected = await world.oauth.flows.finish([("code", "c"), ("state", state)], BROWSER)
+
+    assert redirected is None
+    assert world.server.token_requests == []
+
+
+async def test_a_link_preview_takes_no_consent_from_its_user(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    await world.asked(started.consent_url, browser="p" * 43)
+
+    redirected = await world.came_back(started.consent_url)
+
+    assert redirected is not None
+    assert redirected.connector_id is not None
+
+
+async def test_the_callers_state_comes_back_with_the_browser_and_is_nowhere_in_clear(world: World) -> None:
+    requested = replace(WISH, state="CANARY of the caller")
+    accepted = await world.came_back((await world.oauth.flows.initiate(world.caller, requested)).consent_url)
+    refused = await world.came_back(
+        (await world.oauth.flows.initiate(world.caller, requested)).consent_url, error="access_denied"
+    )
+
+    assert accepted is not None
+    assert refused is not None
+    assert _query(accepted.url)["state"] == _query(refused.url)["state"] == "CANARY of the caller"
+    assert "CANARY" not in str(await world.sql("SELECT string_agg(oauth_flows::text, '') FROM oauth_flows"))
+
+
+async def test_a_grant_for_a_workspace_that_was_deleted_meanwhile_is_ended(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    await world.sql(
+        "UPDATE workspaces SET deletion_began_at = now() WHERE organization_id = $1 RETURNING id", world.organization_id
+    )
+
+    redirected = await world.came_back(started.consent_url)
+
+    assert redirected is not None
+    assert "deleted" in _query(redirected.url)["error_description"]
+    assert world.server.seen[-1].path == "/-/oauth_revoke"
+    assert await _connectors(world) == 0
+
+
 @pytest.mark.parametrize("state", ["", "x" * 43, "' OR 1=1 --", "\x00"])
 async def test_an_unknown_state_leads_nowhere(world: World, state: str) -> None:
-    assert await world.oauth.flows.finish([("code", "c"), ("state", state)]) is None
-    assert await world.oauth.flows.finish([("code", "c")]) is None
+    assert await world.oauth.flows.finish([("code", "c"), ("state", state)], BROWSER) is None
+    assert await world.oauth.flows.finish([("code", "c")], BROWSER) is None
 
 
 async def test_an_expired_state_leads_nowhere_and_the_flow_says_so(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
+    query = world.server.consent(await world.asked(started.consent_url))
     await world.sql("UPDATE oauth_flows SET expires_at = now() - interval '1 second' WHERE id = $1", started.flow_id)
 
-    redirected = await _on_done(world, started.consent_url)
+    led_on = await world.oauth.flows.lead_on([("state", query["state"])], BROWSER)
+    redirected = await world.oauth.flows.finish(list(query.items()), BROWSER)
 
-    assert redirected is None
+    assert (led_on, redirected) == (None, None)
     state = await world.oauth.flows.state(world.caller, started.flow_id)
     assert (state.status, state.error) == (FlowStatus.EXPIRED, "expired")
 
@@ -181,7 +237,7 @@ async def test_a_state_of_a_disabled_client_leads_nowhere(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     await world.identity.disable_client(world.caller.client_id)
 
-    assert await _on_done(world, started.consent_url) is None
+    assert await world.came_back(started.consent_url) is None
     assert world.server.token_requests == []
 
 
@@ -189,7 +245,7 @@ async def test_a_withdrawn_redirect_url_is_not_landed_on(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     await world.sql("UPDATE clients SET redirect_urls = '{}' WHERE id = $1", world.caller.client_id)
 
-    assert await _on_done(world, started.consent_url) is None
+    assert await world.came_back(started.consent_url) is None
 
 
 @pytest.mark.parametrize(
@@ -205,9 +261,9 @@ async def test_a_refused_consent_lands_with_the_reason_and_makes_no_connector(
     world: World, query: dict[str, str], error: str, description: str | None
 ) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
-    state = _query(started.consent_url)["state"]
+    state = _query(await world.asked(started.consent_url))["state"]
 
-    redirected = await world.oauth.flows.finish(list({**query, "state": state}.items()))
+    redirected = await world.oauth.flows.finish(list({**query, "state": state}.items()), BROWSER)
 
     assert redirected is not None
     assert redirected.url.startswith(f"{REDIRECT}&error={error}&error_description=")
@@ -234,7 +290,7 @@ async def test_a_token_endpoint_that_gives_no_tokens_makes_no_connector(
     started = await world.oauth.flows.initiate(world.caller, WISH)
     world.server.say(status, body)
 
-    redirected = await _on_done(world, started.consent_url)
+    redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
     assert (redirected.connector_id, _query(redirected.url)["error"]) == (None, error)
@@ -255,7 +311,7 @@ async def test_embedded_any_loopback_port_is_taken(opening: Opening) -> None:
         requested = replace(WISH, redirect_url="http://127.0.0.1:45678/cb")
 
         started = await world.oauth.flows.initiate(world.caller, requested)
-        redirected = await _on_done(world, started.consent_url)
+        redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
     assert redirected.url == f"http://127.0.0.1:45678/cb?connector_id={redirected.connector_id}"
@@ -280,7 +336,7 @@ async def test_every_fault_of_a_wish_is_told_at_once(world: World) -> None:
 async def test_scopes_of_a_wish_take_the_place_of_the_usual_ones(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, scopes=["tasks:read", "users:read"]))
 
-    assert _query(started.consent_url)["scope"] == "tasks:read users:read"
+    assert _query(await world.asked(started.consent_url))["scope"] == "tasks:read users:read"
 
 
 async def test_a_kind_without_scopes_says_so(world: World) -> None:
@@ -320,7 +376,7 @@ async def test_authorizing_again_keeps_the_id_and_replaces_the_credentials(world
     await world.sql("UPDATE connectors SET status = 'needs_reauth', status_reason = 'x' WHERE id = $1", old.id)
 
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id))
-    redirected = await _on_done(world, started.consent_url)
+    redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
     assert redirected.connector_id == old.id
@@ -336,7 +392,7 @@ async def test_authorizing_again_takes_the_variables_that_the_first_token_brough
     old = await world.connector("crm-query", {"access_token": "dead"}, environment=environment)
     requested = replace(WISH, connector_type="crm-query", connector_id=old.id)
 
-    redirected = await _on_done(world, (await world.oauth.flows.initiate(world.caller, requested)).consent_url)
+    redirected = await world.came_back((await world.oauth.flows.initiate(world.caller, requested)).consent_url)
 
     assert redirected is not None
     assert redirected.connector_id == old.id
@@ -348,7 +404,7 @@ async def test_credentials_that_are_refused_do_not_replace_the_old_ones(world: W
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, connector_id=old.id))
     world.server.say(200, {"access_token": "refused-at-once"})
 
-    redirected = await _on_done(world, started.consent_url)
+    redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
     assert (redirected.connector_id, redirected.error) == (None, "server_error")
@@ -361,7 +417,7 @@ async def test_a_connector_that_was_deleted_meanwhile_does_not_come_back(world: 
     async with world.database.tenant(world.organization_id) as connection:
         await world.connectors.mark_deleted(connection, world.organization_id, old.id, uuid4())
 
-    redirected = await _on_done(world, started.consent_url)
+    redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
     assert redirected.connector_id is None
@@ -398,15 +454,15 @@ async def test_an_own_app_is_used_from_the_next_flow_on(world: World) -> None:
     await world.oauth.apps.delete(world.organization_id, "work-management")
     again = await world.oauth.flows.initiate(world.caller, WISH)
 
-    shown = [_query(each.consent_url)["client_id"] for each in (platform, own, again)]
+    shown = [_query(await world.asked(each.consent_url))["client_id"] for each in (platform, own, again)]
     assert shown == ["app-1", "own", "app-1"]
 
 
 async def test_an_own_apps_connector_keeps_the_apps_secret_and_the_platforms_does_not(world: World) -> None:
-    platform = await _on_done(world, (await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
+    platform = await world.came_back((await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
     world.server.client_id, world.server.client_secret = "own", "own-secret"
     await world.oauth.apps.put(world.organization_id, "work-management", "own", SecretStr("own-secret"))
-    own = await _on_done(world, (await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
+    own = await world.came_back((await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
 
     assert await _app_in(world, platform) == ("app-1", None)
     assert await _app_in(world, own) == ("own", "own-secret")
@@ -449,7 +505,7 @@ async def test_consents_are_forgotten_a_week_after_their_end(world: World) -> No
 async def test_the_callback_is_the_gateways_own(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
 
-    query = parse_qs(urlsplit(started.consent_url).query)
+    query = parse_qs(urlsplit(await world.asked(started.consent_url)).query)
     assert query["redirect_uri"] == [f"{BASE_URL}/api/v1/integrations/connectors/oauth/callback"]
 
 

@@ -291,7 +291,10 @@ async def test_a_connector_that_is_switched_off_stays_off(world: World) -> None:
 async def test_a_refused_token_that_cannot_be_renewed_asks_for_a_new_consent(world: World) -> None:
     record = await world.connector("workspace-notes", {"access_token": "a"}, ends_in=None)
 
-    headers = await world.oauth.grants.authorizer_of(record).renewed(_bearer("a"))
+    authorizer = world.oauth.grants.authorizer_of(record)
+
+    headers = await authorizer.renewed(_bearer("a"))
+    await authorizer.refused(_bearer("a"), "the application answered 401")
 
     after = await world.again(record.id)
     assert headers is None
@@ -366,3 +369,18 @@ async def _lease(world: World, connector_id: object, *, seconds: int) -> None:
         WHERE connector_id = $1
     """
     await world.sql(statement, connector_id, uuid4(), seconds)
+
+
+async def test_a_limit_of_one_connectors_token_requests_holds_back_no_other(world: World) -> None:
+    limited = await world.connector("work-management", world.server.pair(), ends_in=-1)
+    other = await world.connector("work-management", world.server.pair(), ends_in=-1)
+    world.server.limit(retry_after=300)
+
+    with pytest.raises(UpstreamRateLimited):
+        await world.oauth.grants.authorizer_of(limited).headers()
+    headers = await world.oauth.grants.authorizer_of(other).headers()
+
+    assert headers["Authorization"].startswith("Bearer access-")
+    with pytest.raises(UpstreamRateLimited):
+        await world.oauth.grants.authorizer_of(limited).headers()
+    assert len(world.server.token_requests) == 2

@@ -15,7 +15,7 @@ from gateway.context_store.entities import Entity
 from gateway.context_store.search.cursors import Position
 from gateway.context_store.search.filters import ORDERING, All, Condition, Filter, Operator, Query, Sort
 from gateway.context_store.search.sql import Arguments, Conditions, sort_expression
-from gateway.context_store.search.terms import TermQuery
+from gateway.context_store.search.terms import TermQuery, Vocabulary
 
 #: how much more a gathered record costs than one that is passed on a walk
 GATHERED_TO_WALKED = 3
@@ -70,7 +70,7 @@ def planned(entity: Entity, query: Query) -> Plan:
     # Gathering n matches costs n, walking to a full page limit × total / n, so they meet at a root.
     met = math.isqrt((query.limit + 1) * max(entity.records, 1) // GATHERED_TO_WALKED)
     most = met if is_walkable else max(entity.records // 4, 1_000)
-    words = entity.vocabulary.implied(query.filter)
+    words = Vocabulary.of(entity).implied(query.filter)
     if words and words.share * entity.records > most:
         words = None
     keys = {entity.layout.key_of(condition.field) for condition in required(query.filter) if _is_ranged(condition)}
@@ -146,7 +146,7 @@ def _is_ranged(condition: Condition) -> bool:
 
 def _filtering(plan: Plan, arguments: Arguments, *, is_free: bool) -> str:
     """The filter; in a walk hidden from the planner, which would take it for a rare one and sort instead."""
-    conditions = Conditions(plan.entity.vocabulary, arguments)
+    conditions = Conditions(Vocabulary.of(plan.entity), arguments)
     if is_free:
         return conditions.of(plan.query.filter)
     layout = plan.entity.layout

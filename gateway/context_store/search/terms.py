@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.context_store.entities import Entity
 from gateway.context_store.layout import Layout, number_term
 from gateway.context_store.search.filters import SEEKING, All, AnyOf, Condition, Filter, Operator
 from gateway.context_store.search.patterns import start_of
@@ -35,6 +36,10 @@ class Vocabulary:
     entity_id: int
     layout: Layout
     common: Mapping[str, float]
+
+    @classmethod
+    def of(cls, entity: Entity) -> "Vocabulary":
+        return cls(entity.id, entity.layout, entity.common)
 
     def sought(self, condition: Condition) -> TermQuery | None:
         """Exactly the records in which a `keyword` or `fuzzy` holds; None when the field's words are not kept."""

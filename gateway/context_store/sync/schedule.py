@@ -18,8 +18,6 @@ from gateway.kinds.spec import Sync
 LEASE = 60.0
 #: entities whose turn may be called at once
 _MAX = 200
-#: scheduled jobs that are forgotten at a time
-_PRUNED = 5_000
 #: by how much of itself an interval is stretched or shortened, so that what began together does not stay together
 _JITTER = 0.1
 #: seconds after which a run that failed is tried again, at the latest
@@ -51,11 +49,6 @@ TAKE = f"""
 """
 GIVE_BACK = "UPDATE context_entities SET held_by = NULL WHERE id = $1 AND held_by = $2"
 RUN_SOON = "UPDATE context_entities SET next_sync_at = now() WHERE id = $1"
-# Scheduled jobs are many and nobody's: they are kept for an hour, those that callers asked for as all others.
-PRUNE = """
-    DELETE FROM jobs WHERE id IN (
-        SELECT id FROM jobs WHERE task = $1 AND client_id IS NULL AND finished_at < now() - interval '1 hour' LIMIT $2)
-"""
 # Connectors made before their kind could be searched, or by a process that died right after.
 UNREGISTERED = """
     SELECT c.id, c.organization_id, c.kind FROM connectors AS c
@@ -122,11 +115,6 @@ async def give_back(connection: Connection, entity: Entity, job_id: UUID) -> Non
 async def run_soon(connection: Connection, entity: Entity) -> None:
     """Let its turn come now."""
     await connection.execute(RUN_SOON, entity.id)
-
-
-async def prune(connection: Connection, task: str) -> None:
-    """Forget the scheduled jobs that ended a while ago."""
-    await connection.execute(PRUNE, task, _PRUNED, timeout=10)
 
 
 async def unregistered(connection: Connection, expected: Mapping[str, int], most: int) -> list[tuple[UUID, UUID, str]]:

@@ -103,7 +103,6 @@ class Synchronization:
             return 0
         expected = {kind.name: len(sources.synchronized(kind)) for kind in self.catalog}
         async with self.database.system() as connection:
-            await schedule.prune(connection, TASK)
             lacking = await schedule.unregistered(connection, expected, _MAX)
         for connector_id, organization_id, kind_name in lacking:
             kind = self.catalog.kind(kind_name)

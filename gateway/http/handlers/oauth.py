@@ -1,5 +1,7 @@
 """OAuth: consents begun by callers and ended by browsers, and the organizations' own apps."""
 
+import logging
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 from uuid import UUID
@@ -7,23 +9,31 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import AfterValidator, Field, SecretStr, StringConstraints
 
+from gateway.errors import GatewayError
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.handlers.connectors import Name
 from gateway.http.keys import AUDIT, CALLER, SERVICES
 from gateway.http.responses import json_response
+from gateway.identity.tokens import new_secret
 from gateway.jobs.model import moment
 from gateway.oauth.apps import OwnApp
 from gateway.oauth.authorization_request import AuthorizationRequest, require_oauth
 from gateway.oauth.flows import RedirectResult
+from gateway.oauth.store import LIFETIME, Flow
+
+log = logging.getLogger(__name__)
 
 #: RFC 6749 appendix A.1 and A.2
 Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
 # The address of a callback holds a code: nothing may keep it or pass it on.
 _PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 _LEADS_NOWHERE = (
-    "This consent is unknown, was used already or has expired. Nothing was connected.\n"
+    "This consent is unknown, was used already, has expired, or was begun in another browser. Nothing was connected.\n"
     "Go back to where you came from and begin again.\n"
 )
+#: what ties a consent to the browser that gives it; the prefix keeps other hosts from setting it (RFC 6265bis)
+_COOKIE, _SECURE_COOKIE = "gateway-consent", "__Host-gateway-consent"
+_COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 def _visible(secret: SecretStr) -> SecretStr:
@@ -45,6 +55,7 @@ class InitiateOAuth(Body):
     connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
         None, description="the connector to authorize again, in place"
     )
+    state: str | None = Field(None, max_length=1000, description="comes back on redirect_url as it is")
 
 
 class AppConfiguration(Body):
@@ -75,21 +86,50 @@ async def initiate_oauth(request: web.Request) -> web.Response:
     )
 
 
+async def begin_consent(request: web.Request) -> web.Response:
+    """GET …/oauth/consent: bind the consent to this browser, and lead it on to the application."""
+    browser = _browser(request) or new_secret()
+    address = await request.app[SERVICES].oauth.flows.lead_on(list(request.query.items()), browser)
+    if address is None:
+        return web.Response(status=400, text=_LEADS_NOWHERE, headers=_PRIVATE)
+    response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
+    name, is_secure = _cookie(request)
+    response.set_cookie(name, browser, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
+    return response
+
+
+def _cookie(request: web.Request) -> tuple[str, bool]:
+    """The cookie's name, and whether it travels by https only, as the gateway's own address does."""
+    is_secure = request.app[SERVICES].settings.base_url.startswith("https://")
+    return (_SECURE_COOKIE if is_secure else _COOKIE), is_secure
+
+
+def _browser(request: web.Request) -> str | None:
+    """What the browser was told the last time it began a consent."""
+    value = request.cookies.get(_cookie(request)[0], "")
+    return value if _COOKIE_VALUE.fullmatch(value) else None
+
+
 async def finish_oauth(request: web.Request) -> web.Response:
     """GET …/oauth/callback: the browser comes back, and lands where the caller wanted it."""
-    redirected = await request.app[SERVICES].oauth.flows.finish(list(request.query.items()))
+    flows = request.app[SERVICES].oauth.flows
+    redirected = await flows.finish(list(request.query.items()), _browser(request))
     if redirected is None:
         return web.Response(status=400, text=_LEADS_NOWHERE, headers=_PRIVATE)
     _audit_callback(request, redirected)
     if redirected.connector_id is not None:
-        await _begin_copies(request, redirected)
+        await _begin_copies(request, redirected.flow, redirected.connector_id)
     return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
 
 
-async def _begin_copies(request: web.Request, redirected: RedirectResult) -> None:
-    services, flow = request.app[SERVICES], redirected.flow
-    record = await services.connectors.get(flow.organization_id, UUID(str(redirected.connector_id)))
-    await services.synchronization.begin(record.record, flow.client_id)
+async def _begin_copies(request: web.Request, flow: Flow, connector_id: UUID) -> None:
+    """Accept the first load. The connector is committed: what goes wrong here is made up for by the workers."""
+    services = request.app[SERVICES]
+    try:
+        record = await services.connector_store.get(flow.organization_id, connector_id)
+        await services.synchronization.begin(record, flow.client_id)
+    except GatewayError as error:
+        log.warning("the first load begins later", extra={"connector_id": str(connector_id), "code": error.code})
 
 
 def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:

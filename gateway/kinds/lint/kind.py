@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gateway.connectors.egress import host_matches
 from gateway.errors import BY_CODE
 from gateway.kinds.catalog import SEARCH_ACTION, Kind, load_kind
+from gateway.kinds.hosts import host_matches
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint.schemas import Finding, of_schema, references
@@ -20,6 +20,9 @@ ACTIONS = ("list", "get", "create", "update", "delete", "download", "api_search"
 _FIELD_TYPE = re.compile(
     r"(string|integer|number|boolean|object|any|array(<(string|integer|number|boolean|object)>)?)\??"
 )
+
+#: OAuth addresses that are needed before there is a token
+_BEFORE_TOKENS = ("authorize", "token", "issuer")
 
 
 def lint(folder: Path) -> list[LintError]:
@@ -107,10 +110,10 @@ def _credentials_used(method: AuthMethod) -> set[str]:
 
 
 def _addresses(kind: Kind) -> Iterator[Finding]:
-    spec = kind.spec
+    spec, oauth = kind.spec, kind.spec.oauth
     addresses: dict[tuple[str, ...], str | None] = {("address",): spec.address}
-    if spec.oauth:
-        addresses |= {("oauth", "token"): spec.oauth.token, ("oauth", "revoke"): spec.oauth.revoke}
+    if oauth:
+        addresses |= {("oauth", name): getattr(oauth, name) for name in ("authorize", "token", "revoke", "issuer")}
     for place, address in addresses.items():
         if address is None:
             continue
@@ -118,10 +121,13 @@ def _addresses(kind: Kind) -> Iterator[Finding]:
             if name not in spec.environment:
                 hint = did_you_mean(name, spec.environment)
                 yield place, f"needs {{{name}}}, which is not in the environment; {hint}"
+            elif oauth and place[-1] in _BEFORE_TOKENS and name in oauth.learns:
+                yield place, f"needs {{{name}}}, which comes only with the first token"
         if not re.match(r"https://|{", address):
             yield place, "must be an https URL, or begin with a variable that is one"
         host = re.match(r"https://((?!{\w+}/)[^/]+)", address)
-        if host and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
+        is_shown_credentials = place[-1] not in ("authorize", "issuer")
+        if host and is_shown_credentials and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
             yield place, f"{host[1]} is not among the hosts that may see credentials; add it to `hosts`"
 
 

@@ -107,6 +107,7 @@ class CrmRecords(Application):
             "category": category,
         }
         if refusal.status == 429:
+            del document["category"]
             document |= {"errorType": "RATE_LIMIT", "policyName": "TEN_SECONDLY_ROLLING"}
         return Reply(document, refusal.status, refusal.headers)
 

@@ -111,7 +111,7 @@ class IncidentManagement(Application):
             "type": kind,
             "status": refusal.status,
             "request_id": "sandbox-request",
-            "errors": [{"code": refusal.code or kind, "message": message}],
+            "errors": [{"code": refusal.code or kind, "message": message, "source": {"field": refusal.field}}],
         }
         headers = dict(refusal.headers)
         if refusal.status == 429:
@@ -135,7 +135,7 @@ class IncidentManagement(Application):
             return 0
         place = next((index for index, row in enumerate(rows) if row.id == after), None)
         if place is None:
-            raise Refusal(422, "invalid_value", "after names no record of this list")
+            raise Refusal(422, "invalid_value", "after names no record of this list", field="after")
         return place + 1
 
     def handlers(self) -> dict[str, Handler]:

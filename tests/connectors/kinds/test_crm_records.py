@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from gateway.connectors import responses
 from gateway.connectors.auth import checked_credentials
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
@@ -11,6 +10,7 @@ from gateway.errors import (
     InvalidCredentials,
     InvalidParams,
     ReauthorizationRequired,
+    UpstreamBusy,
     UpstreamError,
     UpstreamFault,
     UpstreamNotFound,
@@ -19,6 +19,7 @@ from gateway.errors import (
 )
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
+from tests.connectors.judged import read
 from tests.connectors.kinds.wire import Call
 
 KIND = load_kind(shipped_specs() / "crm-records")
@@ -264,7 +265,7 @@ async def test_an_answer_is_read_into_records_and_meta(upstream, connect, action
         (403, "MISSING_SCOPES", UpstreamRejected),
         (404, "OBJECT_NOT_FOUND", UpstreamNotFound),
         (409, "CONFLICT", UpstreamRejected),
-        (423, "LOCKED", UpstreamRejected),
+        (423, "LOCKED", UpstreamBusy),
         (429, "RATE_LIMITS", UpstreamRateLimited),
         (500, "INTERNAL", UpstreamError),
     ],
@@ -273,7 +274,7 @@ def test_a_failure_is_read_for_what_it_means(status, category, error):
     body = {"status": "error", "message": "no", "correlationId": "c-1", "category": category}
 
     with pytest.raises(GatewayError) as raised:
-        responses.read(KIND.operation("contacts", "list"), UpstreamResponse(status, {}, msgspec.json.encode(body)))
+        read(KIND.operation("contacts", "list"), UpstreamResponse(status, {}, msgspec.json.encode(body)))
 
     assert type(raised.value) is error
     assert raised.value.upstream == UpstreamFault(status, category, "no", "c-1")
@@ -281,7 +282,7 @@ def test_a_failure_is_read_for_what_it_means(status, category, error):
 
 def test_an_address_that_is_too_long_is_the_callers_to_shorten():
     with pytest.raises(UpstreamRejected):
-        responses.read(KIND.operation("contacts", "list"), UpstreamResponse(414, {}, b"<html>too long</html>"))
+        read(KIND.operation("contacts", "list"), UpstreamResponse(414, {}, b"<html>too long</html>"))
 
 
 async def test_a_list_turns_pages_with_the_cursor_of_its_meta(upstream, connect):

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.connectors.long_running import batches_of_tickets, ticket_ids
+from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.run_context import MemoryJournal
 from gateway.errors import InvalidParams, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamRejected
 from gateway.kinds.catalog import load_kind, shipped_specs
@@ -87,7 +88,7 @@ async def test_progress_of_the_batches_adds_up(upstream, desk):
     upstream.answers(job("b", "queued"))
     upstream.answers(job("b", "completed", progress=1, results=[{"id": 101, "success": False, "error": "closed"}]))
 
-    await desk.run(OPERATION, asked(range(1, 102)), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), journal)
 
     assert journal.told == [
         (0, 101, "0 of 101 tickets updated"),
@@ -143,7 +144,7 @@ async def test_what_was_started_is_noted_before_it_is_followed(upstream, desk):
     upstream.answers(job("a", "queued"))
     upstream.answers(job("a", "completed", results=updated([1])))
 
-    await desk.run(OPERATION, asked([1]), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked([1])), journal)
 
     assert journal.states == [
         {"finished": 0, "tally": {"succeeded": 0, "failed": 0}, "started": "a"},
@@ -156,7 +157,7 @@ async def test_a_batch_that_was_started_is_followed_and_not_sent_again(upstream,
     upstream.answers(job("b", "working", progress=10))
     upstream.answers(job("b", "completed", results=updated(range(101, 151))))
 
-    answer = await desk.run(OPERATION, asked(range(1, 151)), journal)
+    answer = await desk.run(PreparedCall.of(OPERATION, asked(range(1, 151))), journal)
 
     assert [request.url.path for request in upstream.received] == ["/api/v2/job_statuses/b.json"] * 2
     assert answer.decoded() == {"total": 150, "succeeded": 148, "failed": 2, "results": []}
@@ -169,7 +170,7 @@ async def test_finished_batches_are_not_sent_again(upstream, desk):
     upstream.answers(job("b", "queued"))
     upstream.answers(job("b", "completed", results=updated([101])))
 
-    await desk.run(OPERATION, asked(range(1, 102)), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), journal)
 
     assert [request.url.query.get("ids") for request in upstream.received] == ["101", None]
 
@@ -177,7 +178,7 @@ async def test_finished_batches_are_not_sent_again(upstream, desk):
 async def test_a_run_that_was_done_is_only_told(upstream, desk):
     journal = Notebook({"finished": 1, "tally": {"succeeded": 2, "failed": 0}})
 
-    answer = await desk.run(OPERATION, asked([1, 2]), journal)
+    answer = await desk.run(PreparedCall.of(OPERATION, asked([1, 2])), journal)
 
     assert upstream.received == []
     assert answer.decoded()["succeeded"] == 2
@@ -215,7 +216,7 @@ async def test_a_full_job_queue_leaves_the_run_where_it_was(upstream, desk):
     upstream.answers({"error": "TooManyJobs"}, 429, {"Retry-After": "60"})
 
     with pytest.raises(UpstreamRateLimited) as limited:
-        await desk.run(OPERATION, asked(range(1, 102)), journal)
+        await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), journal)
 
     assert limited.value.retry_after == 60
     assert journal.states == []

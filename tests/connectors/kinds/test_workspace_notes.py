@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from gateway.connectors import responses
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
     GatewayError,
     InvalidParams,
     ReauthorizationRequired,
+    UpstreamBusy,
     UpstreamError,
     UpstreamNotFound,
     UpstreamRateLimited,
@@ -21,6 +21,7 @@ from gateway.errors import (
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.kinds.spec import Effect
+from tests.connectors.judged import read
 
 KIND = load_kind(shipped_specs() / "workspace-notes")
 VERSION = "2025-09-03"
@@ -297,7 +298,7 @@ def test_params_that_cannot_be_sent_are_refused_with_the_way_to_mend_them(action
     ],
 )
 def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
-    answer = responses.read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
+    answer = read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
 
     assert answer.decoded() == records
     assert answer.meta == meta
@@ -311,7 +312,7 @@ def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
         (401, "unauthorized", ReauthorizationRequired),
         (403, "restricted_resource", UpstreamRejected),
         (404, "object_not_found", UpstreamNotFound),
-        (409, "conflict_error", UpstreamRejected),
+        (409, "conflict_error", UpstreamBusy),
         (429, "rate_limited", UpstreamRateLimited),
         (500, "internal_server_error", UpstreamError),
         (503, "service_unavailable", UpstreamError),
@@ -323,7 +324,7 @@ def test_a_failure_is_read_for_what_it_means(status, code, error):
     body = f'{{"object":"error","status":{status},"code":"{code}","message":"No.","request_id":"r1"}}'.encode()
 
     with pytest.raises(GatewayError) as raised:
-        responses.read(KIND.operation("pages", "get"), UpstreamResponse(status, {"retry-after": "7"}, body))
+        read(KIND.operation("pages", "get"), UpstreamResponse(status, {"retry-after": "7"}, body))
 
     assert type(raised.value) is error
     said = raised.value.upstream

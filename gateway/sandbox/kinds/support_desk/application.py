@@ -74,7 +74,7 @@ class SupportDesk(Application):
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self.tickets = Tickets(self)
-        self.jobs = BulkUpdates(self)
+        self.jobs = BulkUpdates(self, self.tickets)
         self.exports = Exports(self)
 
     def reset(self) -> None:

@@ -1,14 +1,12 @@
 """Incremental exports of the support desk: everything that changed since a time, oldest change first."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gateway.sandbox import paging
+from gateway.sandbox.application import Application
 from gateway.sandbox.calls import Call, Handler, Refusal, Reply
 from gateway.sandbox.store import Row
-
-if TYPE_CHECKING:
-    from gateway.sandbox.kinds.support_desk.application import SupportDesk
 
 #: records on a page
 _PAGE = 1000
@@ -19,7 +17,7 @@ _YOUNGEST = 60
 class Exports:
     """The exports by cursor (tickets, users) and by time (organizations, ticket events, articles)."""
 
-    def __init__(self, desk: "SupportDesk") -> None:
+    def __init__(self, desk: Application) -> None:
         self._desk = desk
 
     def handlers(self) -> dict[str, Handler]:

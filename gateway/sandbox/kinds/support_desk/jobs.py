@@ -3,12 +3,11 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gateway.sandbox.application import Application
 from gateway.sandbox.calls import Call, Refusal, Reply
-
-if TYPE_CHECKING:
-    from gateway.sandbox.kinds.support_desk.application import SupportDesk
+from gateway.sandbox.kinds.support_desk.tickets import Tickets
 
 _MAX_IDS, _MAX_JOBS = 100, 30
 
@@ -49,8 +48,8 @@ class _Job:
 class BulkUpdates:
     """The jobs of one support desk, at most thirty at a time; a batch takes a while and may fail ticket by ticket."""
 
-    def __init__(self, desk: "SupportDesk") -> None:
-        self._desk = desk
+    def __init__(self, desk: Application, tickets: Tickets) -> None:
+        self._desk, self._tickets = desk, tickets
         self._jobs: dict[str, _Job] = {}
         self._running: list[_Job] = []
 
@@ -98,7 +97,7 @@ class BulkUpdates:
         if row is None:
             return {**result, "success": False, "error": "TicketNotFound", "details": f"Ticket {ticket_id} not found"}
         try:
-            self._desk.tickets.apply(row, job.changes, now)
+            self._tickets.apply(row, job.changes, now)
         except Refusal as refusal:
             return {**result, "success": False, "error": "TicketUpdateFailed", "details": refusal.message}
         return {**result, "success": True, "status": "Updated"}

@@ -1,19 +1,17 @@
 """Writes to tickets: each leaves an audit, and a comment where it says something."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gateway.sandbox.application import Application
 from gateway.sandbox.calls import Call, Refusal, Reply
 from gateway.sandbox.store import Row
-
-if TYPE_CHECKING:
-    from gateway.sandbox.kinds.support_desk.application import SupportDesk
 
 
 class Tickets:
     """The tickets of one support desk."""
 
-    def __init__(self, desk: "SupportDesk") -> None:
+    def __init__(self, desk: Application) -> None:
         self._desk = desk
 
     def create(self, call: Call) -> Reply:

@@ -1,15 +1,16 @@
 """Team chat: users and channels; every failure but the rate limit is a 200 with `ok: false`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from gateway.sandbox import paging, words
-from gateway.sandbox.application import Application, Route
+from gateway.sandbox import words
+from gateway.sandbox.application import Route
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
-from gateway.sandbox.kinds.team_chat.arguments import arguments, required
+from gateway.sandbox.kinds.team_chat.arguments import required
 from gateway.sandbox.kinds.team_chat.channels import Channels
-from gateway.sandbox.kinds.team_chat.messages import BOT, TEAM, Messages
+from gateway.sandbox.kinds.team_chat.messages import Messages
+from gateway.sandbox.kinds.team_chat.workspace import BOT, TEAM, Workspace
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
@@ -23,7 +24,7 @@ _CODES: Mapping[int, str] = {
 }
 
 
-class TeamChat(Application):
+class TeamChat(Workspace):
     """One workspace; the connector's user is in every public channel."""
 
     counts: ClassVar = {"users": 240, "channels": 40}
@@ -68,12 +69,6 @@ class TeamChat(Application):
             row.refs["members"] = {BOT, *(self.id_of("users", place) for place in members)}
         return row
 
-    @staticmethod
-    def channel_members(name: str, is_private: bool) -> Record:
-        """What a channel's name and kind decide."""
-        kind = {"is_channel": not is_private, "is_group": is_private, "is_private": is_private, "is_member": True}
-        return {"name": name, "name_normalized": name, "context_team_id": TEAM, **kind}
-
     # How it talks
 
     def refused(self, refusal: Refusal) -> Reply:
@@ -94,23 +89,6 @@ class TeamChat(Application):
             super().authorize(call)
         except Refusal as refusal:
             raise Refusal(401, "invalid_auth") from refusal
-
-    def page(self, name: str, rows: Sequence[Any], call: Call, usual: int, **more: Any) -> Reply:
-        """A page by cursor; the empty cursor is the end."""
-        asked = arguments(call)
-        try:
-            size = paging.size_asked(asked, "limit", usual, 1000)
-        except paging.BadPage as error:
-            raise Refusal(400, "invalid_limit") from error
-        try:
-            found = paging.portion(rows, paging.position(asked.get("cursor"), call.path), size)
-        except paging.BadPage as error:
-            raise Refusal(400, "invalid_cursor") from error
-        following = paging.cursor(found.end, call.path) if found.has_more else ""
-        if "has_more" in more:
-            more["has_more"] = found.has_more
-        shown = [row.record if isinstance(row, Row) else row for row in found.items]
-        return Reply({"ok": True, name: shown, **more, "response_metadata": {"next_cursor": following}})
 
     # What it does
 
@@ -153,19 +131,6 @@ class TeamChat(Application):
         if row is None:
             raise Refusal(404, "user_not_found")
         return Reply({"ok": True, "user": row.record})
-
-    def channel(self, call: Call, member: str = "channel") -> Row:
-        """The channel that the call names."""
-        row = self.store.table("channels").get(required(call, member))
-        if row is None:
-            raise Refusal(404, "channel_not_found")
-        return row
-
-    def open_channel(self, call: Call, member: str = "channel") -> Row:
-        row = self.channel(call, member)
-        if row.record["is_archived"]:
-            raise Refusal(400, "is_archived")
-        return row
 
     def bookmark(self, call: Call) -> Reply:
         row = self.open_channel(call, "channel_id")

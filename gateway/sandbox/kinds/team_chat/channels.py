@@ -1,20 +1,15 @@
 """Channels of the team chat: which there are, what they are called and who is in them."""
 
-from typing import TYPE_CHECKING
-
 from gateway.sandbox.calls import Call, Refusal, Reply
 from gateway.sandbox.kinds.team_chat.arguments import arguments, required
-from gateway.sandbox.kinds.team_chat.messages import BOT
+from gateway.sandbox.kinds.team_chat.workspace import BOT, Workspace
 from gateway.sandbox.store import Row
-
-if TYPE_CHECKING:
-    from gateway.sandbox.kinds.team_chat.application import TeamChat
 
 
 class Channels:
     """The channels of one workspace."""
 
-    def __init__(self, chat: "TeamChat") -> None:
+    def __init__(self, chat: Workspace) -> None:
         self._chat = chat
 
     def list_some(self, call: Call) -> Reply:

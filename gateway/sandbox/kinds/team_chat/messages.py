@@ -1,19 +1,14 @@
 """Messages of the team chat: history, threads, posts and what is put on them."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gateway.sandbox import words
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
 from gateway.sandbox.kinds.team_chat.arguments import arguments, required
+from gateway.sandbox.kinds.team_chat.workspace import BOT, TEAM, Workspace
 from gateway.sandbox.store import Row
 
-if TYPE_CHECKING:
-    from gateway.sandbox.kinds.team_chat.application import TeamChat
-
-TEAM = "T00000001"
-#: the user that the app's token stands for
-BOT = "U00000001"
 #: ready-made messages of a channel, every tenth with a thread of replies
 _MESSAGES, _REPLIES = 60, 3
 _FIRST = 1_736_150_400
@@ -24,7 +19,7 @@ _PACE, _HORIZON = 7200, 120 * 86_400
 class Messages:
     """All messages of one workspace, known by channel and timestamp."""
 
-    def __init__(self, chat: "TeamChat") -> None:
+    def __init__(self, chat: Workspace) -> None:
         self._chat = chat
         self._posted = 0
 

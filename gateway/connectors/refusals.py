@@ -1,0 +1,84 @@
+"""What an application says when it refuses: every word that helps to mend the call, and when to come back. Pure."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gateway.kinds.spec import Failure, JsonPath
+
+#: characters of an application's own words that an error repeats
+_CHARACTERS: Final = 2_000
+#: seconds after which an allowance of a day is looked at again: when the day ends, no application says
+_DAY: Final = 3600
+#: a header's number beyond this is a moment (Unix time), not a number of seconds
+_A_MOMENT: Final = 1_000_000_000
+
+
+def with_details(spec: Failure, document: Any, code: str | None, message: str | None) -> str | None:
+    """The application's message and what its details add, each text once."""
+    said = [message] if message else []
+    for place in spec.details:
+        for text in _texts_at(document, place):
+            if text != code and not any(text in known for known in said):
+                said.append(text)
+    return "; ".join(said)[:_CHARACTERS] or None
+
+
+def field(spec: Failure, document: Any) -> str | None:
+    """The members of the request that the application complains about, with commas between them."""
+    found = (list(dict.fromkeys(_texts_at(document, place))) for place in spec.field)
+    return ", ".join(next((names for names in found if names), [])) or None
+
+
+def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> tuple[int | None, bool]:
+    """Seconds after which the spec says that this refusal is worth another try, and whether a day's allowance is spent.
+
+    The limit that was hit goes before the code, and that before the status.
+    """
+    limits = [text for place in spec.limit for text in _texts_at(document, place)]
+    for name in (*limits, code, str(status)):
+        if name is not None and name in spec.retry_after:
+            wait = spec.retry_after[name]
+            return (_DAY, True) if wait == "day" else (int(wait), False)
+    return None, False
+
+
+def reset_in(headers: Mapping[str, str], names: Sequence[str], now: float | None = None) -> int | None:
+    """Whole seconds until the allowance is full again, as one of these headers says: seconds, or a Unix time."""
+    for name in names:
+        text = headers.get(name, "").strip()
+        if text.isascii() and text.isdigit() and len(text) < 12:
+            told = int(text)
+            return max(1, told - int(now if now is not None else time.time()) if told > _A_MOMENT else told)
+    return None
+
+
+def _texts_at(document: Any, place: JsonPath) -> Iterator[str]:
+    """Every text below a place; `*` in it stands for each item of a list and each member of an object."""
+    if not place:
+        yield from _texts(document)
+        return
+    member, rest = place[0], place[1:]
+    if member == "*":
+        for inner in _inner(document):
+            yield from _texts_at(inner, rest)
+    elif isinstance(document, Mapping):
+        yield from _texts_at(document.get(member), rest)
+    elif isinstance(document, list) and member.isdigit() and int(member) < len(document):
+        yield from _texts_at(document[int(member)], rest)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        text = str(value).strip()
+        if text:
+            yield text
+        return
+    for inner in _inner(value):
+        yield from _texts(inner)
+
+
+def _inner(value: Any) -> Sequence[Any]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else ()

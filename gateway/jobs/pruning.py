@@ -1,0 +1,60 @@
+"""What is deleted when its time is over: jobs with their results, idempotency keys, tokens, workers that are gone."""
+
+from gateway.db.pool import Database
+from gateway.db.pruning import prune
+
+# The row stays for a day, so that its caller learns that the result has expired and not that there was none.
+_EXPIRED_RESULTS = """
+    WITH expired AS (
+        SELECT id FROM jobs WHERE expires_at < now() AND (result IS NOT NULL OR parts > 0)
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    ), emptied AS (
+        DELETE FROM job_results USING expired WHERE job_id = expired.id
+    )
+    UPDATE jobs SET result = NULL, parts = 0 FROM expired WHERE jobs.id = expired.id
+"""
+_OLD_JOBS = """
+    WITH old AS (
+        SELECT id FROM jobs WHERE expires_at < now() - interval '1 day'
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM jobs USING old WHERE jobs.id = old.id
+"""
+# Scheduled synchronizations are many and nobody's: they are kept for an hour, those that callers asked for as others.
+_OLD_SCHEDULED_JOBS = """
+    WITH old AS (
+        SELECT id FROM jobs
+        WHERE task = 'synchronize' AND client_id IS NULL AND finished_at < now() - interval '1 hour'
+        ORDER BY finished_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM jobs USING old WHERE jobs.id = old.id
+"""
+_EXPIRED_KEYS = """
+    WITH expired AS (
+        SELECT organization_id, client_id, connector_id, key FROM idempotency_keys WHERE expires_at < now()
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM idempotency_keys AS keys USING expired
+    WHERE (keys.organization_id, keys.client_id, keys.connector_id, keys.key)
+        = (expired.organization_id, expired.client_id, expired.connector_id, expired.key)
+"""
+# Kept for a while: a caller that follows redirects to its job's result comes with the token that it began with.
+_EXPIRED_TOKENS = """
+    WITH expired AS (
+        SELECT hash FROM tokens WHERE expires_at < now() - interval '2 hours'
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM tokens USING expired WHERE tokens.hash = expired.hash
+"""
+_GONE_WORKERS = """
+    WITH gone AS (
+        SELECT id FROM workers WHERE seen_at < now() - interval '1 hour' LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM workers USING gone WHERE workers.id = gone.id
+"""
+_STATEMENTS = (_EXPIRED_RESULTS, _OLD_JOBS, _OLD_SCHEDULED_JOBS, _EXPIRED_KEYS, _EXPIRED_TOKENS, _GONE_WORKERS)
+
+
+async def prune_jobs(database: Database) -> int:
+    """Delete everything whose time is over; rows in all."""
+    return sum([await prune(database, statement) for statement in _STATEMENTS])

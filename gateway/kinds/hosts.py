@@ -1,0 +1,38 @@
+"""Names of hosts: which are public, and which a spec declares. Pure."""
+
+import re
+from collections.abc import Iterable
+
+_LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+# The last label starts with a letter: what ends in a number is an IPv4 address to many parsers (127.1, 0x7f000001).
+_DNS_NAME = re.compile(rf"(?=.{{1,253}}$)(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?", re.ASCII)
+# Never public; no name under them leaves the operator's own network.
+_INNER_SUFFIXES = (
+    "arpa",
+    "corp",
+    "home",
+    "internal",
+    "intranet",
+    "lan",
+    "local",
+    "localdomain",
+    "localhost",
+    "private",
+)
+
+
+def is_forbidden_host(host: str) -> bool:
+    """Whether a host is no public DNS name: addresses in every notation and names of inner networks are forbidden."""
+    name = host.lower()
+    return _DNS_NAME.fullmatch(name) is None or name.rpartition(".")[2] in _INNER_SUFFIXES
+
+
+def host_matches(host: str, patterns: Iterable[str]) -> bool:
+    """Whether a public name is declared: a name is itself, `*.suffix` all names below it, `*` any."""
+    if is_forbidden_host(host):
+        return False
+    name = host.lower()
+    return any(
+        pattern == "*" or (name.endswith(pattern[1:].lower()) if pattern.startswith("*.") else name == pattern.lower())
+        for pattern in patterns
+    )

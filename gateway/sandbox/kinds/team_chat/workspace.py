@@ -1,0 +1,54 @@
+"""One workspace of the team chat: its channels by name, and lists as pages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.sandbox import paging
+from gateway.sandbox.application import Application
+from gateway.sandbox.calls import Call, Record, Refusal, Reply
+from gateway.sandbox.kinds.team_chat.arguments import arguments, required
+from gateway.sandbox.store import Row
+
+TEAM = "T00000001"
+#: the user that the app's token stands for
+BOT = "U00000001"
+
+
+class Workspace(Application):
+    """What channels and messages share."""
+
+    @staticmethod
+    def channel_members(name: str, is_private: bool) -> Record:
+        """What a channel's name and kind decide."""
+        kind = {"is_channel": not is_private, "is_group": is_private, "is_private": is_private, "is_member": True}
+        return {"name": name, "name_normalized": name, "context_team_id": TEAM, **kind}
+
+    def page(self, name: str, rows: Sequence[Any], call: Call, usual: int, **more: Any) -> Reply:
+        """A page by cursor; the empty cursor is the end."""
+        asked = arguments(call)
+        try:
+            size = paging.size_asked(asked, "limit", usual, 1000)
+        except paging.BadPage as error:
+            raise Refusal(400, "invalid_limit") from error
+        try:
+            found = paging.portion(rows, paging.position(asked.get("cursor"), call.path), size)
+        except paging.BadPage as error:
+            raise Refusal(400, "invalid_cursor") from error
+        following = paging.cursor(found.end, call.path) if found.has_more else ""
+        if "has_more" in more:
+            more["has_more"] = found.has_more
+        shown = [row.record if isinstance(row, Row) else row for row in found.items]
+        return Reply({"ok": True, name: shown, **more, "response_metadata": {"next_cursor": following}})
+
+    def channel(self, call: Call, member: str = "channel") -> Row:
+        """The channel that the call names."""
+        row = self.store.table("channels").get(required(call, member))
+        if row is None:
+            raise Refusal(404, "channel_not_found")
+        return row
+
+    def open_channel(self, call: Call, member: str = "channel") -> Row:
+        row = self.channel(call, member)
+        if row.record["is_archived"]:
+            raise Refusal(400, "is_archived")
+        return row

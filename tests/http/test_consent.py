@@ -1,0 +1,39 @@
+"""The hop at which a browser begins a consent, where the gateway is reached by https."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import pytest
+from pydantic import SecretStr
+
+from gateway.identity.model import Client
+from gateway.oauth.authorization_request import AuthorizationRequest
+from tests.in_process_app import FrontEnd, front_end
+
+REDIRECT = "https://app.example/redirected"
+CONSENT = "/api/v1/integrations/connectors/oauth/consent"
+
+
+@pytest.fixture
+async def public(tmp_path: Path, database_url: str, redis_url: str) -> AsyncIterator[FrontEnd]:
+    """A front end that callers reach by https."""
+    async with front_end(tmp_path, database_url, redis_url, public_url="https://gateway.example") as running:
+        yield running
+
+
+async def test_the_cookie_of_a_public_gateway_is_bound_to_its_host_and_to_https(public: FrontEnd) -> None:
+    organization_id = await public.organization()
+    client_id, _ = await public.client(organization_id)
+    caller = Client(UUID(client_id), "c", frozenset({organization_id}), frozenset({"write"}), (REDIRECT,)).caller(None)
+    await public.services.oauth.apps.put(organization_id, "work-management", "app", SecretStr("secret"))
+    started = await public.services.oauth.flows.initiate(caller, AuthorizationRequest("w", "work-management", REDIRECT))
+
+    async with public.api(organization_id) as api:
+        answer = await api.call("GET", f"{CONSENT}?{urlsplit(started.consent_url).query}", allow_redirects=False)
+
+    name, _, attributes = answer.headers["Set-Cookie"].partition("=")
+    assert started.consent_url.startswith(f"https://gateway.example{CONSENT}?state=")
+    assert name == "__Host-gateway-consent"
+    assert set(attributes.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=Lax", "Secure"}

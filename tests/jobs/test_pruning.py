@@ -1,0 +1,89 @@
+"""Pruning: what has outlived its time goes, however much of it there is and however many prune at once."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from gateway.db.pruning import BATCH
+from gateway.errors import ResultExpired
+from gateway.jobs import results
+from gateway.jobs.leases import Ending
+from gateway.jobs.model import JobStatus
+from gateway.jobs.pruning import prune_jobs
+
+OLD_JOBS = """
+    INSERT INTO jobs (id, organization_id, status, expires_at)
+    SELECT gen_random_uuid(), $1, 'succeeded', now() - interval '25 hours' FROM generate_series(1, $2::integer)
+"""
+
+
+async def test_an_expired_result_is_dropped_and_its_job_stays_for_a_while(jobs, leases, database, claimed, sql):
+    job = await claimed()
+    head = {"result": None, "collected": results.WHOLE, "meta": None, "parts": 1}
+    await leases.finish(job, Ending(JobStatus.SUCCEEDED, result=head, part=1, lines="1\n"))
+    await sql("UPDATE jobs SET expires_at = now() - interval '1 second' WHERE id = $1", job.id)
+
+    await prune_jobs(database)
+    expired = await jobs.get(job.organization_id, job.id)
+
+    assert expired.result is None
+    assert await sql("SELECT FROM job_results WHERE job_id = $1", job.id) == []
+    with pytest.raises(ResultExpired):
+        results.require_result(expired)
+
+
+async def test_a_job_is_forgotten_a_day_after_its_result(jobs, leases, database, claimed, sql):
+    job = await claimed()
+    await leases.finish(job, Ending(JobStatus.FAILED))
+    await sql("UPDATE jobs SET expires_at = now() - interval '25 hours' WHERE id = $1", job.id)
+
+    await prune_jobs(database)
+
+    assert await sql("SELECT FROM jobs WHERE id = $1", job.id) == []
+
+
+async def test_more_than_a_batch_goes_at_once(database, sql, organization_id):
+    await sql(OLD_JOBS, organization_id, 2 * BATCH + 1)
+
+    pruned = await prune_jobs(database)
+
+    assert pruned == 2 * BATCH + 1
+    assert await sql("SELECT FROM jobs") == []
+
+
+async def test_several_that_prune_at_once_share_the_rows(database, sql, organization_id):
+    await sql(OLD_JOBS, organization_id, 3 * BATCH)
+
+    pruned = await asyncio.gather(*(prune_jobs(database) for _ in range(3)))
+
+    assert sum(pruned) == 3 * BATCH
+    assert await sql("SELECT FROM jobs") == []
+
+
+async def test_rows_that_another_is_at_are_left_to_it(database, database_url, sql, organization_id):
+    await sql(OLD_JOBS, organization_id, 10)
+    another = await asyncpg.connect(database_url)
+    async with another.transaction():
+        await another.fetch("SELECT FROM jobs WHERE organization_id = $1 LIMIT 4 FOR UPDATE", organization_id)
+
+        pruned = await prune_jobs(database)
+    await another.close()
+
+    assert pruned == 6
+
+
+@pytest.mark.parametrize("minutes", [59, 61])
+async def test_scheduled_synchronizations_are_kept_for_an_hour(database, sql, organization_id, minutes):
+    await sql(
+        """
+        INSERT INTO jobs (id, organization_id, task, status, finished_at)
+        VALUES (gen_random_uuid(), $1, 'synchronize', 'succeeded', now() - make_interval(mins => $2))
+        """,
+        organization_id,
+        minutes,
+    )
+
+    await prune_jobs(database)
+
+    assert len(await sql("SELECT FROM jobs")) == (minutes < 60)

@@ -1,0 +1,113 @@
+"""Operations found by plain words; `questions.jsonl` measures how well."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gateway.kinds.catalog import load_catalog
+from gateway.kinds.spec import Effect
+from gateway.operations.entries import entries_of
+from gateway.operations.index import OperationIndex
+
+CATALOG = load_catalog()
+INDEX = OperationIndex(CATALOG)
+QUESTIONS = [json.loads(line) for line in Path(__file__).with_name("questions.jsonl").read_text("utf-8").splitlines()]
+
+
+def names(text, **options):
+    return [match.entry.name for match in INDEX.search(text, **options)]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["question"])
+def test_the_questions_name_operations_that_are_there(question):
+    assert {question["best"], *question["gold"]} <= {entry.name for entry in entries_of(CATALOG)}
+
+
+def test_most_questions_find_their_operation_first_and_nearly_all_among_five():
+    found = [(names(question["question"], limit=5), set(question["gold"])) for question in QUESTIONS]
+    first = sum(bool(gold.intersection(each[:1])) for each, gold in found)
+    among_five = sum(bool(gold.intersection(each)) for each, gold in found)
+
+    assert first / len(found) >= 0.8
+    assert among_five / len(found) >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("text", "operation"),
+    [
+        ("list all incidents", "incident-management.incidents.list"),
+        ("incidents", "incident-management.incidents.list"),
+        ("tasks assigned to me", "work-management.tasks.list"),
+        ("who is on call", "incident-management.schedules.list"),
+        ("show channels", "team-chat.channels.list"),
+        ("show channel C024BE91L", "team-chat.channels.get"),
+        ("files on task 4410", "work-management.attachments.list"),
+    ],
+)
+def test_the_plain_entity_beats_what_belongs_to_it(text, operation):
+    assert names(text)[0] == operation
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("list Zendesk users", "support-desk"),
+        ("list HubSpot contacts", "crm-records"),
+        ("list salesforce contacts", "crm-query"),
+        ("list notion users", "workspace-notes"),
+        ("slack users", "team-chat"),
+        ("Asana users", "work-management"),
+        ("incident.io users", "incident-management"),
+    ],
+)
+def test_the_name_of_an_application_stands_for_its_kind(text, kind):
+    assert names(text)[0].startswith(f"{kind}.")
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("close ticket 12", "update"),
+        ("file a ticket", "create"),
+        ("delete the task", "delete"),
+        ("download the article attachment", "download"),
+        ("find a deal called Initech", "api_search"),
+    ],
+)
+def test_verbs_choose_the_action(text, action):
+    assert INDEX.search(text)[0].entry.action_id == action
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "right"),
+    [("salck chanels", "slack channels"), ("lsit tikcets", "list tickets"), ("serverity levles", "severity levels")],
+)
+def test_typing_errors_are_mended(misspelt, right):
+    assert names(misspelt)[0] == names(right)[0]
+
+
+def test_kinds_that_have_a_connector_come_first_among_equals():
+    by_default = names("find a contact by name")[0].split(".")[0]
+    other = {"crm-query": "crm-records", "crm-records": "crm-query"}[by_default]
+
+    assert names("find a contact by name", connected={other})[0].split(".")[0] == other
+    assert names("find a hubspot contact by name", connected={"crm-query"})[0].split(".")[0] == "crm-records"
+
+
+def test_what_is_not_wanted_is_left_out():
+    found = INDEX.search("ticket", kind="support-desk", effect=Effect.WRITE, limit=50)
+
+    assert {(match.entry.kind.name, match.entry.effect) for match in found} == {("support-desk", Effect.WRITE)}
+
+
+@pytest.mark.parametrize("text", ["", "the of and", "…", "zzzzqqq xkcdx"])
+def test_what_says_nothing_finds_nothing(text):
+    assert names(text) == []
+
+
+def test_scores_fall():
+    scores = [match.score for match in INDEX.search("reply to a customer", limit=20)]
+
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 20

@@ -1,0 +1,66 @@
+"""The worker's loops, run as a worker process runs them."""
+
+import asyncio
+from base64 import b64encode
+from uuid import uuid4
+
+import pytest
+
+from gateway.db.pool import Database
+from gateway.services import Services, open_services
+from gateway.settings import Settings
+from workers.main import TASKS, Worker
+
+#: two consents of one client, one of which ended more than a week ago
+FLOWS = """
+    WITH organization AS (
+        INSERT INTO organizations (id, name) VALUES (gen_random_uuid(), $1) RETURNING id
+    ), client AS (
+        INSERT INTO clients (id, name, secret_hashes) VALUES (gen_random_uuid(), 'c', '{}')
+        RETURNING id
+    ), workspace AS (
+        INSERT INTO workspaces (id, organization_id, name) SELECT gen_random_uuid(), id, 'w' FROM organization
+        RETURNING id, organization_id
+    )
+    INSERT INTO oauth_flows (id, organization_id, client_id, workspace_id, kind, redirect_url, state_hash,
+                             app_client_id, key_id, wrapped_key, sealed, expires_at)
+    SELECT gen_random_uuid(), organization_id, client.id, workspace.id, 'support-desk', 'http://localhost',
+           sha256(days::text::bytea), 'app', 'k', '\\x00', '\\x00', now() - make_interval(days => days)
+    FROM client, workspace, unnest(array[6, 8]) AS days
+"""
+
+
+@pytest.fixture
+async def services(database_url: str, redis_url: str, tmp_path) -> Services:
+    settings = Settings(
+        database_url=database_url,
+        redis_url=redis_url,
+        data_dir=tmp_path,
+        encryption_keys=f"k1:{b64encode(bytes(32)).decode()}",
+        shutdown_grace=5,
+    )
+    async with open_services(settings) as opened:
+        yield opened
+
+
+async def test_consents_are_pruned_a_week_after_their_end(services: Services, database: Database):
+    async with database.system() as connection:
+        await connection.execute(FLOWS, uuid4().hex)
+
+    async def left() -> int:
+        async with database.system() as connection:
+            return await connection.fetchval("SELECT count(*) FROM oauth_flows")
+
+    stopping = asyncio.Event()
+    working = asyncio.create_task(Worker(services).until(stopping))
+    async with asyncio.timeout(20):
+        while await left() > 1:  # noqa: ASYNC110  the loop tells nobody
+            await asyncio.sleep(0.01)
+        stopping.set()
+        await working
+
+    assert await left() == 1
+
+
+def test_every_task_that_is_accepted_is_one_that_a_worker_knows():
+    assert set(TASKS) == {"operation", "synchronize", "delete_connector", "delete_workspace"}
