@@ -58,6 +58,7 @@ class Services:
     database: Database
     notifications: NotificationListener
     catalog: Catalog
+    operations: OperationIndex
     vault: Vault
     upstreams: Upstreams
     identity: IdentityStore
@@ -152,6 +153,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             database=database,
             notifications=notifications,
             catalog=catalog,
+            operations=OperationIndex(catalog),
             vault=vault,
             upstreams=upstreams,
             identity=identity,

@@ -201,13 +201,14 @@ class HostedJobs:
         return found[0].name if len(found) == 1 else _WORKSPACE
 
     async def is_connected(self, caller: HostedCaller, link_id: str, seconds: float) -> bool:
-        deadline = asyncio.get_running_loop().time() + seconds
-        while True:
-            state = await self._services.oauth.flows.state(caller.caller, UUID(link_id))
-            if state.status is not FlowStatus.PENDING or asyncio.get_running_loop().time() > deadline:
-                return state.status is FlowStatus.COMPLETED
+        flows, clock = self._services.oauth.flows, asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        state = await flows.state(caller.caller, UUID(link_id))
+        while state.status is FlowStatus.PENDING and clock() < deadline:
             with caller.parked():
                 await asyncio.sleep(_LOOK)
+            state = await flows.state(caller.caller, UUID(link_id))
+        return state.status is FlowStatus.COMPLETED
 
 
 def _job_id(text: str) -> UUID:
