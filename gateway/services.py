@@ -78,7 +78,6 @@ class Services:
     files: StoredFiles
     context_store: ContextStore
     copy_search: CopySearch
-    operations: OperationIndex
     #: seals what travels with an agent's client between a question and its answer
     request_states: RequestStates
     deletion: Deletion
@@ -173,7 +172,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             files=files,
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
-            operations=OperationIndex(catalog),
             request_states=RequestStates(derived_key(key_list, "mcp request states")),
             deletion=Deletion(
                 database,

@@ -7,12 +7,11 @@ from typing import Any
 
 from gateway.agent_tools.backend import Backend
 from gateway.agent_tools.six import SixTools, told
-from gateway.kinds.spec import Effect
 from gateway.mcp.context import Context
 from gateway.mcp.features import Call, Listing, Tool
 from gateway.mcp.results import Result
 from gateway.operations.entries import OperationEntry
-from gateway.operations.schemas import constraint_sentences, tool_schema
+from gateway.operations.tools import annotations_of, tool_of
 
 #: the argument that names the connector, where several fit; no operation has a param of this name
 _CONNECTOR = "connector_name"
@@ -44,16 +43,16 @@ class FlatTools:
         return self._tools.get(name)
 
     def _tool(self, entry: OperationEntry) -> Tool:
-        schema = tool_schema(entry)
-        properties = {**schema.get("properties", {}), _CONNECTOR: _CONNECTOR_SCHEMA}
+        tool = tool_of(entry)
+        properties = {**tool.schema["properties"], _CONNECTOR: _CONNECTOR_SCHEMA}
         return Tool(
-            tool_name(entry),
-            " ".join([entry.description, *constraint_sentences(entry)]),
+            tool.name,
+            tool.description,
             told(self._call(entry)),
-            {**schema, "properties": properties},
+            {**tool.schema, "properties": properties},
             {"type": "object"},
-            annotations(entry),
-            entry.title,
+            annotations_of(tool.effect),
+            tool.title,
         )
 
     def _call(self, entry: OperationEntry) -> Call:
@@ -62,16 +61,3 @@ class FlatTools:
             return await self._six.run(context, entry, {"params": params, "connector": arguments.get(_CONNECTOR)})
 
         return call
-
-
-def tool_name(entry: OperationEntry) -> str:
-    """A name that every tool format takes: `support-desk_tickets_list`."""
-    return entry.name.replace(".", "_")
-
-
-def annotations(entry: OperationEntry) -> dict[str, bool]:
-    """What a host may rely on before it asks its user."""
-    if entry.effect is Effect.READ:
-        return {"readOnlyHint": True}
-    only_adds = entry.action_id == "create"
-    return {"destructiveHint": not only_adds, "idempotentHint": entry.effect is Effect.IDEMPOTENT}

@@ -236,11 +236,11 @@ async def test_a_kind_has_a_flat_list_with_what_each_operation_does(api, support
     async with official(api, "/mcp/support-desk") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         result = await client.call_tool(
-            "support-desk_tickets_list", {"per_page": 1, "connector_name": support_desk.record["id"]}
+            "support-desk__tickets__list", {"per_page": 1, "connector_name": support_desk.record["id"]}
         )
 
-    assert tools["support-desk_tickets_list"].annotations.read_only_hint
-    assert tools["support-desk_tickets_create"].annotations.destructive_hint is False
+    assert tools["support-desk__tickets__list"].annotations.read_only_hint
+    assert tools["support-desk__tickets__create"].annotations.destructive_hint
     assert len(result.structured_content["result"]) == 1
 
 
@@ -248,8 +248,8 @@ async def test_a_flat_list_holds_the_operations_that_were_asked_for(api):
     async with official(api, "/mcp?tools=team-chat.channels.*,support-desk.tickets.get") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
 
-    assert "support-desk_tickets_get" in names
-    assert all(name.startswith("team-chat_channels_") for name in names if name != "support-desk_tickets_get")
+    assert "support-desk__tickets__get" in names
+    assert all(name.startswith("team-chat__channels__") for name in names if name != "support-desk__tickets__get")
 
 
 async def test_without_a_good_token_there_is_nothing(running):
