@@ -43,6 +43,8 @@ class HostedCaller:
 
     caller: Caller
     request_id: str
+    #: the address by which this caller reaches the gateway
+    base_url: str
     #: takes note of what an operation does: connector and `entity.action`
     audit: Callable[[UUID, str], None]
     #: around what a request waits for without work
@@ -110,6 +112,7 @@ class HostedBackend:
             shape=FieldSelection(select_fields=call.fields),
             idempotency_key=call.idempotency_key,
             request_id=caller.request_id,
+            base_url=caller.base_url,
         )
 
     async def keep(self, caller: HostedCaller, call: AgentCall, answer: Answer) -> str:
@@ -139,7 +142,7 @@ class HostedBackend:
         services = self._services
         job = await services.jobs.get(caller.organization_id, _job_id(kept_id))
         job = await services.watch.done(caller.organization_id, job.id, _LOOK)
-        head = results.require_result(job)
+        head = results.completed(results.require_result(job), job, caller.base_url)
         if job.action == "download":
             file = StoredFile.of(head["result"])
             async with services.files.open(file) as blob:
@@ -176,7 +179,7 @@ class HostedJobs:
         return await self._services.execution.retry(caller.caller, job, confirm=False, request_id=caller.request_id)
 
     async def answer(self, caller: HostedCaller, job: Job) -> Answer:
-        return await self._services.execution.outcome(job)
+        return await self._services.execution.outcome(job, caller.base_url)
 
     async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConnectLink:
         caller.caller.require(Scope.WRITE)
