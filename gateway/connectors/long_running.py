@@ -13,6 +13,7 @@ import msgspec
 from yarl import URL
 
 from gateway.connectors import responses
+from gateway.connectors.bodies import encoded
 from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import Answer, value_at
@@ -66,7 +67,7 @@ class OperationRun:
         headers = {"Accept": "application/json", **session.spec.headers}
         body = None
         if method != "GET":
-            body = b"{}"
+            body = encoded(session.spec.content_type, {})
             headers["Content-Type"] = session.spec.content_type
         return UpstreamRequest(method, URL(base + path, encoded=True), headers, body, Effect.READ)
 

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 from yarl import URL
 
+from gateway.connectors import bodies
 from gateway.errors import MAX_FAULTS, ConnectorNotReady, FieldError, InternalError, InvalidCredentials, InvalidParams
 from gateway.kinds.catalog import Operation
 from gateway.kinds.hosts import host_matches
@@ -18,7 +18,6 @@ from gateway.kinds.spec import ConnectorSpec, Effect
 from gateway.kinds.suggestions import did_you_mean
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_ENCODER = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def build(
     headers = {**operation.spec.headers, **_header_lines(operation, placed["header"])}
     body = None
     if operation.method not in ("GET", "DELETE"):
-        body = _ENCODER.encode(placed["body"])
+        body = bodies.encoded(operation.spec.content_type, placed["body"])
         headers["Content-Type"] = operation.spec.content_type
     return UpstreamRequest(
         operation.method,
@@ -145,7 +144,7 @@ def _variable_fault(name: str, code: str, message: str) -> FieldError:
 
 def _segment(operation: Operation, name: str, value: Any) -> str:
     """A value as one path segment; what could climb out of it is refused."""
-    text = _text(value)
+    text = bodies.text(value)
     if text in ("", ".", "..") or any(ord(character) < 0x20 or ord(character) == 0x7F for character in text):
         message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
         raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
@@ -156,7 +155,7 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
     """Params that travel as headers; the range of a file that lies elsewhere is for the request that fetches it."""
     if not placed or (operation.action.download is not None and operation.action.download.url is not None):
         return {}
-    lines = {header: _text(value) for header, value in placed.items()}
+    lines = {header: bodies.text(value) for header, value in placed.items()}
     for name, header in ((placement.name, placement.wire) for placement in operation.placements):
         text = lines.get(header, "")
         if not (text.isascii() and text.isprintable()):
@@ -168,7 +167,7 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
 def _encoded(address: str, query: Mapping[str, Any]) -> URL:
     """The URL, encoded by us alone; the host is proven to be the address's own."""
     members = [
-        f"{quote(name, safe='')}={quote(_text(each), safe='')}"
+        f"{quote(name, safe='')}={quote(bodies.text(each), safe='')}"
         for name, value in query.items()
         for each in (value if isinstance(value, tuple) else (value,))
         if each is not None
@@ -177,18 +176,3 @@ def _encoded(address: str, query: Mapping[str, Any]) -> URL:
     if url.raw_authority != address.split("/", 3)[2]:
         raise InternalError
     return url
-
-
-def _text(value: Any) -> str:
-    """A value as applications read it in a path or query."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return value
-        case list():
-            return ",".join(_text(item) for item in value)
-        case dict():
-            return _ENCODER.encode(value).decode()
-        case _:
-            return str(value)
