@@ -61,6 +61,8 @@ class OperationCall:
     #: `Prefer: wait=N`, seconds
     wait: int | None = None
     request_id: str | None = None
+    #: the address by which the caller reaches us
+    base_url: str = ""
     #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
     token_hash: bytes | None = None
 
@@ -290,7 +292,7 @@ class Execution:
         if not job.is_done or prepared.operation.is_download:  # a file is the job's result and never an envelope
             return Accepted(job, is_replayed)
         try:
-            return Done(await self.outcome(job), _took(job), is_replayed)
+            return Done(await self.outcome(job, prepared.call.base_url), _took(job), is_replayed)
         except GatewayError as error:
             error.is_replayed = is_replayed
             raise
@@ -305,9 +307,9 @@ class Execution:
             return None
         return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
 
-    async def outcome(self, job: Job) -> Answer:
+    async def outcome(self, job: Job, base_url: str) -> Answer:
         """The answer of a job that is done, whole in memory; raises the job's own error."""
-        head = results.require_result(job)
+        head = results.completed(results.require_result(job), job, base_url)
         lines = self._jobs.lines(job, results.stored_parts(job))
         pieces = [piece async for piece in results.document(head, lines)]
         return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])

@@ -37,6 +37,7 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.oauth.service import OAuth, open_oauth
+from gateway.operations.index import OperationIndex
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
@@ -55,6 +56,7 @@ class Services:
     database: Database
     notifications: NotificationListener
     catalog: Catalog
+    operations: OperationIndex
     vault: Vault
     upstreams: Upstreams
     identity: IdentityStore
@@ -144,6 +146,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             database=database,
             notifications=notifications,
             catalog=catalog,
+            operations=OperationIndex(catalog),
             vault=vault,
             upstreams=upstreams,
             identity=identity,

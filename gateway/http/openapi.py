@@ -131,6 +131,13 @@ _PROBLEM_SCHEMA: dict[str, Any] = {
         "message": {"type": "string"},
         "retryable": {"type": "boolean"},
         "request_id": {"type": "string"},
+        "outcome": {"const": "unknown", "description": "what was asked may have been done"},
+        "known": {
+            "type": "object",
+            "description": "what is sure of it: that it was sent and when, how to look it up, what was finished",
+        },
+        "safe_to_retry": {"type": "boolean", "description": "whether it can be sent again without harm"},
+        "result": {"type": "object", "description": "of a job that ended in the middle: what was done before"},
         "errors": {
             "type": "array",
             "items": {
