@@ -22,6 +22,7 @@ from gateway.errors import (
     IdempotencyInFlight,
     IdempotencyMismatch,
     OutcomeUnknown,
+    RateLimited,
     Unavailable,
 )
 from gateway.field_selection import FieldSelection, selected
@@ -254,11 +255,20 @@ class Execution:
 
     async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
         """Accept it, ring for it, and wait as long as the caller allows."""
-        await self._quota.require_room(prepared.caller.organization_id)
-        accepted = await self._jobs.accept(prepared.new_job(), self._key(prepared.call))
+        new, key = prepared.new_job(), self._key(prepared.call)
+        await self._ensure_room(new, key)
+        accepted = await self._jobs.accept(new, key)
         if accepted.is_new:
             await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
         return await self._answered(prepared, accepted)
+
+    async def _ensure_room(self, new: NewJob, key: IdempotencyKey | None) -> None:
+        """Raise RateLimited where the organization has too many jobs queued; a key that was used needs no room."""
+        try:
+            await self._quota.require_room(new.organization_id)
+        except RateLimited:
+            if key is None or not await self._jobs.is_used(new, key):
+                raise
 
     async def _once(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here under its key: one upstream request however often it is asked for, across crashes too."""
@@ -330,7 +340,7 @@ class Execution:
             request_id=request_id,
             find_by=job.find_by,
         )
-        await self._quota.require_room(job.organization_id)
+        await self._ensure_room(new, None)
         accepted = (await self._jobs.accept(new)).job
         await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted

@@ -49,6 +49,12 @@ _KEPT = f"""
     FROM idempotency_keys JOIN jobs USING (organization_id, client_id, connector_id)
     WHERE organization_id = $1 AND client_id = $2 AND connector_id = $3 AND key = $4 AND jobs.id = job_id
 """
+_IS_USED = """
+    SELECT EXISTS (
+        SELECT FROM idempotency_keys
+        WHERE organization_id = $1 AND client_id = $2 AND connector_id = $3 AND key = $4 AND expires_at > now()
+    )
+"""
 _GET = f"SELECT {COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"
 _LIST = f"""
     SELECT {COLUMNS} FROM jobs
@@ -173,6 +179,11 @@ class JobStore:
                 return AcceptedJob(
                     is_mismatch=members.pop("fingerprint") != key.fingerprint, job=job_of(members), is_new=False
                 )
+
+    async def is_used(self, new: NewJob, key: IdempotencyKey) -> bool:
+        """Whether the key was used before: `accept` would bring its job back."""
+        async with self._database.tenant(new.organization_id) as connection:
+            return bool(await connection.fetchval(_IS_USED, *_owner(new, key)))
 
     async def _accepted(self, new: NewJob) -> Job:
         """Asks again where PostgreSQL went away before it said that the job is there: nobody else could ask for it."""

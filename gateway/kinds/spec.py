@@ -26,6 +26,20 @@ JsonSchema = dict[str, Any]
 Phrases = tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=100)], ...]
 
 
+FORM = "application/x-www-form-urlencoded"
+
+
+def _content_type(value: str) -> str:
+    media_type = value.partition(";")[0].strip().lower()
+    if media_type != FORM and not re.fullmatch(r"application/(?:[a-z0-9.-]+\+)?json", media_type):
+        raise ValueError(f"bodies are sent as JSON or as a form: application/json or {FORM}")
+    return value
+
+
+#: the type of request bodies, which are written in it
+ContentType = Annotated[str, AfterValidator(_content_type)]
+
+
 class Effect(StrEnum):
     """What running an operation twice would do; decides what a lost answer means."""
 
@@ -501,7 +515,7 @@ class ConnectorSpec(Model):
     #: addresses that end
     ends: tuple[AddressEnding, ...] = ()
     headers: dict[str, str] = Field(default_factory=dict)
-    content_type: str = "application/json"
+    content_type: ContentType = "application/json"
     failure: Failure = Failure()
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
     rate_limit: RateLimit

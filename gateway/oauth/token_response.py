@@ -92,7 +92,7 @@ def _end(lifetime: Any, now: datetime) -> datetime | None:
     """When a token ends that lives so many seconds; one of less than two minutes is renewed at half its life."""
     try:
         seconds = float(lifetime)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if isinstance(lifetime, bool) or not 0 < seconds < _LONGEST_LIFE:
         return None
