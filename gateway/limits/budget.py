@@ -18,6 +18,8 @@ BACKGROUND_SHARE = 0.5
 _WINDOWS, _SHORTEST_WINDOW = 10, 1.0
 #: seconds that a refused request is told to stay away at most
 _LONGEST_RETRY_AFTER = 300
+#: digits of a number that an application may mean
+_DIGITS = 18
 #: a reset beyond this is a moment (Unix time), not a number of seconds
 _A_MOMENT = 1_000_000_000
 
@@ -111,7 +113,7 @@ class Budget:
 
 def _number(headers: Mapping[str, str], name: str | None) -> int | None:
     text = headers.get(name, "").strip() if name else ""
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def _reset(headers: Mapping[str, str], limit: RateLimit, unix_time: float) -> float:

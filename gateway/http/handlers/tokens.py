@@ -1,7 +1,7 @@
-"""Both token endpoints: the JSON one of known SDKs and the RFC 6749 client-credentials grant."""
+"""The token endpoints: the JSON one of known SDKs, the client-credentials grant of RFC 6749, revocation of RFC 7009."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from urllib.parse import unquote_plus
 
 from aiohttp import web
@@ -12,7 +12,6 @@ from gateway.http.bodies import Body, Form, read_body, read_form
 from gateway.http.keys import SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.model import Client
-from gateway.identity.tokens import IssuedToken
 
 #: characters of a client's id and of its secret
 _MAX_ID, _MAX_SECRET = 200, 500
@@ -34,6 +33,15 @@ class ClientCredentials(Form):
     client_secret: str = Field("", max_length=_MAX_SECRET)
 
 
+class RevokeToken(Form):
+    """The end of a token; id and secret of its client may come in the Authorization header instead."""
+
+    token: str = Field(min_length=1, max_length=_MAX_SECRET)
+    token_type_hint: str = Field("", max_length=_MAX_ID, description="not needed: there is one type")
+    client_id: str = Field("", max_length=_MAX_ID)
+    client_secret: str = Field("", max_length=_MAX_SECRET)
+
+
 class _UnsupportedGrantType(MalformedRequest):
     """A grant other than that of a client's credentials."""
 
@@ -41,7 +49,7 @@ class _UnsupportedGrantType(MalformedRequest):
 async def issue_token(request: web.Request) -> web.Response:
     """POST /api/v1/account/applications/token: a bearer token for a client's id and secret."""
     body = await read_body(request, TokenBody)
-    issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret)
+    issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret, _address(request))
     return json_response(
         {
             "access_token": issued.access_token,
@@ -59,8 +67,34 @@ def _only_organization(client: Client) -> str | None:
 
 async def grant_token(request: web.Request) -> web.Response:
     """POST /oauth/token: the client-credentials grant of RFC 6749 §4.4, errors in its own shape (§5.2)."""
+    return await _in_oauth_shape(_grant(request))
+
+
+async def revoke_token(request: web.Request) -> web.Response:
+    """POST /oauth/revoke: a token ends (RFC 7009); one that is unknown has ended already (§2.2)."""
+    return await _in_oauth_shape(_revoke(request))
+
+
+async def _grant(request: web.Request) -> web.Response:
+    form = await read_form(request, ClientCredentials)
+    if form.grant_type != "client_credentials":
+        raise _UnsupportedGrantType("grant_type must be client_credentials")
+    issued = await request.app[SERVICES].tokens.issue(*_client_of(request, form), _address(request))
+    scope = " ".join(sorted(issued.client.scopes))
+    members = {"access_token": issued.access_token, "token_type": "bearer", "expires_in": issued.expires_in}
+    return json_response({**members, "scope": scope}, headers=_NO_STORE)
+
+
+async def _revoke(request: web.Request) -> web.Response:
+    form = await read_form(request, RevokeToken)
+    await request.app[SERVICES].tokens.revoke(*_client_of(request, form), form.token, _address(request))
+    return web.Response(headers=_NO_STORE)
+
+
+async def _in_oauth_shape(answering: Awaitable[web.Response]) -> web.Response:
+    """The answer, or its error as RFC 6749 §5.2 writes it."""
     try:
-        issued = await _granted(request, await read_form(request, ClientCredentials))
+        return await answering
     except Unauthorized as error:
         return _refused("invalid_client", error, 401, {"WWW-Authenticate": 'Basic realm="gateway"'})
     except RateLimited as error:
@@ -69,16 +103,16 @@ async def grant_token(request: web.Request) -> web.Response:
         return _refused("unsupported_grant_type", error)
     except RequestError as error:
         return _refused("invalid_request", error, 413 if isinstance(error, BodyTooLarge) else 400)
-    scope = " ".join(sorted(issued.client.scopes))
-    members = {"access_token": issued.access_token, "token_type": "bearer", "expires_in": issued.expires_in}
-    return json_response({**members, "scope": scope}, headers=_NO_STORE)
 
 
-async def _granted(request: web.Request, form: ClientCredentials) -> IssuedToken:
-    if form.grant_type != "client_credentials":
-        raise _UnsupportedGrantType("grant_type must be client_credentials")
-    client_id, client_secret = _basic(request) or (form.client_id, form.client_secret)
-    return await request.app[SERVICES].tokens.issue(client_id, client_secret)
+def _address(request: web.Request) -> str:
+    """Whoever connects, be it a proxy: what it says of others is not proven."""
+    return request.remote or ""
+
+
+def _client_of(request: web.Request, form: ClientCredentials | RevokeToken) -> tuple[str, str]:
+    """Id and secret of the client, from the header or else from the form."""
+    return _basic(request) or (form.client_id, form.client_secret)
 
 
 def _basic(request: web.Request) -> tuple[str, str] | None:
