@@ -236,16 +236,32 @@ class Failure(Model):
     retry_headers: tuple[str, ...] = ()
 
 
+class Allowance(Model):
+    """One of the application's limits, as headers of its answers tell of it; header names in lower case."""
+
+    #: headers that hold one number each: the limit, what is left of it, and when it is full again, in seconds or as a
+    #: Unix time
+    limit: str | None = None
+    remaining: str | None = None
+    reset: str | None = None
+    #: a header that holds all of it as `name=number`, `*` at its end for any rest; and what its names stand for:
+    #: `limit`, `remaining`, `reset`, or `used` where it is written `name=used/limit`
+    header: str | None = None
+    members: dict[Literal["limit", "remaining", "reset", "used"], str] = Field(default_factory=dict)
+    #: seconds of its window, where it is another than the rate limit's
+    seconds: int | None = None
+    #: whether it is of some requests only: that nothing is left of it slows the others down and stops none
+    partial: bool = False
+
+
 class RateLimit(Model):
     """The application's published budget for one connector; what its answers say goes before it."""
 
     requests: int
     seconds: int
     concurrent: int | None = None
-    #: answer headers that carry what is left and when it fills up again
-    remaining_header: str | None = None
-    limit_header: str | None = None
-    reset_header: str | None = None
+    #: what headers of its answers tell
+    allowances: tuple[Allowance, ...] = ()
 
 
 class Download(Model):

@@ -7,7 +7,10 @@ from gateway.limits.budget import Budget, throttled_rate
 
 PUBLISHED = RateLimit(requests=100, seconds=10)
 TOLD = RateLimit(
-    requests=100, seconds=10, limit_header="x-limit", remaining_header="x-left", reset_header="x-reset", concurrent=20
+    requests=100,
+    seconds=10,
+    allowances=[{"limit": "x-limit", "remaining": "x-left", "reset": "x-reset"}],
+    concurrent=20,
 )
 
 
