@@ -13,7 +13,7 @@
     │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
     │   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected
     │   ├── ReauthorizationRequired
-    │   └── RateLimited              UpstreamRateLimited
+    │   └── RateLimited              UpstreamRateLimited, UpstreamQueueFull
     ├── UpstreamError                the application failed
     │   ├── UpstreamBusy             it did nothing and asks to try again
     │   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
@@ -98,7 +98,7 @@ class GatewayError(Exception):
 
     @property
     def is_outcome_unknown(self) -> bool:
-        """Whether a write had been sent and its answer was lost."""
+        """Whether a write had been sent, or accepted, and its answer was lost."""
         return self.extra.get("outcome") == "unknown"
 
 
@@ -226,6 +226,12 @@ class UpstreamRateLimited(RateLimited):
     code, title = "upstream_rate_limited", "Rate limited by the application"
 
 
+class UpstreamQueueFull(RateLimited):
+    """Of the application's long operations, not of its requests: whoever started some waits for one of them to end."""
+
+    code, title = "upstream_queue_full", "The application works at as much as it takes"
+
+
 class UpstreamError(GatewayError):
     code, title, retryable = "upstream_error", "The application failed", True
 
@@ -252,6 +258,8 @@ class UpstreamTimeout(UpstreamError):
 
 class Unavailable(GatewayError):
     code, title, retryable = "unavailable", "Temporarily unavailable", True
+    #: whether the dependency may have done what it was asked: it went away after the request had been sent
+    was_sent: bool = False
 
 
 class WorkerCrashed(GatewayError):
@@ -268,6 +276,18 @@ def _tree(root: type[GatewayError]) -> list[type[GatewayError]]:
 
 #: every class by its code; the first holder of a code wins, so bases stand for themselves
 BY_CODE: Mapping[str, type[GatewayError]] = {cls.code: cls for cls in reversed(_tree(GatewayError))}
+
+
+def with_unknown_outcome(error: GatewayError, known: Mapping[str, Any], *, safe_to_retry: bool) -> GatewayError:
+    """The same error, saying that what was asked may have been done, what is sure of it, and whether to ask again."""
+    members = {"outcome": "unknown", "known": dict(known), "safe_to_retry": safe_to_retry}
+    return type(error)(
+        error.detail,
+        faults=error.faults,
+        upstream=error.upstream,
+        retry_after=error.retry_after,
+        extra={**error.extra, **members},
+    )
 
 
 def document(error: GatewayError) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from gateway.errors import (
     IdempotencyInFlight,
     IdempotencyMismatch,
     OutcomeUnknown,
+    RateLimited,
     Unavailable,
 )
 from gateway.field_selection import FieldSelection, selected
@@ -60,6 +61,8 @@ class OperationCall:
     #: `Prefer: wait=N`, seconds
     wait: int | None = None
     request_id: str | None = None
+    #: the address by which the caller reaches us
+    base_url: str = ""
     #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
     token_hash: bytes | None = None
 
@@ -252,11 +255,20 @@ class Execution:
 
     async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
         """Accept it, ring for it, and wait as long as the caller allows."""
-        await self._quota.require_room(prepared.caller.organization_id)
-        accepted = await self._jobs.accept(prepared.new_job(), self._key(prepared.call))
+        new, key = prepared.new_job(), self._key(prepared.call)
+        await self._ensure_room(new, key)
+        accepted = await self._jobs.accept(new, key)
         if accepted.is_new:
             await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
         return await self._answered(prepared, accepted)
+
+    async def _ensure_room(self, new: NewJob, key: IdempotencyKey | None) -> None:
+        """Raise RateLimited where the organization has too many jobs queued; a key that was used needs no room."""
+        try:
+            await self._quota.require_room(new.organization_id)
+        except RateLimited:
+            if key is None or not await self._jobs.is_used(new, key):
+                raise
 
     async def _once(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here under its key: one upstream request however often it is asked for, across crashes too."""
@@ -280,7 +292,7 @@ class Execution:
         if not job.is_done or prepared.operation.is_download:  # a file is the job's result and never an envelope
             return Accepted(job, is_replayed)
         try:
-            return Done(await self.outcome(job), _took(job), is_replayed)
+            return Done(await self.outcome(job, prepared.call.base_url), _took(job), is_replayed)
         except GatewayError as error:
             error.is_replayed = is_replayed
             raise
@@ -295,9 +307,9 @@ class Execution:
             return None
         return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
 
-    async def outcome(self, job: Job) -> Answer:
+    async def outcome(self, job: Job, base_url: str) -> Answer:
         """The answer of a job that is done, whole in memory; raises the job's own error."""
-        head = results.require_result(job)
+        head = results.completed(results.require_result(job), job, base_url)
         lines = self._jobs.lines(job, results.stored_parts(job))
         pieces = [piece async for piece in results.document(head, lines)]
         return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])
@@ -328,7 +340,7 @@ class Execution:
             request_id=request_id,
             find_by=job.find_by,
         )
-        await self._quota.require_room(job.organization_id)
+        await self._ensure_room(new, None)
         accepted = (await self._jobs.accept(new)).job
         await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted

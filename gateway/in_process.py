@@ -119,7 +119,7 @@ async def connect(
         upstreams = Upstreams(transport, {found.name: override} if override else {})
         authorizer: Authorizer
         if found.spec.authentication[method].oauth:
-            refreshing = RefreshingAuthorizer(found.spec, checked, settled, upstreams)
+            refreshing = RefreshingAuthorizer(found.spec, checked, settled, upstreams, method=method)
             settled = dict(await refreshing.completed())
             authorizer = refreshing
         else:

@@ -24,6 +24,7 @@ from gateway.errors import (
     UpstreamFault,
     UpstreamInvalidResponse,
     UpstreamNotFound,
+    UpstreamQueueFull,
     UpstreamRateLimited,
     UpstreamRejected,
 )
@@ -230,7 +231,7 @@ def _meant(
     if issubclass(cls, UpstreamRateLimited):
         words = f"{words}; the allowance of a day is used up" if is_day else words
         wait = wait or refusals.reset_in(headers, spec.retry_headers) or known or DEFAULT_RETRY_AFTER
-    elif known is not None:
+    elif known is not None and cls is not UpstreamQueueFull:
         cls, wait = UpstreamBusy, wait or known
     return cls(words, upstream=fault, retry_after=wait)
 

@@ -75,6 +75,10 @@ class Session:
         """The same account for requests that nobody waits for."""
         return replace(self, scope=self.scope.in_background())
 
+    async def secrets(self) -> Secrets:
+        """What must be masked in the application's words."""
+        return Secrets.of_headers(await self.authorizer.headers())
+
     def request(self, call: PreparedCall) -> UpstreamRequest:
         """The exact request of a call, credentials not yet on it."""
         return call.request(self.environment, self.override)
@@ -83,7 +87,11 @@ class Session:
         """One request and its answer; raises what the application's failure means."""
         request, timeout = self.request(call), call.operation.action.timeout
         exchange = await self.exchange(request, timeout=timeout, journal=journal)
-        return call.answer(exchange.succeeded())
+        response = exchange.succeeded()
+        try:
+            return call.answer(response)
+        except UpstreamInvalidResponse as error:
+            raise retries.answer_lost(request.effect, error) from error
 
     async def exchange(self, request: UpstreamRequest, *, timeout: float, journal: Journal | None = None) -> Exchange:
         """Send and judge, with as many tries as the effect class allows within `timeout` seconds.
@@ -153,11 +161,13 @@ class Session:
             outcome, error, was_sent = await _tried(attempt, credentials, max(0.0, deadline - clock()))
             if error is None:
                 assert outcome is not None
+                if journal is not None:
+                    journal.answered()
                 return outcome
             if isinstance(error, UpstreamRateLimited) and is_trusted:
                 self.transport.limiter.pause(self.scope, float(error.retry_after or 1))
-            if journal is not None and (not was_sent or isinstance(error, retries.NOTHING_DONE)):
-                journal.not_done()
+            if journal is not None:
+                await retries.note(journal, error, was_sent=was_sent)
             if isinstance(error, ReauthorizationRequired) and is_trusted:
                 renewed = await self.authorizer.renewed(credentials) if may_renew else None
                 if renewed is not None:

@@ -22,6 +22,7 @@ from gateway.errors import (
 )
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.endings import described_ending
 from gateway.kinds.spec import AuthMethod
 from gateway.oauth.in_process import RefreshingAuthorizer
 from gateway.oauth.model import App
@@ -123,7 +124,7 @@ class ConnectorService:
             app = await self._app_of(organization_id, spec.kind, given.credentials)
         except (Conflict, InvalidCredentials):
             app = None  # without an app tokens cannot be renewed, but they may well be good
-        tokens = RefreshingAuthorizer(spec, given.credentials, given.environment, self._upstreams, app)
+        tokens = RefreshingAuthorizer(spec, given.credentials, given.environment, self._upstreams, app, given.method)
         completed = replace(given, environment=await tokens.completed())
         await self._check(completed, tokens)
         return replace(
@@ -190,6 +191,7 @@ def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentia
     """The application's refusal, as the fault of the field that proves who calls."""
     authentication = kind.spec.authentication[method]
     field = authentication.token or (authentication.secrets or ("credentials",))[-1]
-    message = f"{kind.name}: the application refused {field}: {refusal.detail}"
+    ending = described_ending(kind.spec, method)
+    message = f"{kind.name}: the application refused {field}: {refusal.detail}" + (f"; {ending}" if ending else "")
     fault = FieldError(f"/credentials/{field}", field, "refused", message)
     return InvalidCredentials(message, faults=[fault], upstream=refusal.upstream)

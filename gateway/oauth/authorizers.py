@@ -16,7 +16,7 @@ from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.oauth.apps import Apps
-from gateway.oauth.model import is_due, missing_variables
+from gateway.oauth.model import is_due, is_renewable, missing_variables
 from gateway.oauth.renewals import Renewals
 from gateway.oauth.token_client import TokenClient
 from gateway.oauth.token_persistence import TokenPersistence
@@ -95,7 +95,7 @@ class StoredAuthorizer:
         return await self._connectors.secret(self._record.organization_id, connector_id)
 
     def _is_renewable(self, secret: Secret) -> bool:
-        return bool(secret.values.get("refresh_token"))
+        return is_renewable(self._method, secret.values)
 
     def _has_none(self, secret: Secret) -> bool:
         return not secret.values.get(self._method.token or "")
@@ -139,7 +139,7 @@ class OAuthAuthorizers:
         if is_whole or record.status is not ConnectorStatus.ACTIVE:
             return record
         secret = await self._connectors.secret(record.organization_id, record.id)
-        if not secret.values.get("refresh_token"):
+        if not is_renewable(spec.authentication[record.auth_method or ""], secret.values):
             return record
         await self._renewals.renewed(record, secret)
         return await self._connectors.get(record.organization_id, record.id)

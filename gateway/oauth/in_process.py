@@ -19,6 +19,7 @@ from gateway.oauth.model import (
     credentials_of,
     denied,
     is_due,
+    is_renewable,
     learned,
     missing_variables,
     require_refresh_token,
@@ -35,9 +36,10 @@ class RefreshingAuthorizer:
         environment: Mapping[str, str],
         upstreams: Upstreams,
         app: App | None = None,
+        method: str | None = None,
     ) -> None:
         self._spec = spec
-        self._method = spec.authentication[spec.oauth_method or ""]
+        self._method = spec.authentication[method or spec.oauth_method or ""]
         self._upstreams = upstreams
         self._scope = RateScope.of_credentials(spec, credentials).tokens()
         self._app = app
@@ -49,20 +51,21 @@ class RefreshingAuthorizer:
 
     async def completed(self) -> Mapping[str, str]:
         """The variables with those that only a token brings, minting the first one where they are missing."""
-        if missing_variables(self._spec, self.environment) and self.credentials.get("refresh_token"):
+        if missing_variables(self._spec, self.environment) and is_renewable(self._method, self.credentials):
             await self._renew(self.credentials)
         return self.environment
 
     async def headers(self) -> Mapping[str, str]:
         has_none = not self.credentials.get(self._method.token or "")
-        if self.credentials.get("refresh_token") and (has_none or is_due(self.expires_at, datetime.now(UTC))):
+        is_needed = has_none or is_due(self.expires_at, datetime.now(UTC))
+        if is_needed and is_renewable(self._method, self.credentials):
             await self._renew(self.credentials)
         return headers_for(self._method, self.credentials)
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         held = self.credentials
         if headers_for(self._method, held) == refused:
-            if not held.get("refresh_token"):
+            if not is_renewable(self._method, held):
                 return None
             await self._renew(held)
         return headers_for(self._method, self.credentials)
@@ -90,10 +93,11 @@ class RefreshingAuthorizer:
             from gateway.oauth.token_client import TokenClient
         except ModuleNotFoundError as error:
             raise ConnectorNotReady(f"renewing OAuth tokens takes the package {error.name}; install it") from error
-        require_refresh_token(self.credentials)
+        if not is_renewable(self._method, self.credentials):
+            require_refresh_token(self.credentials)
         app = self._app or app_in(self.credentials)
         endpoint = TokenClient(self._spec, self.environment, self._upstreams, self._scope)
-        answer = await endpoint.renew(app, self.credentials)
+        answer = await endpoint.renew(app, self.credentials, self._method)
         if isinstance(answer, TokenError):
             raise denied(answer, app)
         self.environment = learned(self._spec, self.environment, answer, self._upstreams.override(self._spec.kind))

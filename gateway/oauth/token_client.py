@@ -1,7 +1,7 @@
 """Talks to one application's authorization server, by the way out that all requests take."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from yarl import URL
@@ -12,9 +12,9 @@ from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.session import Session
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import GatewayError
-from gateway.kinds.spec import ConnectorSpec, Failure
+from gateway.kinds.spec import AuthMethod, ConnectorSpec, Failure
 from gateway.oauth import messages, token_response
-from gateway.oauth.model import App, TokenError, Tokens, require_refresh_token
+from gateway.oauth.model import App, TokenError, TokenErrorKind, Tokens, require_refresh_token
 
 #: seconds for a whole token request
 _TIMEOUT = 20.0
@@ -38,9 +38,19 @@ class TokenClient:
         request = messages.code_request(oauth, self._address(oauth.token), app, code)
         return await self._tokens(request, app, code.code, code.verifier or "")
 
-    async def renew(self, app: App, credentials: Mapping[str, str]) -> Tokens | TokenError:
-        """New tokens for the refresh token; raises ReauthorizationRequired where there is none."""
-        oauth, refresh_token = token_response.oauth_of(self.spec), require_refresh_token(credentials)
+    async def renew(self, app: App, credentials: Mapping[str, str], method: AuthMethod) -> Tokens | TokenError:
+        """New tokens for the refresh token, or for the app's own credentials where the method grants them so.
+
+        Raises ReauthorizationRequired where there is no refresh token.
+        """
+        oauth = token_response.oauth_of(self.spec)
+        if method.grant == "client_credentials":
+            answer = await self._tokens(messages.client_request(oauth, self._address(oauth.token), app), app)
+            # Here the app is the grant: that it is refused does not mend itself.
+            if isinstance(answer, TokenError) and answer.meaning is TokenErrorKind.APP:
+                return replace(answer, meaning=TokenErrorKind.GRANT)
+            return answer
+        refresh_token = require_refresh_token(credentials)
         request = messages.refresh_request(oauth, self._address(oauth.token), app, refresh_token)
         return await self._tokens(request, app, refresh_token)
 

@@ -68,8 +68,8 @@ def _says_yes(spec: ConnectorSpec, document: Any) -> bool:
 
 
 def _tokens(spec: ConnectorSpec, document: Any, now: datetime) -> Tokens:
-    oauth, method = oauth_of(spec), spec.authentication[spec.oauth_method or ""]
-    credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in method.credentials))
+    oauth, known = oauth_of(spec), {name for method in spec.authentication.values() for name in method.credentials}
+    credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in known))
     return Tokens(
         _texts(oauth, document, credentials),
         _texts(oauth, document, (name for name in oauth.learns if name in spec.environment)),
@@ -92,7 +92,7 @@ def _end(lifetime: Any, now: datetime) -> datetime | None:
     """When a token ends that lives so many seconds; one of less than two minutes is renewed at half its life."""
     try:
         seconds = float(lifetime)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if isinstance(lifetime, bool) or not 0 < seconds < _LONGEST_LIFE:
         return None

@@ -58,7 +58,7 @@ class Notes(MemoryJournal):
     async def sending(self) -> None:
         self.noted.append("sending")
 
-    def not_done(self) -> None:
+    async def not_done(self) -> None:
         self.noted.append("not done")
 
 

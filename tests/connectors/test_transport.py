@@ -78,7 +78,8 @@ async def test_what_changes_something_is_sent_once_on_a_fresh_and_on_a_used_conn
         await sent(transport, request(wire, effect, method))
 
     assert len(wire.received) == 2
-    assert lost.value.is_outcome_unknown is (effect is WRITE)
+    assert lost.value.is_outcome_unknown
+    assert lost.value.extra["safe_to_retry"] is (effect is IDEMPOTENT)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,8 @@ def test_the_editors_schema_accepts_every_shipped_file():
     validator = jsonschema_rs.Draft202012Validator(json.loads(editor_schema_text()))
     files = [path for folder in spec_folders() for path in sorted(folder.glob("*.yaml"))]
 
-    refused = [path.name for path in files if not validator.is_valid(yaml.safe_load(path.read_text("utf-8")))]
+    documents = {path.name: json.dumps(yaml.safe_load(path.read_text("utf-8")), default=str) for path in files}
+    refused = [name for name, text in documents.items() if not validator.is_valid(json.loads(text))]
 
     assert refused == []
 
@@ -184,6 +185,28 @@ MISTAKES = [
         "\nhealth_check:",
         28,
         "needs {account}, which comes only with the first token",
+    ),
+    (
+        CONNECTOR,
+        "scheme: bearer",
+        "scheme: bearer\n    until: 2027-01-01\n    instead: key",
+        14,
+        "no other authentication method",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "ends: [{path: /v1, until: 2027-01-01}]\nhealth_check:",
+        28,
+        "beginning of no request",
+    ),
+    (CONNECTOR, "health_check:", "ends: [{path: /v2}]\nhealth_check:", 28, "say when it ends"),
+    (
+        CONNECTOR,
+        "scheme: bearer",
+        "scheme: bearer\n    oauth: true\n    grant: client_credentials",
+        16,
+        "the grant needs client_id",
     ),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),
     # entities

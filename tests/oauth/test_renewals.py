@@ -340,6 +340,7 @@ async def test_credentials_that_are_no_tokens_are_never_renewed(world: World) ->
     [
         ("support-desk", "DELETE", "/api/v2/oauth/tokens/current.json"),
         ("crm-query", "POST", "/services/oauth2/revoke"),
+        ("crm-records", "POST", "/oauth/2026-03/token/revoke"),
         ("team-chat", "POST", "/api/auth.revoke"),
         ("work-management", "POST", "/-/oauth_revoke"),
         ("workspace-notes", "POST", "/v1/oauth/revoke"),
@@ -355,10 +356,16 @@ async def test_a_grant_is_revoked_at_the_application(world: World, kind: str, me
 
 async def test_what_cannot_be_revoked_is_no_error(world: World) -> None:
     personal = await world.connector(KIND, {"token": "personal"}, method="token")
-    unrevocable = await world.connector("crm-records", world.server.pair())
 
     assert await world.oauth.grants.revoke(personal) is False
-    assert await world.oauth.grants.revoke(unrevocable) is False
+
+
+async def test_the_tokens_of_the_record_application_come_from_its_successor_endpoint(world: World) -> None:
+    record = await world.connector("crm-records", world.server.pair(), ends_in=0)
+
+    await world.oauth.grants.authorizer_of(record).headers()
+
+    assert [seen.path for seen in world.server.token_requests] == ["/oauth/2026-03/token"]
 
 
 async def _lease(world: World, connector_id: object, *, seconds: int) -> None:

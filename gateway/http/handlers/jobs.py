@@ -6,11 +6,12 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest
-from gateway.http.bodies import Body, Query, path_id, read_body, read_query
+from gateway.http.bodies import Body, Moment, Query, path_id, read_body, read_query, whole_number
+from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.handlers.outcomes import is_sdk
 from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
@@ -48,8 +49,8 @@ class JobQuery(Query):
     connector_id: UUID | None = None
     workspace_name: Text | None = None
     entity: Text | None = None
-    created_after: AwareDatetime | None = None
-    created_before: AwareDatetime | None = None
+    created_after: Moment | None = None
+    created_before: Moment | None = None
     limit: int = Field(100, ge=1, le=1000)
     cursor: str | None = None
 
@@ -135,22 +136,21 @@ async def get_job(request: web.Request) -> web.Response:
     wanted = preference(request)
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
     wait = query.wait if query.wait is not None else wanted.wait
-    known = _version(request.headers.get("If-None-Match"), job.version)
+    seen = _seen(request.headers.get("If-None-Match", ""))
     if wait and not job.is_done:
         with request.app[LIMITS].parked():
-            job = await services.watch.changed(job.organization_id, job.id, known, wait)
+            job = await services.watch.changed(job.organization_id, job.id, job.version if seen is None else seen, wait)
     headers = {"ETag": f'"{job.version}"', **wanted.applied}
     if not job.is_done:
         headers["Retry-After"] = str(_RETRY_AFTER)
-    if "If-None-Match" in request.headers and known == job.version:
+    if seen == job.version:
         return web.Response(status=304, headers=headers)
     return json_response(job_view(request, job), headers=headers)
 
 
-def _version(etag: str | None, current: int) -> int:
-    """The version that the caller has seen: that of its ETag, else the current one."""
-    text = (etag or "").strip().removeprefix("W/").strip('"')
-    return int(text) if text.isdigit() else current
+def _seen(etag: str) -> int | None:
+    """The version that an ETag of ours names; None for any other."""
+    return whole_number(etag.strip().removeprefix("W/").strip('"'))
 
 
 async def cancel_job(request: web.Request) -> web.Response:
@@ -187,7 +187,10 @@ async def job_result(request: web.Request) -> web.StreamResponse:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
         return accepted_response(request, job, wanted.applied)
-    head = results.require_result(job)
+    partial = results.partial_result(job)
+    if partial is not None:
+        return await _partial(request, job, results.completed(partial, job, base_url(request)))
+    head = results.completed(results.require_result(job), job, base_url(request))
     if job.action == DOWNLOAD:
         return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
@@ -218,8 +221,24 @@ async def _document(
     yield b"," + msgspec.json.encode(rest)[1:]
 
 
-async def _streamed(request: web.Request, pieces: AsyncIterator[bytes], content_type: str) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": content_type})
+async def _partial(request: web.Request, job: Job, head: Mapping[str, Any]) -> web.StreamResponse:
+    """The error that the job ended with, and as its `result` what was done before."""
+    error = results.error_of(job)
+    members = msgspec.json.encode(problem(error, request[REQUEST_ID]))[:-1]
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield members + b',"result":'
+        async for piece in results.document(head, request.app[SERVICES].jobs.lines(job, job.parts)):
+            yield piece
+        yield b"}"
+
+    return await _streamed(request, pieces(), PROBLEM, status_of(error))
+
+
+async def _streamed(
+    request: web.Request, pieces: AsyncIterator[bytes], content_type: str, status: int = 200
+) -> web.StreamResponse:
+    response = web.StreamResponse(status=status, headers={"Content-Type": content_type})
     await response.prepare(request)
     if request.method == "HEAD":
         return response
@@ -281,7 +300,7 @@ async def _events_after(request: web.Request, job: Job, seen: int) -> AsyncItera
 
 
 def _last_event(request: web.Request) -> int:
-    text = request.headers.get("Last-Event-ID", "0").strip()
-    if not text.isdigit():
+    number = whole_number(request.headers.get("Last-Event-ID", "0").strip())
+    if number is None:
         raise MalformedRequest("Last-Event-ID is the id of an event of this stream")
-    return int(text)
+    return number

@@ -18,6 +18,7 @@ from gateway.errors import (
     UpstreamError,
     UpstreamFault,
     UpstreamNotFound,
+    UpstreamQueueFull,
     UpstreamRateLimited,
     UpstreamRejected,
 )
@@ -412,7 +413,8 @@ def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
         ),
         (422, {"errors": [{"code": "Bad", "detail": "d"}]}, UpstreamRejected, "Bad", "d"),
         (422, {"errors": ["one", "two"]}, UpstreamRejected, None, "one; two"),
-        (429, {"error": "TooManyJobs", "description": "30"}, UpstreamRateLimited, "TooManyJobs", "30"),
+        (429, {"error": "TooManyJobs", "description": "30"}, UpstreamQueueFull, "TooManyJobs", "30"),
+        (429, {"error": "TooManyRequests"}, UpstreamRateLimited, "TooManyRequests", None),
         (503, "<html>maintenance</html>", UpstreamError, None, None),
     ],
 )
