@@ -5,16 +5,24 @@ is another lease: what the first still does is refused by the fence and ends wit
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
-from uuid import UUID
 
 from gateway.connectors.responses import Answer
-from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    JobCanceled,
+    OutcomeUnknown,
+    Unavailable,
+    UpstreamRateLimited,
+    UpstreamTimeout,
+)
 from gateway.jobs import results
-from gateway.jobs.leases import Ending, Leases, LostLease
+from gateway.jobs.leases import Ending, LeaseKey, Leases, LostLease
 from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.outcome import classify_outcome, gives_key_back, is_put_aside, is_unknown
 from gateway.jobs.run_context import JobJournal, retry_until_available
@@ -55,7 +63,7 @@ class Lease:
         self.task: asyncio.Task[Outcome | None] = asyncio.create_task(self._run(work), name=f"job {job.id}")
 
     @property
-    def key(self) -> tuple[UUID, int]:
+    def key(self) -> LeaseKey:
         return self.job.id, self.job.fence
 
     def cancel(self) -> None:
@@ -64,10 +72,9 @@ class Lease:
             self._is_canceled = True
             self.task.cancel()
 
-    def lose(self) -> None:
-        """Stop, because another holds the job now or it has ended, unless that is our own end on its way."""
-        if not self._is_ending:
-            self.task.cancel()
+    def lose(self) -> bool:
+        """Stop, because another holds the job now or it has ended, unless that is our own end on its way: False."""
+        return not self._is_ending and self.task.cancel()
 
     async def _run(self, work: Task) -> Outcome | None:
         job = self.job
@@ -80,6 +87,8 @@ class Lease:
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
+            with contextlib.suppress(Unavailable):
+                await self._leases.forgive([self.key])
             may_repeat = self.checkpoint.may_be_repeated
             return None if may_repeat else OutcomeUnknown("a write was sent, and its answer came too late")
         except Unavailable:
@@ -122,8 +131,20 @@ class Lease:
             await self._leases.release(job)
         elif not job.is_inline and is_put_aside(outcome) and datetime.now(UTC) - job.created_at < _OLDEST:
             await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
+            await self._hold_connector(outcome)
         else:
             await self._leases.finish(job, classify_outcome(job, outcome, sent_at))
+
+    async def _hold_connector(self, outcome: GatewayError) -> None:
+        """Others would be refused as well. What nobody waits for gets less of the limit, and says nothing of them."""
+        if (
+            isinstance(outcome, UpstreamRateLimited)
+            and outcome.retry_after
+            and self.job.connector_id is not None
+            and not self.job.is_background
+        ):
+            with contextlib.suppress(Unavailable):
+                await self._leases.hold(self.job.connector_id, float(outcome.retry_after))
 
     async def _success(self, answer: Answer) -> Ending:
         head, number, lines = results.head_of(answer), 0, None

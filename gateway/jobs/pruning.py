@@ -52,7 +52,21 @@ _GONE_WORKERS = """
     )
     DELETE FROM workers USING gone WHERE workers.id = gone.id
 """
-_STATEMENTS = (_EXPIRED_RESULTS, _OLD_JOBS, _OLD_SCHEDULED_JOBS, _EXPIRED_KEYS, _EXPIRED_TOKENS, _GONE_WORKERS)
+_ENDED_HOLDS = """
+    WITH ended AS (
+        SELECT connector_id FROM connector_holds WHERE held_until < now() LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM connector_holds USING ended WHERE connector_holds.connector_id = ended.connector_id
+"""
+_STATEMENTS = (
+    _EXPIRED_RESULTS,
+    _OLD_JOBS,
+    _OLD_SCHEDULED_JOBS,
+    _EXPIRED_KEYS,
+    _EXPIRED_TOKENS,
+    _GONE_WORKERS,
+    _ENDED_HOLDS,
+)
 
 
 async def prune_jobs(database: Database) -> int:
