@@ -8,12 +8,12 @@
     │   ├── NotFound                 UpstreamNotFound, ResultExpired
     │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
     │   │                            OutcomeUnknown
-    │   ├── BodyTooLarge
+    │   ├── BodyTooLarge, UnsupportedEncoding
     │   ├── RangeNotSatisfiable
     │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
     │   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected
     │   ├── ReauthorizationRequired
-    │   └── RateLimited              UpstreamRateLimited
+    │   └── RateLimited              UpstreamRateLimited, UpstreamQueueFull
     ├── UpstreamError                the application failed
     │   ├── UpstreamBusy             it did nothing and asks to try again
     │   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
@@ -25,8 +25,9 @@
 Errors say what happened in the domain; only `gateway.http.errors` knows statuses (RFC 9457).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 
@@ -38,6 +39,19 @@ class FieldError:
     field: str
     code: str
     message: str
+
+
+#: faults that one error names
+MAX_FAULTS = 50
+#: of those, the ones whose sentences its detail repeats
+_REPEATED = 3
+
+
+def _summary(faults: tuple[FieldError, ...]) -> str:
+    """The first few faults in their own words, for the many readers who look at nothing else."""
+    rest = len(faults) - _REPEATED
+    more = [f"and {'at least ' if len(faults) == MAX_FAULTS else ''}{rest} more"] if rest > 0 else []
+    return "; ".join([*(fault.message for fault in faults[:_REPEATED]), *more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +80,14 @@ class GatewayError(Exception):
         self,
         detail: str | None = None,
         *,
-        faults: Sequence[FieldError] = (),
+        faults: Iterable[FieldError] = (),
         upstream: UpstreamFault | None = None,
         retry_after: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        self.detail = detail or self.title
-        self.faults = tuple(faults)
+        #: the first of them; from a generator no more are made
+        self.faults = tuple(islice(faults, MAX_FAULTS))
+        self.detail = detail or _summary(self.faults) or self.title
         self.upstream = upstream
         self.retry_after = retry_after
         #: further members of the error document, such as the `connector_status` of a connector that is not ready
@@ -83,7 +98,7 @@ class GatewayError(Exception):
 
     @property
     def is_outcome_unknown(self) -> bool:
-        """Whether a write had been sent and its answer was lost."""
+        """Whether a write had been sent, or accepted, and its answer was lost."""
         return self.extra.get("outcome") == "unknown"
 
 
@@ -159,6 +174,10 @@ class BodyTooLarge(RequestError):
     code, title = "body_too_large", "Body too large"
 
 
+class UnsupportedEncoding(RequestError):
+    code, title = "unsupported_encoding", "Unsupported encoding"
+
+
 class RangeNotSatisfiable(RequestError):
     code, title = "range_not_satisfiable", "Range not satisfiable"
 
@@ -207,6 +226,12 @@ class UpstreamRateLimited(RateLimited):
     code, title = "upstream_rate_limited", "Rate limited by the application"
 
 
+class UpstreamQueueFull(RateLimited):
+    """Of the application's long operations, not of its requests: whoever started some waits for one of them to end."""
+
+    code, title = "upstream_queue_full", "The application works at as much as it takes"
+
+
 class UpstreamError(GatewayError):
     code, title, retryable = "upstream_error", "The application failed", True
 
@@ -233,6 +258,8 @@ class UpstreamTimeout(UpstreamError):
 
 class Unavailable(GatewayError):
     code, title, retryable = "unavailable", "Temporarily unavailable", True
+    #: whether the dependency may have done what it was asked: it went away after the request had been sent
+    was_sent: bool = False
 
 
 class WorkerCrashed(GatewayError):
@@ -249,6 +276,18 @@ def _tree(root: type[GatewayError]) -> list[type[GatewayError]]:
 
 #: every class by its code; the first holder of a code wins, so bases stand for themselves
 BY_CODE: Mapping[str, type[GatewayError]] = {cls.code: cls for cls in reversed(_tree(GatewayError))}
+
+
+def with_unknown_outcome(error: GatewayError, known: Mapping[str, Any], *, safe_to_retry: bool) -> GatewayError:
+    """The same error, saying that what was asked may have been done, what is sure of it, and whether to ask again."""
+    members = {"outcome": "unknown", "known": dict(known), "safe_to_retry": safe_to_retry}
+    return type(error)(
+        error.detail,
+        faults=error.faults,
+        upstream=error.upstream,
+        retry_after=error.retry_after,
+        extra={**error.extra, **members},
+    )
 
 
 def document(error: GatewayError) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.connectors import download
 from gateway.connectors.connector import Connector
-from gateway.connectors.requests import effect_of
+from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.responses import Answer
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
@@ -23,7 +22,7 @@ from gateway.errors import (
     IdempotencyInFlight,
     IdempotencyMismatch,
     OutcomeUnknown,
-    ReauthorizationRequired,
+    RateLimited,
     Unavailable,
 )
 from gateway.field_selection import FieldSelection, selected
@@ -39,7 +38,6 @@ from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
-from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
 from gateway.stored_files.store import StoredFiles
@@ -63,6 +61,8 @@ class OperationCall:
     #: `Prefer: wait=N`, seconds
     wait: int | None = None
     request_id: str | None = None
+    #: the address by which the caller reaches us
+    base_url: str = ""
     #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
     token_hash: bytes | None = None
 
@@ -91,14 +91,20 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A call whose params hold."""
+    """What a caller asks for, with the connector that is to do it and the engine's call for it."""
 
     caller: Caller
     call: OperationCall
     opened: ResolvedConnector
-    operation: Operation
-    params: Mapping[str, Any]
-    effect: Effect
+    engine_call: PreparedCall
+
+    @property
+    def operation(self) -> Operation:
+        return self.engine_call.operation
+
+    @property
+    def effect(self) -> Effect:
+        return self.engine_call.effect
 
     def new_job(self, *, is_inline: bool = False) -> NewJob:
         record = self.opened.record
@@ -111,7 +117,7 @@ class _Prepared:
             kind=record.kind,
             entity=self.operation.entity_id,
             action=self.operation.action_id,
-            params=self.params,
+            params=self.engine_call.params,
             shape=self.call.shape.as_document(),
             effect=self.effect,
             is_inline=is_inline,
@@ -193,26 +199,24 @@ class Execution:
     async def download(self, caller: Caller, call: OperationCall, wanted: RangeRequest) -> AsyncIterator[File]:
         """The file that the call names, or the part of it that is wanted, on its way; raises GatewayError."""
         prepared = await self._prepared(caller, call)
-        async with download.opened(prepared.opened.connector, prepared.operation, prepared.params, wanted) as file:
+        async with prepared.opened.connector.open_file(prepared.engine_call, wanted) as file:
             yield file
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
-        operation = opened.connector.kind.operation(call.entity, call.action)
-        _permitted(caller, operation, checks.validated(operation, call.params))
-        return opened.connector.dry_run(call.entity, call.action, call.params)
+        engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
+        _ensure_permitted(caller, engine_call.effect)
+        return opened.connector.preview(engine_call)
 
     async def _prepared(self, caller: Caller, call: OperationCall) -> _Prepared:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
-        operation = opened.connector.kind.operation(call.entity, call.action)
-        given = checks.validated(operation, call.params)
-        effect = _permitted(caller, operation, given)
+        engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
+        _ensure_permitted(caller, engine_call.effect)
         opened.require_active()
-        limit = checks.unpaged_limit(operation, call.params)
-        if limit is not None:
-            call = replace(call, shape=replace(call.shape, limit=limit))
-        return _Prepared(caller, call, opened, operation, given, effect)
+        if engine_call.limit is not None:
+            call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
+        return _Prepared(caller, call, opened, engine_call)
 
     async def _inline(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here; a read that outlasts the budget becomes a job without being started again."""
@@ -234,24 +238,15 @@ class Execution:
             return Done(await reading, _milliseconds(started))
 
     async def _run(self, prepared: _Prepared) -> Answer:
-        opened = prepared.opened
-        try:
-            answer = await opened.connector.execute_checked(prepared.operation, prepared.params)
-        except ReauthorizationRequired as refusal:
-            await self._connectors.refused(opened.record, refusal)
-            raise
-        await self._learn(prepared.opened, prepared.operation, prepared.params, answer)
+        answer = await prepared.opened.connector.run_to_end(prepared.engine_call)
+        await self._learn(prepared.opened, prepared.engine_call, answer)
         return selected(answer, prepared.call.shape)
 
-    async def _learn(
-        self, opened: ResolvedConnector, operation: Operation, params: Mapping[str, Any], answer: Answer
-    ) -> None:
+    async def _learn(self, opened: ResolvedConnector, call: PreparedCall, answer: Answer) -> None:
         """Writes are in the copies that are searched before their caller hears of them."""
-        if operation.action.effect is not Effect.READ:
-            record = opened.record
-            await self._write_through.apply_write(
-                record.organization_id, record.id, opened.connector, Write(operation, params, answer)
-            )
+        if call.effect is not Effect.READ:
+            record, write = opened.record, Write(call.operation, call.params, answer)
+            await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
 
     async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
         accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker)
@@ -260,11 +255,20 @@ class Execution:
 
     async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
         """Accept it, ring for it, and wait as long as the caller allows."""
-        await self._quota.require_room(prepared.caller.organization_id)
-        accepted = await self._jobs.accept(prepared.new_job(), self._key(prepared.call))
+        new, key = prepared.new_job(), self._key(prepared.call)
+        await self._ensure_room(new, key)
+        accepted = await self._jobs.accept(new, key)
         if accepted.is_new:
             await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
         return await self._answered(prepared, accepted)
+
+    async def _ensure_room(self, new: NewJob, key: IdempotencyKey | None) -> None:
+        """Raise RateLimited where the organization has too many jobs queued; a key that was used needs no room."""
+        try:
+            await self._quota.require_room(new.organization_id)
+        except RateLimited:
+            if key is None or not await self._jobs.is_used(new, key):
+                raise
 
     async def _once(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here under its key: one upstream request however often it is asked for, across crashes too."""
@@ -288,7 +292,7 @@ class Execution:
         if not job.is_done or prepared.operation.is_download:  # a file is the job's result and never an envelope
             return Accepted(job, is_replayed)
         try:
-            return Done(await self.outcome(job), _took(job), is_replayed)
+            return Done(await self.outcome(job, prepared.call.base_url), _took(job), is_replayed)
         except GatewayError as error:
             error.is_replayed = is_replayed
             raise
@@ -303,9 +307,9 @@ class Execution:
             return None
         return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
 
-    async def outcome(self, job: Job) -> Answer:
+    async def outcome(self, job: Job, base_url: str) -> Answer:
         """The answer of a job that is done, whole in memory; raises the job's own error."""
-        head = results.require_result(job)
+        head = results.completed(results.require_result(job), job, base_url)
         lines = self._jobs.lines(job, results.stored_parts(job))
         pieces = [piece async for piece in results.document(head, lines)]
         return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])
@@ -336,7 +340,7 @@ class Execution:
             request_id=request_id,
             find_by=job.find_by,
         )
-        await self._quota.require_room(job.organization_id)
+        await self._ensure_room(new, None)
         accepted = (await self._jobs.accept(new)).job
         await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted
@@ -347,29 +351,24 @@ class Execution:
         opened = await self._connectors.get(job.organization_id, job.connector_id)
         opened.require_active()
         operation = opened.connector.kind.operation(job.entity or "", job.action or "")
+        call = PreparedCall.of(operation, job.params)
         with Counted(operation):
-            try:
-                if operation.is_download:
-                    return await self._stored(opened.connector, operation, job, journal)
-                answer = await opened.connector.run(operation, job.params, journal)
-            except ReauthorizationRequired as refusal:
-                await self._connectors.refused(opened.record, refusal)
-                raise
-            await self._learn(opened, operation, job.params, answer)
+            if operation.is_download:
+                return await self._stored(opened.connector, call, job, journal)
+            answer = await opened.connector.run(call, journal)
+            await self._learn(opened, call, answer)
             return selected(answer, FieldSelection(**job.shape))
 
-    async def _stored(self, connector: Connector, operation: Operation, job: Job, journal: JobJournal) -> Answer:
+    async def _stored(self, connector: Connector, call: PreparedCall, job: Job, journal: JobJournal) -> Answer:
         """The whole file is stored, whatever part was asked for: the result gives any part of it."""
-        async with download.opened(connector, operation, job.params, RangeRequest()) as file:
+        async with connector.open_file(call, RangeRequest()) as file:
             kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
         return Answer(msgspec.Raw(msgspec.json.encode(kept.document())))
 
 
-def _permitted(caller: Caller, operation: Operation, params: Mapping[str, Any]) -> Effect:
-    """The effect of the call, which the caller may have; raises InsufficientScope."""
-    effect = effect_of(operation, params)
+def _ensure_permitted(caller: Caller, effect: Effect) -> None:
+    """Raise InsufficientScope where the caller may not have this effect."""
     caller.require(Scope.READ if effect is Effect.READ else Scope.WRITE)
-    return effect
 
 
 def _mismatch(call: OperationCall) -> IdempotencyMismatch:

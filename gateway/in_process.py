@@ -10,9 +10,11 @@ from typing import Any
 from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy, parse_override
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.responses import Answer
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import UnknownAction
 from gateway.kinds.catalog import SEARCH_ACTION, Kind, load_catalog
 from gateway.oauth.in_process import RefreshingAuthorizer
@@ -112,12 +114,15 @@ async def connect(
     method, checked = checked_credentials(found.spec, fields)
     settled = checked_environment(found.spec, {**variables, **(environment or {})}, override)
     async with AsyncExitStack() as stack:
-        transport = await stack.enter_async_context(Transport(EgressPolicy.of([override] if override else [])))
+        policy = EgressPolicy.of([override] if override else [])
+        transport = await stack.enter_async_context(Transport(policy))
+        upstreams = Upstreams(transport, {found.name: override} if override else {})
         authorizer: Authorizer
         if found.spec.authentication[method].oauth:
-            refreshing = RefreshingAuthorizer(found.spec, checked, settled, transport, override)
+            refreshing = RefreshingAuthorizer(found.spec, checked, settled, upstreams, method=method)
             settled = dict(await refreshing.completed())
             authorizer = refreshing
         else:
             authorizer = StaticAuthorizer(headers_for(found.spec.authentication[method], checked))
-        yield LocalConnector(Connector(found, settled, authorizer, transport, override))
+        scope = RateScope.of_credentials(found.spec, checked)
+        yield LocalConnector(upstreams.connector(found, settled, authorizer, scope))

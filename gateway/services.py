@@ -2,20 +2,20 @@
 
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from yarl import URL
-
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
+from gateway.copy_search import CopySearch
 from gateway.credentials.resolver import ConnectorResolver
 from gateway.credentials.service import ConnectorService
 from gateway.credentials.store import ConnectorStore
@@ -36,8 +36,10 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
-from gateway.limits.rate_limiter import SharedGate
+from gateway.limits.rate_limiter import SharedRateLimiter
+from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
+from gateway.operations.index import OperationIndex
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
@@ -56,9 +58,9 @@ class Services:
     database: Database
     notifications: NotificationListener
     catalog: Catalog
-    overrides: Mapping[str, URL]
+    operations: OperationIndex
     vault: Vault
-    transport: Transport
+    upstreams: Upstreams
     identity: IdentityStore
     tokens: Tokens
     connector_store: ConnectorStore
@@ -75,6 +77,9 @@ class Services:
     execution: Execution
     files: StoredFiles
     context_store: ContextStore
+    copy_search: CopySearch
+    #: seals what travels with an agent's client between a question and its answer
+    request_states: RequestStates
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
@@ -93,8 +98,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
         )
         process = process_name()
-        gate = await stack.enter_async_context(SharedGate.open(settings.redis_url, process))
-        transport = await stack.enter_async_context(Transport(EgressPolicy.of(overrides.values()), gate))
+        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process))
+        policy = EgressPolicy.of(overrides.values())
+        upstreams = Upstreams(await stack.enter_async_context(Transport(policy, limiter)), overrides)
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
         identity = IdentityStore(database)
         tokens = Tokens(identity, settings.token_seconds)
@@ -106,14 +112,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 vault,
                 identity,
                 connector_store,
-                transport,
-                overrides,
+                upstreams,
                 platform_apps(),
                 base_url=settings.base_url,
                 is_embedded=settings.embedded,
             )
         )
-        connectors = ConnectorResolver(connector_store, catalog, transport, oauth.grants, overrides)
+        connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.grants)
         jobs = JobStore(database, settings.job_retention)
         leases = Leases(database, settings.job_retention)
         watch = JobWaiters(jobs)
@@ -131,6 +136,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
+        context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
         notifications = NotificationListener(settings.database_url)
         notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
@@ -146,13 +152,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             database=database,
             notifications=notifications,
             catalog=catalog,
-            overrides=overrides,
+            operations=OperationIndex(catalog),
             vault=vault,
-            transport=transport,
+            upstreams=upstreams,
             identity=identity,
             tokens=tokens,
             connector_store=connector_store,
-            connector_service=ConnectorService(catalog, connector_store, identity, transport, overrides, oauth.apps.of),
+            connector_service=ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of),
             connectors=connectors,
             oauth=oauth,
             jobs=jobs,
@@ -164,7 +170,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             audit=audit,
             execution=execution,
             files=files,
-            context_store=ContextStore(derived_key(key_list, "context store cursors")),
+            context_store=context_store,
+            copy_search=CopySearch(connectors, database, context_store),
+            request_states=RequestStates(derived_key(key_list, "mcp request states")),
             deletion=Deletion(
                 database,
                 connector_store,

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -93,7 +92,7 @@ class _Synchronizing:
         if source is None or entity is None:
             return Report(name)
         interval = self._services.synchronization.next_in(opened.record, source)
-        connector = replace(opened.connector, is_background=True)
+        connector = opened.connector.in_background()
         try:
             report = await (await self._run(connector, source, entity, total)).to_its_end(interval)
         except _PASSING:

@@ -20,6 +20,7 @@ from gateway.db.migrate import pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.kinds.catalog import load_catalog
+from gateway.kinds.endings import all_endings
 from gateway.kinds.sources import SpecError
 from gateway.kinds.suggestions import did_you_mean
 from gateway.settings import Settings, platform_apps, upstream_overrides
@@ -198,6 +199,8 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
             yield warning(
                 "context store", f"{entity.failed} of {entity.copies} copies of {entity.kind} {entity.entity} failed"
             )
+    async for result in of_endings(database, settings):
+        yield result
     given = settings.encryption_keys
     try:
         keys = dict(read_keys(given.get_secret_value() if given else None, settings.encryption_keys_file))
@@ -212,6 +215,27 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
     stale = rows.total() - rows[next(iter(keys))]
     if stale:
         yield warning("credentials", f"{stale} are wrapped by older keys; run `gateway keys rotate`")
+
+
+_METHODS_IN_USE = """
+    SELECT kind, auth_method, count(*) AS connectors FROM connectors WHERE deleted_at IS NULL
+    GROUP BY kind, auth_method ORDER BY kind, auth_method
+"""
+
+
+async def of_endings(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
+    """Connectors that rely on what their application will end."""
+    try:
+        catalog = load_catalog(settings.specs)
+    except SpecError:
+        return
+    async with database.system() as connection:
+        rows = await connection.fetch(_METHODS_IN_USE)
+    for row in rows:
+        spec = catalog.kinds[row["kind"]].spec if row["kind"] in catalog.kinds else None
+        for method, said in all_endings(spec) if spec else ():
+            if method in (None, row["auth_method"]):
+                yield warning("endings", f"{row['connectors']} connectors of {row['kind']} rely on it: {said}")
 
 
 async def of_redis(url: str) -> AsyncIterator[CheckResult]:

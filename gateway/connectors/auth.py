@@ -2,9 +2,10 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Protocol
 
-from gateway.errors import FieldError, InvalidCredentials, ReauthorizationRequired
+from gateway.errors import MAX_FAULTS, FieldError, InvalidCredentials, ReauthorizationRequired
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 
@@ -18,6 +19,9 @@ class Authorizer(Protocol):
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         """Headers to try once more after the application refused these, or None when there are no better ones."""
 
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        """Note that the application refused these headers for good; a stored connector becomes `needs_reauth`."""
+
 
 class StaticAuthorizer:
     """Credentials that cannot be renewed."""
@@ -30,6 +34,9 @@ class StaticAuthorizer:
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         return None
+
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        """Nothing is stored that could be marked."""
 
 
 def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str, str]:
@@ -50,15 +57,15 @@ def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> 
     found = [
         _fault(spec, method, field, "required") for field in method.required if credentials.get(field) in (None, "")
     ]
-    found += [_fault(spec, method, field, "unknown") for field in credentials if field not in method.credentials]
+    unknown = (field for field in credentials if field not in method.credentials)
+    found += [_fault(spec, method, field, "unknown") for field in islice(unknown, MAX_FAULTS)]
     found += [
         _fault(spec, method, field, "type")
         for field, value in credentials.items()
         if field in method.credentials and value is not None and not _is_header_text(value)
     ]
     if found:
-        detail = found[0].message if len(found) == 1 else f"{spec.kind}: {len(found)} faults in the credentials"
-        raise InvalidCredentials(detail, faults=found)
+        raise InvalidCredentials(faults=found)
     return name, {field: value for field, value in credentials.items() if value is not None}
 
 

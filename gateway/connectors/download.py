@@ -4,50 +4,35 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from multidict import CIMultiDict
 from yarl import URL
 
-from gateway.connectors import requests, responses, retries
+from gateway.connectors import requests
 from gateway.connectors.egress import checked_url
+from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.requests import UpstreamRequest, relocated
-from gateway.connectors.responses import UpstreamResponse, value_at
+from gateway.connectors.responses import value_at
 from gateway.connectors.run_context import MemoryJournal
+from gateway.connectors.session import Session
 from gateway.connectors.transport import UpstreamStream
-from gateway.errors import (
-    GatewayError,
-    ReauthorizationRequired,
-    UpstreamError,
-    UpstreamFault,
-    UpstreamInvalidResponse,
-    UpstreamNotFound,
-    UpstreamRateLimited,
-    UpstreamTimeout,
-)
+from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound
 from gateway.http_ranges.integrity import File, judged_file
 from gateway.http_ranges.responses import RangeRequest, relayed_reply
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Download, Effect, JsonPath
-
-if TYPE_CHECKING:
-    from gateway.connectors.connector import Connector
+from gateway.kinds.spec import Download, JsonPath
 
 #: the action that has no record but bytes
 ACTION = "download"
 #: redirects followed for one file
 REDIRECTS = 3
-#: seconds for a whole file, however steadily it comes
-LONGEST = 12 * 3600.0
 
 _REDIRECTING = frozenset({301, 302, 303, 307, 308})
 _PASSED_ON = frozenset({200, 206, 304, 416}) | _REDIRECTING
 #: statuses by which a signed address says that its time is over
 _EXPIRED = frozenset({400, 401, 403, 404, 410})
-#: bytes of a refusal that are read for the application's own words
-_REFUSAL_CAP = 64 << 10
-_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +64,31 @@ class _Place:
 
 
 @asynccontextmanager
-async def opened(
-    connector: "Connector", operation: Operation, params: Mapping[str, Any], wanted: RangeRequest
-) -> AsyncIterator[File]:
+async def opened(session: Session, call: PreparedCall, wanted: RangeRequest) -> AsyncIterator[File]:
     """The file of a download operation, its status and headers judged; closed upstream when the block ends.
 
     Raises UpstreamError and its kin, RangeNotSatisfiable, and what the application's refusals mean.
     """
-    assert operation.action.download is not None
-    deadline = asyncio.get_running_loop().time() + operation.action.timeout
+    deadline = asyncio.get_running_loop().time() + call.operation.action.timeout
+    plain = PreparedCall.of(call.operation, _without_range(call.operation, call.params))
     async with AsyncExitStack() as held:
-        yield await _Opening(connector, operation, _without_range(operation, params), wanted, held, deadline).file()
+        yield await _Opening(session, plain, wanted, held, deadline).file()
 
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
     """One download up to its first byte; at most one answer is held at a time."""
 
-    connector: "Connector"
-    operation: Operation
-    params: Mapping[str, Any]
+    session: Session
+    call: PreparedCall
     wanted: RangeRequest
     held: AsyncExitStack
     #: when the first byte must have come, by the loop's clock
     deadline: float
 
     @property
-    def _left(self) -> float:
-        return max(0.0, self.deadline - asyncio.get_running_loop().time())
+    def operation(self) -> Operation:
+        return self.call.operation
 
     @property
     def _how(self) -> Download:
@@ -139,10 +121,8 @@ class _Opening:
         request_line = self._how.described_by or (self.operation.action.request if self._how.url else None)
         if request_line is None:
             return Described()
-        action = self.operation.action.model_copy(update={"request": request_line, "record": (), "download": None})
-        look_up = Operation(self.operation.spec, self.operation.entity_id, self.operation.action_id, action)
-        request = self.connector.request(look_up, self.params)
-        answer = responses.read(look_up, await self.connector.send(look_up, request, MemoryJournal()))
+        look_up = self.operation.changed(request=request_line, record=(), download=None)
+        answer = await self.session.call(PreparedCall.of(look_up, self.call.params), MemoryJournal())
         return _described(self._how, answer.decoded())
 
     async def _stream(self, described: Described, *, ranged: bool) -> UpstreamStream:
@@ -157,7 +137,7 @@ class _Opening:
 
     def _first_place(self, described: Described) -> _Place:
         if self._how.url is None:
-            request = requests.build(self.operation, self.params, self.connector.environment)
+            request = self.call.request(self.session.environment)
             return _Place(request.url, is_trusted=True, headers=request.headers)
         if described.url is None:
             raise UpstreamNotFound(
@@ -177,62 +157,24 @@ class _Opening:
 
     def _checked(self, url: str) -> URL:
         spec = self.operation.spec
-        return checked_url(url, hosts=(*spec.hosts, *spec.file_hosts), override=self.connector.override)
+        return checked_url(url, hosts=(*spec.hosts, *spec.file_hosts), override=self.session.override)
 
     def _is_own(self, url: URL) -> bool:
         """Whether a URL is at the account's own host, where the credentials come from."""
-        home = URL(requests.base_address(self.operation.spec, self.connector.environment), encoded=True)
-        override = self.connector.override
+        home = URL(requests.base_address(self.operation.spec, self.session.environment), encoded=True)
+        override = self.session.override
         return url.origin() == home.origin() or (override is not None and url.origin() == override.origin())
 
     async def _asked(self, place: _Place, headers: Mapping[str, str]) -> UpstreamStream:
-        """The answer at a place; tried again as any read is, with renewed credentials once."""
-        credentials = await self.connector.authorizer.headers() if place.is_trusted else {}
-        number, may_renew = 1, place.is_trusted
-        while True:
-            error = None
-            try:
-                stream = await self._opened(place, {**place.headers, **headers, **credentials})
-                if stream.status in _PASSED_ON:
-                    return stream
-                error = await self._refusal(place, stream)
-            except UpstreamError as lost:
-                error = lost
-            if may_renew and isinstance(error, ReauthorizationRequired):
-                may_renew = False
-                renewed = await self.connector.authorizer.renewed(credentials)
-                if renewed is not None:
-                    credentials = renewed
-                    continue
-            wait = retries.delay(Effect.READ, retries.Attempt(number, error, was_sent=True), min(self._left, _TIMEOUT))
-            if wait is None:
-                raise error
-            await asyncio.sleep(wait)
-            number += 1
-
-    async def _opened(self, place: _Place, headers: Mapping[str, str]) -> UpstreamStream:
-        await self.held.aclose()
-        request = UpstreamRequest("GET", relocated(place.url, self.connector.override), headers)
-        account = self.connector.quota if place.is_trusted else None
-        opening = self.connector.transport.open(request, account=account, timeout=LONGEST)
-        try:
-            async with asyncio.timeout(self._left):
-                return await self.held.enter_async_context(opening)
-        except TimeoutError as error:
-            raise UpstreamTimeout("the application did not begin to send the file in time") from error
-
-    async def _refusal(self, place: _Place, stream: UpstreamStream) -> GatewayError:
-        """What an answer without the file means: the application's own words only where it is the application."""
-        if not place.is_trusted:
-            return _foreign_refusal(stream)
-        body = b""
-        async for piece in stream.pieces():
-            body += piece
-            if len(body) > _REFUSAL_CAP:
-                break
-        response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
-        error = responses.failure(self.operation.spec.failure, response)
-        return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
+        """The answer at a place; tried again as any read is."""
+        url = relocated(place.url, self.session.override)
+        return await self.session.stream(
+            UpstreamRequest("GET", url, {**place.headers, **headers}),
+            self.held,
+            deadline=self.deadline,
+            is_trusted=place.is_trusted,
+            accepted=_PASSED_ON,
+        )
 
 
 def _described(how: Download, document: Any) -> Described:
@@ -251,21 +193,6 @@ def _described(how: Download, document: Any) -> Described:
         name=name,
         content_type=content_type if isinstance(content_type, str) else None,
     )
-
-
-def _foreign_refusal(stream: UpstreamStream) -> GatewayError:
-    said = UpstreamFault(status=stream.status)
-    words = f"the host of the file answered {stream.status}"
-    match stream.status:
-        case 404 | 410:
-            return UpstreamNotFound(words, upstream=said)
-        case 429:
-            wait = responses.retry_after(stream.headers) or responses.DEFAULT_RETRY_AFTER
-            return UpstreamRateLimited(words, upstream=said, retry_after=wait)
-        case status if status >= 500:
-            return UpstreamError(words, upstream=said)
-        case _:
-            return UpstreamInvalidResponse(words, upstream=said)
 
 
 def _joined(base: URL, location: str) -> str:

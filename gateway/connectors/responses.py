@@ -5,7 +5,7 @@ where parsing and dumping takes 225 µs.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import ceil
@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from gateway.connectors import refusals
+from gateway.connectors.redaction import NO_SECRETS, Secrets
 from gateway.errors import (
     BY_CODE,
     GatewayError,
@@ -23,6 +24,7 @@ from gateway.errors import (
     UpstreamFault,
     UpstreamInvalidResponse,
     UpstreamNotFound,
+    UpstreamQueueFull,
     UpstreamRateLimited,
     UpstreamRejected,
 )
@@ -36,17 +38,28 @@ NULL = msgspec.Raw(b"null")
 _NO_RECORDS = msgspec.Raw(b"[]")
 #: seconds to wait where an application limits without saying for how long
 DEFAULT_RETRY_AFTER = 30
-#: how much of an application's own words an error repeats
+#: characters of an application's own words that an error repeats
 _MESSAGE_CHARACTERS = 500
+#: bytes of a failure that is parsed as a whole, and of a member of a larger one
+_PARSED_WHOLE, _PARSED_MEMBER = 1 << 20, 64 << 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UpstreamResponse:
-    """A whole answer of the application, body not yet understood; header names in lower case."""
+    """A complete answer of the application; header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    _members: dict[str, msgspec.Raw] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def members(self) -> dict[str, msgspec.Raw]:
+        """The members of the JSON object that the body is, unparsed: found in one pass, however often they are asked
+        for. Raises msgspec.MsgspecError and RecursionError."""
+        if self._members is None:
+            self._members = _MEMBERS.decode(self.body)
+        return self._members
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +81,10 @@ class Answer:
 
 
 def read(operation: Operation, response: UpstreamResponse) -> Answer:
-    """Records and Meta of a successful answer; raises what the application's failure means."""
-    error = failure(operation.spec.failure, response)
-    if error is not None:
-        raise error
+    """Records and Meta of an answer that `failure` took for a success; raises UpstreamInvalidResponse."""
     place = operation.action.records if operation.is_list else operation.action.record
     try:
-        found, meta = _found(response.body, place or (), operation.paging)
+        found, meta = _found(response, place or (), operation.paging)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
     if not operation.is_list:
@@ -86,15 +96,18 @@ def read(operation: Operation, response: UpstreamResponse) -> Answer:
     return Answer(found, meta)
 
 
-def _found(body: bytes, place: JsonPath, paging: Paging | None) -> tuple[msgspec.Raw | None, dict[str, Any] | None]:
+def _found(
+    response: UpstreamResponse, place: JsonPath, paging: Paging | None
+) -> tuple[msgspec.Raw | None, dict[str, Any] | None]:
     """What lies at the place, and the Meta, in one pass over the answer; bytes passed on are proven to be UTF-8."""
+    body = response.body
     if not body.strip():
         return None, None
     if not body.isascii():
         body.decode()
     if not place and paging is None:
         return msgspec.json.decode(body, type=msgspec.Raw), None
-    members = _MEMBERS.decode(body)
+    members = response.members
     meta = None if paging is None else _meta(paging, members)
     if not place:
         return msgspec.Raw(body), meta
@@ -147,41 +160,80 @@ def value_at(document: Any, place: JsonPath) -> Any:
     return document
 
 
-def failure(spec: Failure, response: UpstreamResponse) -> GatewayError | None:
-    """The error that an answer means, or None when it is a success."""
+def failure(spec: Failure, response: UpstreamResponse, secrets: Secrets = NO_SECRETS) -> GatewayError | None:
+    """The error that an answer means, the secrets of the call masked in it; None when it is a success."""
     is_refusal = response.status >= 300 or response.status < 200
-    if not is_refusal and spec.ok is None:
+    if not is_refusal and (spec.ok is None or _is_true(response, spec.ok)):
         return None
-    document = _lenient(response.body)
-    if not is_refusal:
-        if isinstance(document, dict) and document.get(spec.ok or "") is True:
-            return None
-        if not isinstance(document, dict) or spec.ok not in document:
-            return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
-    code = _first_text(document, spec.code)
-    said = UpstreamFault(
+    document = _lenient(response)
+    if not is_refusal and (not isinstance(document, dict) or spec.ok not in document):
+        return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
+    code, safe = _first_text(document, spec.code), _masked(document, secrets)
+    safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
+    request_id = _first_text(safe, spec.request_id) or secrets.masked(response.headers.get("x-request-id", ""))
+    fault = UpstreamFault(
         status=response.status,
-        code=code,
-        message=refusals.with_details(spec, document, code, _first_text(document, spec.message)),
-        request_id=_first_text(document, spec.request_id) or response.headers.get("x-request-id"),
-        field=refusals.field(spec, document),
+        code=safe_code,
+        message=refusals.with_details(spec, safe, safe_code, message),
+        request_id=request_id or None,
+        field=refusals.field(spec, safe),
     )
-    return _meant(spec, said, document, response.headers)
+    cls = _class_by_code(spec, code) or _class_by_status(response.status)
+    wait = refusals.wait_of(spec, document, code, response.status)
+    return _meant(spec, cls, fault, wait, response.headers)
 
 
-def _meant(spec: Failure, said: UpstreamFault, document: Any, headers: Mapping[str, str]) -> GatewayError:
-    status = said.status or 0
-    words = f"the application answered {status}" + "".join(f": {part}" for part in (said.code, said.message) if part)
-    if said.field and said.field not in words:
-        words = f"{words} ({said.field})"
-    cls = _class_by_code(spec, said.code) or _class_by_status(status)
-    wait, (known, is_day) = retry_after(headers), refusals.wait_of(spec, document, said.code, status)
+def _is_true(response: UpstreamResponse, member: str) -> bool:
+    """Whether a member of a successful answer is true; the answer may be of any size."""
+    try:
+        raw = response.members.get(member)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return raw is not None and bytes(memoryview(raw)) == b"true"
+
+
+def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
+    """The error that the answer of a host means that is not the application's: its own words are not repeated."""
+    fault, words = UpstreamFault(status=status), f"the host of the file answered {status}"
+    match status:
+        case 404 | 410:
+            return UpstreamNotFound(words, upstream=fault)
+        case 429:
+            return UpstreamRateLimited(words, upstream=fault, retry_after=retry_after(headers) or DEFAULT_RETRY_AFTER)
+        case _ if status >= 500:
+            return UpstreamError(words, upstream=fault)
+        case _:
+            return UpstreamInvalidResponse(words, upstream=fault)
+
+
+def _masked(document: Any, secrets: Secrets) -> Any:
+    """The document without the secrets, in whatever member an application echoes them."""
+    if secrets is NO_SECRETS:
+        return document
+    try:
+        return _VALUE.decode(secrets.masked(msgspec.json.encode(document).decode()))
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _meant(
+    spec: Failure,
+    cls: type[GatewayError],
+    fault: UpstreamFault,
+    waiting: tuple[int | None, bool],
+    headers: Mapping[str, str],
+) -> GatewayError:
+    words = "".join(f": {part}" for part in (fault.code, fault.message) if part)
+    words = f"the application answered {fault.status}{words}"
+    if fault.field and fault.field not in words:
+        words = f"{words} ({fault.field})"
+    wait, (known, is_day) = retry_after(headers), waiting
     if issubclass(cls, UpstreamRateLimited):
         words = f"{words}; the allowance of a day is used up" if is_day else words
         wait = wait or refusals.reset_in(headers, spec.retry_headers) or known or DEFAULT_RETRY_AFTER
-    elif known is not None:
+    elif known is not None and cls is not UpstreamQueueFull:
         cls, wait = UpstreamBusy, wait or known
-    return cls(words, upstream=said, retry_after=wait)
+    return cls(words, upstream=fault, retry_after=wait)
 
 
 def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None:
@@ -227,11 +279,16 @@ def _until(moment: str, now: str) -> int | None:
         return None
 
 
-def _lenient(body: bytes) -> Any:
-    """The parsed body of a failure, or None: an error page in HTML must not hide the status."""
+def _lenient(response: UpstreamResponse) -> Any:
+    """The parsed body of a failure, or None: an error page in HTML must not hide the status.
+
+    Of a large one only the small members: what an application says of a failure is short.
+    """
     try:
-        return _VALUE.decode(body) if len(body) <= 1 << 20 else None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        if len(response.body) <= _PARSED_WHOLE:
+            return _VALUE.decode(response.body)
+        return {name: _VALUE.decode(raw) for name, raw in response.members.items() if len(raw) <= _PARSED_MEMBER}
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
 
 

@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 from random import SystemRandom
 
+from gateway.connectors.run_context import Journal
 from gateway.errors import (
     GatewayError,
+    RateLimited,
+    RequestError,
     UpstreamBusy,
     UpstreamError,
     UpstreamInvalidResponse,
     UpstreamRateLimited,
     UpstreamTooLarge,
+    with_unknown_outcome,
 )
 from gateway.kinds.spec import Effect
 
@@ -55,15 +59,44 @@ def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
     return effect is Effect.READ or not attempt.was_sent
 
 
+def is_refusal(error: GatewayError) -> bool:
+    """Whether the application said itself that it did not do what it was asked; anything else says nothing about it."""
+    if isinstance(error, NOTHING_DONE):
+        return True
+    if isinstance(error, UpstreamInvalidResponse | UpstreamTooLarge):
+        return False
+    if isinstance(error, UpstreamError):
+        return error.upstream is not None and error.upstream.status not in (None, *_OF_PROXIES)
+    return isinstance(error, RequestError)
+
+
+async def note(journal: Journal, error: GatewayError, *, was_sent: bool) -> None:
+    """Note what became of a request that failed; where a try may follow, that it was not done is durable before."""
+    if not was_sent or isinstance(error, (RateLimited, *NOTHING_DONE)):
+        await journal.not_done()
+    elif is_refusal(error):
+        journal.answered()
+
+
 def final(effect: Effect, attempt: Attempt) -> GatewayError:
     """The error of the last try; a write is not to be sent again, and if its answer was lost its outcome is unknown."""
     error = attempt.error
-    if effect is not Effect.WRITE or not attempt.was_sent or isinstance(error, NOTHING_DONE):
+    if effect is Effect.READ or not attempt.was_sent or isinstance(error, NOTHING_DONE):
         return error
     if not isinstance(error, UpstreamError):
         return error
-    if error.upstream is not None and error.upstream.status not in _OF_PROXIES:
-        error.retryable = False
+    if not is_refusal(error):
+        return answer_lost(effect, error)
+    error.retryable = error.retryable and effect is Effect.IDEMPOTENT
+    return error
+
+
+def answer_lost(effect: Effect, error: GatewayError) -> GatewayError:
+    """The error of a request that was sent, and whose answer did not come or cannot be read."""
+    if effect is Effect.READ or error.is_outcome_unknown:
         return error
-    detail = f"{error.detail} after the write had been sent; look it up before sending it again"
-    return type(error)(detail, upstream=error.upstream, extra={"outcome": "unknown"})
+    is_safe = effect is Effect.IDEMPOTENT
+    hint = "it can be sent again without harm" if is_safe else "look it up before sending it again"
+    detail = f"{error.detail} after the write had been sent; {hint}"
+    told = type(error)(detail, upstream=error.upstream)
+    return with_unknown_outcome(told, {"request_sent": True}, safe_to_retry=is_safe)

@@ -53,6 +53,9 @@ class Rule:
     answer: Callable[[Operation, Answer], Answer] = _same_answer
 
 
+NO_RULE = Rule()
+
+
 def _with_limit(operation: Operation, params: Params) -> Params:
     """A query without a LIMIT of its own asks for the documented 200 records."""
     query = params.get("q")

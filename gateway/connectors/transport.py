@@ -1,29 +1,24 @@
-"""The only module that opens a connection: sends requests, holds to limits, repeats what may be repeated."""
+"""The only module that opens a connection: one try of one request, held to the limits of its rate scope."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 import aiohttp
 
-from gateway.connectors import responses, retries
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
+from gateway.connectors.rate_limits import RateLimiter, RateScope, Unlimited
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import UpstreamResponse
-from gateway.connectors.run_context import Journal
 from gateway.errors import (
     GatewayError,
     UpstreamError,
     UpstreamInvalidResponse,
-    UpstreamRateLimited,
     UpstreamTimeout,
     UpstreamTooLarge,
     UpstreamTruncated,
 )
-from gateway.kinds.spec import Failure, RateLimit
 from gateway.telemetry import tracing
 from gateway.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
 
@@ -35,50 +30,10 @@ CONNECT_TIMEOUT, IDLE_TIMEOUT = 5.0, 30.0
 READ_BUFFER = 64 << 10
 #: connections kept open for use by all requests; and to one host
 _CONNECTIONS, _PER_HOST = 2000, 200
-#: an application that limits for longer than this gets an error to the caller rather than a wait
-_TIMEOUT = 10.0
+#: seconds until a request without a permit is an error to its caller
+PERMIT_TIMEOUT = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """What an application limits: the account behind one connector, and what is published of its limits."""
-
-    id: str = ""
-    limit: RateLimit | None = None
-    #: whether nobody waits for the request
-    is_background: bool = False
-    #: the kind that its requests are counted under
-    kind: str = "oauth"
-
-
-class Gate(Protocol):
-    """What may go out when: concurrency and rate budgets of the accounts behind connectors."""
-
-    def pass_through(self, account: Account, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
-        """Wait for a place; raises UpstreamRateLimited when none comes within `timeout` seconds."""
-
-    def learn(self, account: Account, status: int, headers: Mapping[str, str]) -> None:
-        """Take note of what the application's answer says about its limits."""
-
-    def pause(self, account: Account, seconds: float) -> None:
-        """Let nothing through for so long: the application limits."""
-
-
-class OpenGate:
-    """Lets everything through."""
-
-    @asynccontextmanager
-    async def pass_through(self, account: Account, timeout: float) -> AsyncIterator[None]:
-        yield
-
-    def learn(self, account: Account, status: int, headers: Mapping[str, str]) -> None:
-        """Nothing to learn."""
-
-    def pause(self, account: Account, seconds: float) -> None:
-        """Nothing to pause."""
-
-
-_NOBODY = Account()
 _NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -129,13 +84,13 @@ class _Pieces:
 
 
 class Transport:
-    """One client session for a process; opened by `async with`."""
+    """One client session for a process; opened by `async with`. Sends a request once: `session` decides about more."""
 
     def __init__(
-        self, policy: EgressPolicy | None = None, gate: Gate | None = None, *, idle: float = IDLE_TIMEOUT
+        self, policy: EgressPolicy | None = None, limiter: RateLimiter | None = None, *, idle: float = IDLE_TIMEOUT
     ) -> None:
         self._policy = policy or EgressPolicy()
-        self._gate = gate or OpenGate()
+        self.limiter = limiter or Unlimited()
         #: seconds of an application's silence
         self._idle = idle
         self._opened: aiohttp.ClientSession | None = None
@@ -166,89 +121,64 @@ class Transport:
             raise RuntimeError("the transport is used before it was opened")
         return self._opened
 
-    async def send(
+    async def fetch(
         self,
         request: UpstreamRequest,
+        scope: RateScope,
         *,
-        failure: Failure,
         credentials: Mapping[str, str] = _NO_HEADERS,
-        account: Account = _NOBODY,
         timeout: float = 60,
-        journal: Journal | None = None,
+        before: Callable[[], Awaitable[None]] | None = None,
     ) -> UpstreamResponse:
-        """The whole answer, be it a refusal, after as many tries as its effect class allows within `timeout` seconds.
+        """The complete answer to one try, be it a refusal.
 
-        `credentials` are headers that prove who calls; they go out with the request's own.
-        Each try is noted in the journal once its place at the gate is sure, right before it goes out. Raises
-        UpstreamError and its kin; that of a write whose answer was lost says that its outcome is unknown.
+        `credentials` are headers that prove who calls; they go out with the request's own. `before` is awaited once the
+        permit is there, right before the first byte goes out. Raises NotSent, UpstreamError and its kin, and
+        UpstreamRateLimited when there is no permit.
         """
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + timeout
-        number = 1
-        while True:
-            left = deadline - clock()
-            was_sent, response, began = True, None, clock()
-            try:
-                async with self._gate.pass_through(account, min(left, _TIMEOUT)):
-                    if journal is not None:
-                        await journal.sending()
-                    began = clock()
-                    response = await self._try(request, credentials, left)
-                _count(account, str(response.status), clock() - began)
-                self._gate.learn(account, response.status, response.headers)
-                error = responses.failure(failure, response)
-                if error is None:
-                    return response
-            except NotSent as unsent:
-                was_sent, error = False, unsent.error
-                _count(account, error.code, clock() - began)
-            except UpstreamError as lost:
-                error = lost
-                _count(account, error.code, clock() - began)
-            if isinstance(error, UpstreamRateLimited):
-                self._gate.pause(account, float(error.retry_after or 1))
-            if journal is not None and (not was_sent or isinstance(error, retries.NOTHING_DONE)):
-                journal.not_done()
-            attempt = retries.Attempt(number, error, was_sent)
-            wait = retries.delay(request.effect, attempt, min(deadline - clock(), _TIMEOUT))
-            if wait is None:
-                if response is not None and not isinstance(error, UpstreamError):
-                    return response
-                raise retries.final(request.effect, attempt)
-            await asyncio.sleep(wait)
-            number += 1
-
-    async def _try(self, request: UpstreamRequest, credentials: Mapping[str, str], timeout: float) -> UpstreamResponse:
-        async with await self._asked(request, {**request.headers, **credentials}, timeout) as answer:
-            return UpstreamResponse(answer.status, _lower(answer.headers), await _read_capped(answer))
+        began = _now()
+        try:
+            async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
+                if before is not None:
+                    await before()
+                began = _now()
+                async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
+                    response = UpstreamResponse(answer.status, _lower(answer.headers), await _read_capped(answer))
+        except NotSent as unsent:
+            _count(scope, unsent.error.code, _now() - began)
+            raise
+        except UpstreamError as lost:
+            _count(scope, lost.code, _now() - began)
+            raise
+        _count(scope, str(response.status), _now() - began)
+        self.limiter.observe(scope, response.headers)
+        return response
 
     @asynccontextmanager
     async def open(
-        self, request: UpstreamRequest, *, account: Account | None = None, timeout: float | None = None
+        self,
+        request: UpstreamRequest,
+        scope: RateScope,
+        *,
+        credentials: Mapping[str, str] = _NO_HEADERS,
+        timeout: float | None = None,
     ) -> AsyncIterator[UpstreamStream]:
         """An answer to be streamed; the connection is closed when the block ends, read to the end or not.
 
-        `account` counts the request as its own: None for hosts that are not the application's. Raises UpstreamError.
+        Raises as `fetch` does.
         """
-        plain = {**request.headers, "Accept-Encoding": "identity", "Accept": "*/*"}
-        try:
-            async with self._place(account):
-                answer = await self._asked(request, plain, timeout, decompress=False)
-        except NotSent as unsent:
-            raise unsent.error from unsent
+        plain = {**request.headers, **credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
+        async with self.limiter.permit(scope, PERMIT_TIMEOUT):
+            answer = await self._sent(request, plain, timeout, decompress=False)
         async with answer:
             headers = _lower(answer.headers)
-            if account is not None:
-                self._gate.learn(account, answer.status, headers)
+            self.limiter.observe(scope, headers)
             yield UpstreamStream(answer.status, headers, answer.content)
 
-    def _place(self, account: Account | None) -> contextlib.AbstractAsyncContextManager[None]:
-        return contextlib.nullcontext() if account is None else self._gate.pass_through(account, _TIMEOUT)
-
-    async def _asked(
+    async def _sent(
         self, request: UpstreamRequest, headers: Mapping[str, str], timeout: float | None, *, decompress: bool = True
     ) -> aiohttp.ClientResponse:
-        """One try, up to the headers of its answer; whoever asked closes it."""
+        """The answer up to its headers; the caller closes it."""
         with tracing.span(request.method, "client", **{"server.address": request.url.host or ""}):
             try:
                 return await self._session.request(
@@ -261,25 +191,29 @@ class Transport:
                     auto_decompress=decompress,
                 )
             except (aiohttp.ClientError, OSError) as error:
-                raise _translated(error) from error
+                raise _translated(error, request.url.host or "") from error
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _count(account: Account, outcome: str, seconds: float) -> None:
-    UPSTREAM_ANSWERS.add(account.kind, outcome)
-    UPSTREAM_SECONDS.observe(seconds, account.kind)
+def _count(scope: RateScope, outcome: str, seconds: float) -> None:
+    UPSTREAM_ANSWERS.add(scope.kind, outcome)
+    UPSTREAM_SECONDS.observe(seconds, scope.kind)
 
 
-def _translated(error: Exception) -> Exception:
+def _translated(error: Exception, host: str) -> Exception:
     """Our error for one of aiohttp's; what was certainly not sent says so."""
     match error:
         case aiohttp.ClientConnectorError():
-            return NotSent(_unreachable(error))
+            return NotSent(_unreachable(error, host))
         case aiohttp.ConnectionTimeoutError():
-            return NotSent(UpstreamTimeout("the application could not be reached in time"))
+            return NotSent(UpstreamTimeout(f"{host} cannot be reached: no connection in time"))
         case TimeoutError():
             return UpstreamTimeout("the application did not answer in time")
         case aiohttp.ClientPayloadError():
@@ -290,10 +224,25 @@ def _translated(error: Exception) -> Exception:
             return UpstreamError("the connection to the application broke")
 
 
-def _unreachable(error: aiohttp.ClientConnectorError) -> GatewayError:
+def _unreachable(error: aiohttp.ClientConnectorError, host: str) -> GatewayError:
+    """Which host cannot be reached and why; the address behind the name is never told."""
     if is_forbidden(error):
-        return UpstreamInvalidResponse("the application's address is not allowed: it is not on the public Internet")
-    return UpstreamError("the application cannot be reached")
+        return UpstreamInvalidResponse(f"{host} cannot be reached: its address is not on the public Internet")
+    return UpstreamError(f"{host} cannot be reached: {_cause(error)}")
+
+
+def _cause(error: aiohttp.ClientConnectorError) -> str:
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return "its name is not found (DNS)"
+        case aiohttp.ClientConnectorCertificateError():
+            return "its TLS certificate is not valid"
+        case aiohttp.ClientSSLError():
+            return "it speaks no TLS that we take"
+        case _ if isinstance(error.os_error, ConnectionRefusedError):
+            return "the connection is refused"
+        case _:
+            return "the network has no way there"
 
 
 async def _read_capped(answer: aiohttp.ClientResponse) -> bytes:
@@ -306,5 +255,5 @@ async def _read_capped(answer: aiohttp.ClientResponse) -> bytes:
                 raise UpstreamTooLarge(f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less")
             pieces.append(piece)
     except (aiohttp.ClientError, OSError) as error:
-        raise _translated(error) from error
+        raise _translated(error, answer.url.host or "") from error
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -6,19 +6,17 @@ a notification forgets everything; that records are looked at again all the same
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from yarl import URL
-
 from gateway.aio.single_flight import SingleFlight
 from gateway.connectors.auth import Authorizer
 from gateway.connectors.connector import Connector
-from gateway.connectors.transport import Transport
+from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore
-from gateway.errors import ConnectorNotReady, ReauthorizationRequired
+from gateway.errors import ConnectorNotReady
 from gateway.kinds.catalog import Catalog
 
 _TRUST = 30.0
@@ -33,9 +31,6 @@ class AuthorizerFactory(Protocol):
 
     async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that come only with its first token."""
-
-    async def refused(self, record: ConnectorRecord, reason: str) -> None:
-        """Note that the application refused credentials that are as new as can be."""
 
 
 _NEXT_STEP = {
@@ -69,15 +64,13 @@ class ConnectorResolver:
         self,
         store: ConnectorStore,
         catalog: Catalog,
-        transport: Transport,
+        upstreams: Upstreams,
         authorizers: AuthorizerFactory,
-        overrides: Mapping[str, URL],
     ) -> None:
         self._store = store
         self._catalog = catalog
-        self._transport = transport
+        self._upstreams = upstreams
         self._authorizers = authorizers
-        self._overrides = overrides
         #: by connector id, the one that was not asked for the longest first; until when each is trusted
         self._opened: OrderedDict[UUID, tuple[float, ResolvedConnector]] = OrderedDict()
         #: how many notifications there were
@@ -106,20 +99,10 @@ class ConnectorResolver:
 
     def open(self, record: ConnectorRecord) -> ResolvedConnector:
         """The engine's connector for a record at hand."""
-        connector = Connector(
-            kind=self._catalog.kind(record.kind),
-            environment=record.environment,
-            authorizer=self._authorizers.authorizer_of(record),
-            transport=self._transport,
-            override=self._overrides.get(record.kind),
-            account=str(record.id),
-        )
+        kind = self._catalog.kind(record.kind)
+        scope = RateScope.of_connector(kind.spec, record.id)
+        connector = self._upstreams.connector(kind, record.environment, self._authorizers.authorizer_of(record), scope)
         return ResolvedConnector(record, connector)
-
-    async def refused(self, record: ConnectorRecord, refusal: ReauthorizationRequired) -> None:
-        """Make the connector `needs_reauth` when it is the application that refused its credentials."""
-        if refusal.upstream is not None:
-            await self._authorizers.refused(record, refusal.detail)
 
     def on_notify(self, topic: str, subject: str) -> None:
         """A notification of another process: what changed is opened anew."""

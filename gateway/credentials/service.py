@@ -6,12 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from yarl import URL
-
 from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
-from gateway.connectors.connector import Connector
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
-from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, NewConnector
 from gateway.errors import (
     Conflict,
@@ -24,6 +22,7 @@ from gateway.errors import (
 )
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.endings import described_ending
 from gateway.kinds.spec import AuthMethod
 from gateway.oauth.in_process import RefreshingAuthorizer
 from gateway.oauth.model import App
@@ -57,16 +56,14 @@ class ConnectorService:
         catalog: Catalog,
         store: ConnectorStore,
         identity: IdentityStore,
-        transport: Transport,
-        overrides: Mapping[str, URL],
+        upstreams: Upstreams,
         app_of: AppOf,
     ) -> None:
         self._app_of = app_of
         self._catalog = catalog
         self._store = store
         self._identity = identity
-        self._transport = transport
-        self._overrides = overrides
+        self._upstreams = upstreams
 
     async def verify(
         self,
@@ -104,12 +101,11 @@ class ConnectorService:
         except InvalidCredentials as error:
             faults += error.faults
         try:
-            environment = checked_environment(kind.spec, variables, self._overrides.get(kind.name))
+            environment = checked_environment(kind.spec, variables, self._upstreams.override(kind.name))
         except InvalidCredentials as error:
             faults += error.faults
         if faults:
-            detail = faults[0].message if len(faults) == 1 else f"{kind.name}: {len(faults)} faults in the credentials"
-            raise InvalidCredentials(detail, faults=faults)
+            raise InvalidCredentials(faults=faults)
         return method, credentials, environment
 
     async def _accepted(self, organization_id: UUID, given: VerifiedCredentials) -> VerifiedCredentials:
@@ -123,12 +119,12 @@ class ConnectorService:
         return given
 
     async def _accepted_tokens(self, organization_id: UUID, given: VerifiedCredentials) -> VerifiedCredentials:
-        spec, override = given.kind.spec, self._overrides.get(given.kind.name)
+        spec = given.kind.spec
         try:
             app = await self._app_of(organization_id, spec.kind, given.credentials)
         except (Conflict, InvalidCredentials):
             app = None  # without an app tokens cannot be renewed, but they may well be good
-        tokens = RefreshingAuthorizer(spec, given.credentials, given.environment, self._transport, override, app)
+        tokens = RefreshingAuthorizer(spec, given.credentials, given.environment, self._upstreams, app, given.method)
         completed = replace(given, environment=await tokens.completed())
         await self._check(completed, tokens)
         return replace(
@@ -136,8 +132,8 @@ class ConnectorService:
         )
 
     async def _check(self, given: VerifiedCredentials, authorizer: Authorizer) -> None:
-        override = self._overrides.get(given.kind.name)
-        await Connector(given.kind, given.environment, authorizer, self._transport, override).check()
+        scope = RateScope.of_credentials(given.kind.spec, given.credentials)
+        await self._upstreams.connector(given.kind, given.environment, authorizer, scope).check()
 
     async def create(
         self, organization_id: UUID, workspace_name: str, name: str, verified: VerifiedCredentials
@@ -195,6 +191,7 @@ def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentia
     """The application's refusal, as the fault of the field that proves who calls."""
     authentication = kind.spec.authentication[method]
     field = authentication.token or (authentication.secrets or ("credentials",))[-1]
-    message = f"{kind.name}: the application refused {field}: {refusal.detail}"
+    ending = described_ending(kind.spec, method)
+    message = f"{kind.name}: the application refused {field}: {refusal.detail}" + (f"; {ending}" if ending else "")
     fault = FieldError(f"/credentials/{field}", field, "refused", message)
     return InvalidCredentials(message, faults=[fault], upstream=refusal.upstream)

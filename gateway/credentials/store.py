@@ -42,6 +42,18 @@ _LIST = f"""
     ORDER BY connectors.created_at, connectors.id
     LIMIT $7
 """
+# A few of each kind, so that an organization with thousands costs no more.
+_FIRST_OF_EACH_KIND = f"""
+    SELECT {_COLUMNS} {_FROM}
+    WHERE connectors.organization_id = $1 AND connectors.id IN (
+        SELECT id FROM (
+            SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created_at, id) AS place FROM connectors
+            WHERE organization_id = $1 AND deleted_at IS NULL
+        ) AS placed
+        WHERE place <= $2
+    )
+    ORDER BY connectors.kind, connectors.created_at, connectors.id
+"""
 _SECRET = """
     SELECT key_id, wrapped_key, sealed, expires_at, version FROM connector_secrets
     WHERE organization_id = $1 AND connector_id = $2
@@ -205,6 +217,12 @@ class ConnectorStore:
             rows = await connection.fetch(
                 _LIST, organization_id, workspace_name, kind, status, created_at, connector_id, limit
             )
+        return [_record(row) for row in rows]
+
+    async def first_of_each_kind(self, organization_id: UUID, limit: int) -> Sequence[ConnectorRecord]:
+        """At most `limit` records of each kind, the oldest first."""
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_FIRST_OF_EACH_KIND, organization_id, limit)
         return [_record(row) for row in rows]
 
     async def secret(self, organization_id: UUID, connector_id: UUID) -> Secret:

@@ -87,9 +87,11 @@ class Database:
     @asynccontextmanager
     async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
         """A connection that sees one organization's rows; raises Unavailable when PostgreSQL is away."""
+        was_sent = False
         try:
             connection = await self._bound(str(organization_id))
             try:
+                was_sent = True
                 yield connection
             except (*_AWAY, asyncio.CancelledError):
                 # An orderly return would first wait for the server to confirm that the statement is given up.
@@ -98,7 +100,9 @@ class Database:
             finally:
                 await self._pool.release(connection)
         except _AWAY as error:
-            raise Unavailable("PostgreSQL is away", retry_after=_RETRY_AFTER) from error
+            away = Unavailable("PostgreSQL is away", retry_after=_RETRY_AFTER)
+            away.was_sent = was_sent
+            raise away from error
 
     async def _bound(self, tenant: str) -> Connection:
         async with asyncio.timeout(_ACQUIRE_TIMEOUT):

@@ -1,17 +1,23 @@
 """Bodies, queries and headers of requests into models; everything wrong with them at once, each fault by its place."""
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 import msgspec
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gateway.errors import BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
+from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.keys import SERVICES
 from gateway.kinds.suggestions import did_you_mean
 
 _DECODER = msgspec.json.Decoder()
+
+#: fields of a form
+_MAX_FIELDS = 100
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -28,11 +34,19 @@ class Query(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Form(BaseModel):
+    """A form: members that we do not know are left unread, as RFC 6749 §3.2 has it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
 def bearer_token(request: web.Request) -> str:
     """The token of `Authorization: Bearer` (RFC 6750 §2.1); raises Unauthorized without one."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthorized("a bearer token is needed: Authorization: Bearer <token>")
+    if not token.isascii():
+        raise Unauthorized("the token is unknown, expired or revoked; get a new one")
     return token.strip()
 
 
@@ -43,13 +57,7 @@ async def read_body(request: web.Request, model: type[M]) -> M:
 
 async def read_json(request: web.Request) -> Any:
     """The JSON body, RFC 8259 to the letter: no NaN, no lone surrogates, UTF-8 only."""
-    most = request.app[SERVICES].settings.max_body_bytes
-    if (request.content_length or 0) > most:
-        raise BodyTooLarge(f"the body is larger than {most} bytes")
-    try:
-        raw = await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise BodyTooLarge(f"the body is larger than {most} bytes") from error
+    raw = await _read(request)
     if not raw.strip():
         raise MalformedRequest("the body is empty; send a JSON object")
     try:
@@ -63,6 +71,31 @@ async def read_json(request: web.Request) -> Any:
     return document
 
 
+async def read_form(request: web.Request, model: type[M]) -> M:
+    """The form as a model, UTF-8 only, a name at most once; raises MalformedRequest, BodyTooLarge and InvalidParams."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise MalformedRequest("the body must be application/x-www-form-urlencoded")
+    try:
+        text = (await _read(request)).decode()
+        members = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+    except ValueError as error:
+        raise MalformedRequest(f"the body is no form in UTF-8 of at most {_MAX_FIELDS} fields") from error
+    form = dict(members)
+    if len(form) < len(members):
+        raise MalformedRequest("the form names a field twice; send it once")
+    return _validated(model, form)
+
+
+async def _read(request: web.Request) -> bytes:
+    most = request.app[SERVICES].settings.max_body_bytes
+    try:
+        if (request.content_length or 0) <= most:
+            return await request.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        raise BodyTooLarge(f"the body is larger than {most} bytes") from error
+    raise BodyTooLarge(f"the body is larger than {most} bytes")
+
+
 def read_query(request: web.Request, model: type[M]) -> M:
     """The query string as a model; a name that is sent twice is refused."""
     twice = next((name for name in request.query if len(request.query.getall(name)) > 1), None)
@@ -72,28 +105,40 @@ def read_query(request: web.Request, model: type[M]) -> M:
 
 
 def _validated(model: type[M], document: dict[str, Any]) -> M:
+    known = {field.alias or name: None for name, field in model.model_fields.items()}
+    unknown = (name for name in document if name not in known) if model.model_config.get("extra") == "forbid" else ()
+    # Before the model looks at them: it would list every one of them first.
+    first = list(islice(unknown, MAX_FAULTS))
+    if len(first) == MAX_FAULTS:
+        raise InvalidParams(faults=(_unknown(f"/{_escaped(name)}", name, known) for name in first))
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        faults = [_fault(model, fault) for fault in error.errors(include_url=False, include_context=False)]
-        detail = faults[0].message if len(faults) == 1 else f"{len(faults)} members of the request are invalid"
-        raise InvalidParams(detail, faults=faults) from error
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        raise InvalidParams(faults=(_fault(model, fault) for fault in found)) from error
 
 
 def _fault(model: type[BaseModel], fault: Any) -> FieldError:
     place = [str(part) for part in fault["loc"]]
     name = ".".join(place)
-    pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in place)
+    pointer = "".join(f"/{_escaped(part)}" for part in place)
     match fault["type"]:
         case "extra_forbidden":
-            known = [field.alias or name for name, field in model.model_fields.items()]
-            return FieldError(
-                pointer, name, "unknown", f"{name} is not a member of the request; {did_you_mean(name, known)}"
-            )
+            return _unknown(pointer, name, [field.alias or name for name, field in model.model_fields.items()])
         case "missing":
             return FieldError(pointer, name, "required", f"{name} is missing")
         case _:
             return FieldError(pointer, name, "invalid", f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
+
+
+def _unknown(pointer: str, name: str, known: Iterable[str]) -> FieldError:
+    message = f"{name} is not a member of the request; {did_you_mean(name, known)}"
+    return FieldError(pointer, name, "unknown", message)
+
+
+def _escaped(part: str) -> str:
+    """A part of a JSON pointer (RFC 6901 §3)."""
+    return part.replace("~", "~0").replace("/", "~1")
 
 
 def path_id(request: web.Request, name: str) -> UUID:

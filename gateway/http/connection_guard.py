@@ -64,7 +64,9 @@ class DoorRunner(web.AppRunner):
         self, app: web.Application, limits: ConnectionLimits, turnstile: Turnstile | None = None, **options: Any
     ) -> None:
         options.setdefault("keepalive_timeout", KEPT_SECONDS)
-        super().__init__(app, access_log=None, lingering_time=_LINGER, handler_cancellation=False, **options)
+        # Nothing is unpacked: a megabyte can be a thousand of them, and whoever sends it need not even have a token.
+        options |= {"auto_decompress": False, "lingering_time": _LINGER, "handler_cancellation": False}
+        super().__init__(app, access_log=None, **options)
         self._limits = limits
         self._turnstile = turnstile
 

@@ -20,6 +20,7 @@ STATUS: dict[type[GatewayError], int] = {
     errors.ResultExpired: 410,
     errors.Conflict: 409,
     errors.BodyTooLarge: 413,
+    errors.UnsupportedEncoding: 415,
     errors.RangeNotSatisfiable: 416,
     errors.InvalidParams: 422,
     errors.ReauthorizationRequired: 424,
@@ -30,6 +31,13 @@ STATUS: dict[type[GatewayError], int] = {
     errors.WorkerCrashed: 502,
     errors.GatewayError: 500,
 }
+
+
+#: bytes of an error's document
+_MAX_BYTES = 64 << 10
+#: characters of each of its texts, which may repeat what a caller or an application wrote
+_MAX_TEXT = 2000
+_ALWAYS = ("type", "title", "status", "code", "detail", "message", "retryable", "request_id")
 
 
 def status_of(error: GatewayError) -> int:
@@ -46,17 +54,21 @@ def problem(error: GatewayError, request_id: str) -> dict[str, Any]:
         "title": error.title,
         "status": status_of(error),
         "code": error.code,
-        "detail": error.detail,
-        "message": error.detail,
+        "detail": _capped(error.detail),
+        "message": _capped(error.detail),
         "retryable": error.retryable,
         "request_id": request_id,
         **error.extra,
     }
     if error.faults:
-        members["errors"] = [asdict(fault) for fault in error.faults]
+        members["errors"] = [{name: _capped(text) for name, text in asdict(fault).items()} for fault in error.faults]
     if error.upstream:
         members["upstream"] = {name: value for name, value in asdict(error.upstream).items() if value is not None}
     return members
+
+
+def _capped(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
 
 
 def problem_response(error: GatewayError, request_id: str) -> web.Response:
@@ -71,10 +83,22 @@ def problem_response(error: GatewayError, request_id: str) -> web.Response:
         headers["WWW-Authenticate"] = "Bearer"
     if status == 405:
         headers["Allow"] = error.extra["allowed"]
+    if status == 415:
+        headers["Accept-Encoding"] = "identity"
     if status == 416 and error.extra.get("size") is not None:
         headers["Content-Range"] = f"bytes */{error.extra['size']}"
-    body = msgspec.json.encode(problem(error, request_id))
-    return web.Response(status=status, body=body, content_type=PROBLEM, headers=headers)
+    return web.Response(status=status, body=_encoded(error, request_id), content_type=PROBLEM, headers=headers)
+
+
+def _encoded(error: GatewayError, request_id: str) -> bytes:
+    """The document within its limit: as many of the faults as fit, and no member that makes it burst."""
+    document = problem(error, request_id)
+    while len(body := msgspec.json.encode(document)) > _MAX_BYTES:
+        if len(document.get("errors", ())) > 1:
+            document["errors"] = document["errors"][: len(document["errors"]) // 2]
+        else:
+            document = {name: document[name] for name in _ALWAYS}
+    return body
 
 
 def from_http(error: web.HTTPException) -> GatewayError:

@@ -8,7 +8,7 @@ from secrets import token_hex
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.errors import GatewayError, InternalError, MalformedRequest, Unauthorized
+from gateway.errors import GatewayError, InternalError, MalformedRequest, Unauthorized, UnsupportedEncoding
 from gateway.http.admission import NO_RATES
 from gateway.http.audit_entry import PendingEntry
 from gateway.http.bodies import bearer_token
@@ -39,6 +39,8 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         if route is None or not route.is_probe:
             limits.enter()
+        if "Content-Encoding" in request.headers:
+            raise UnsupportedEncoding("bodies are taken as they are; send the request without Content-Encoding")
         if not _is_open(request, route):
             request[CALLER] = caller = await _caller(request)
             if limits.rates.is_limiting:

@@ -19,6 +19,7 @@ _ERRORS = {
     "404": "Not found",
     "409": "Conflict",
     "413": "Body too large",
+    "415": "Unsupported encoding",
     "422": "Invalid",
     "424": "The connector must be authorized again",
     "429": "Rate limited",
@@ -85,6 +86,10 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _content(route: Route, status: int) -> dict[str, Any]:
+    if route.path.startswith("/mcp") and route.method == "POST":
+        return {} if status == 202 else {"application/json": {}, "text/event-stream": {}, PROBLEM: {}}
+    if route.path == "/mcp/connected":
+        return {"text/plain": {}}
     if status >= 400 and status != 503:  # not ready is told as a state, not as a problem
         return {PROBLEM: {"schema": {"$ref": _REF + "Problem"}}}
     if "/download/" in route.path or status == 206:
@@ -130,6 +135,13 @@ _PROBLEM_SCHEMA: dict[str, Any] = {
         "message": {"type": "string"},
         "retryable": {"type": "boolean"},
         "request_id": {"type": "string"},
+        "outcome": {"const": "unknown", "description": "what was asked may have been done"},
+        "known": {
+            "type": "object",
+            "description": "what is sure of it: that it was sent and when, how to look it up, what was finished",
+        },
+        "safe_to_retry": {"type": "boolean", "description": "whether it can be sent again without harm"},
+        "result": {"type": "object", "description": "of a job that ended in the middle: what was done before"},
         "errors": {
             "type": "array",
             "items": {

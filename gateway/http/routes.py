@@ -8,7 +8,9 @@ from gateway.http.handlers import (
     downloads,
     execute,
     jobs,
+    mcp,
     oauth,
+    operation_search,
     operations,
     tokens,
 )
@@ -18,6 +20,12 @@ from gateway.identity.model import Scope
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _CONNECTORS = "/api/v1/integrations/connectors"
 _CONNECTOR = _CONNECTORS + "/{connector_id}"
+_RPC = {
+    200: "A JSON-RPC response, as JSON or as a stream of events",
+    202: "The notification is taken",
+    400: "A JSON-RPC error: no message, headers that differ from it, or a revision or capability that is missing",
+    404: "A JSON-RPC error: no such method",
+}
 _FILE = {200: "The file", 206: "The part asked for", 304: "It has not changed", 416: "It has none of these bytes"}
 
 
@@ -47,6 +55,14 @@ ROUTES: tuple[Route, ...] = (
         "/oauth/token",
         tokens.grant_token,
         "Get a bearer token by the client-credentials grant (RFC 6749)",
+        "Tokens",
+        is_open=True,
+    ),
+    Route(
+        "POST",
+        "/oauth/revoke",
+        tokens.revoke_token,
+        "End a bearer token (RFC 7009)",
         "Tokens",
         is_open=True,
     ),
@@ -332,6 +348,24 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        "/api/v1/operations",
+        operation_search.search_operations,
+        "Find the operations that fit a task told in plain words",
+        "Discovery",
+        query=operation_search.OperationQuery,
+        scope=READ,
+    ),
+    Route(
+        "GET",
+        "/api/v1/tools",
+        operation_search.list_tools,
+        "Operations as tool definitions for agent frameworks",
+        "Discovery",
+        query=operation_search.ToolQuery,
+        scope=READ,
+    ),
+    Route(
+        "GET",
         "/api/v1/skills/docs",
         discovery.read_skill_docs,
         "Read a kind's document for agents",
@@ -346,6 +380,34 @@ ROUTES: tuple[Route, ...] = (
         "Audit",
         query=audit.AuditQuery,
         scope=ADMIN,
+    ),
+    Route(
+        "POST",
+        "/mcp",
+        mcp.mcp,
+        "Speak the Model Context Protocol: six tools, or those that `tools` names",
+        "Agents",
+        query=mcp.McpQuery,
+        answers=_RPC,
+        audit="mcp",
+    ),
+    Route(
+        "POST",
+        "/mcp/{kind}",
+        mcp.mcp_of_kind,
+        "Speak the Model Context Protocol: a tool for each operation of a kind",
+        "Agents",
+        answers=_RPC,
+        audit="mcp",
+    ),
+    Route(
+        "GET",
+        "/mcp/connected",
+        mcp.connected,
+        "Where a browser lands after a consent that an agent asked for",
+        "Agents",
+        answers={200: "A page"},
+        is_open=True,
     ),
     Route(
         "GET",

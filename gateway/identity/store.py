@@ -18,6 +18,10 @@ _INSERT_ORGANIZATION = """
 """
 _LIST_ORGANIZATIONS = "SELECT id, name, created_at, disabled_at FROM organizations ORDER BY created_at, id"
 _DISABLE_ORGANIZATION = "UPDATE organizations SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
+# What processes remember of its clients lists it still.
+_NOTIFY_CLIENTS = """
+    SELECT pg_notify('gateway', 'client:' || client_id) FROM client_organizations WHERE organization_id = $1
+"""
 
 _INSERT_CLIENT = """
     INSERT INTO clients (id, name, secret_hashes, scopes, redirect_urls) VALUES ($1, $2, $3, $4, $5)
@@ -48,6 +52,10 @@ _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
 
 _INSERT_TOKEN = """
     INSERT INTO tokens (hash, client_id, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))
+"""
+_REVOKE_TOKEN = """
+    WITH revoked AS (DELETE FROM tokens WHERE hash = $1 AND client_id = $2 RETURNING client_id)
+    SELECT pg_notify('gateway', 'client:' || client_id) FROM revoked
 """
 _TOKEN = "SELECT client_id, expires_at FROM tokens WHERE hash = $1"
 
@@ -122,9 +130,11 @@ class IdentityStore:
             return [Organization(**row) for row in await connection.fetch(_LIST_ORGANIZATIONS)]
 
     async def disable_organization(self, organization_id: UUID) -> None:
-        async with self._database.system() as connection:
+        """Close it to all clients; processes hear of it at once."""
+        async with self._database.system() as connection, connection.transaction():
             if await connection.fetchval(_DISABLE_ORGANIZATION, organization_id) is None:
                 raise NotFound(f"there is no organization {organization_id}")
+            await connection.execute(_NOTIFY_CLIENTS, organization_id)
 
     async def create_client(
         self,
@@ -170,6 +180,11 @@ class IdentityStore:
     async def keep_token(self, token_hash: bytes, client_id: UUID, seconds: int) -> None:
         async with self._database.system() as connection:
             await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds)
+
+    async def revoke_token(self, token_hash: bytes, client_id: UUID) -> None:
+        """Drop a token, if it is that client's; processes hear of it at once."""
+        async with self._database.system() as connection:
+            await connection.execute(_REVOKE_TOKEN, token_hash, client_id)
 
     async def token(self, token_hash: bytes) -> tuple[UUID, datetime] | None:
         """The client a token belongs to and when it ends."""

@@ -59,15 +59,28 @@ class Tokens:
         self._wrong: dict[str, list[float]] = {}
 
     async def issue(self, client_id: str, client_secret: str) -> IssuedToken:
-        """A token for the right secret; unknown client and wrong secret answer alike, in like time."""
+        """A token for the right secret; raises as `authenticated` does."""
+        client = await self.authenticated(client_id, client_secret)
+        token = secrets.token_urlsafe(32)
+        await self._store.keep_token(hashed(token), client.id, self._seconds)
+        return IssuedToken(token, self._seconds, client)
+
+    async def revoke(self, client_id: str, client_secret: str, token: str) -> None:
+        """End a token in all processes at once, unless it is another client's; raises as `authenticated` does."""
+        client = await self.authenticated(client_id, client_secret)
+        await self._store.revoke_token(hashed(token), client.id)
+
+    async def authenticated(self, client_id: str, client_secret: str) -> Client:
+        """The client whose secret this is; unknown client and wrong secret are refused alike, in like time.
+
+        Raises Unauthorized, and RateLimited for a client whose secret is being guessed.
+        """
         self._refuse_guessing(client_id)
         client = await self._proven(client_id, client_secret)
         if client is None:
             self._wrong.setdefault(client_id, []).append(time.monotonic())
             raise Unauthorized("client_id or client_secret is wrong")
-        token = secrets.token_urlsafe(32)
-        await self._store.keep_token(hashed(token), client.id, self._seconds)
-        return IssuedToken(token, self._seconds, client)
+        return client
 
     async def _proven(self, client_id: str, client_secret: str) -> Client | None:
         try:

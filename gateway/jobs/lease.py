@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from gateway.connectors.responses import Answer
+from gateway.db.retries import retry_until_available
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -23,9 +24,9 @@ from gateway.errors import (
 )
 from gateway.jobs import results
 from gateway.jobs.leases import Ending, LeaseKey, Leases, LostLease
-from gateway.jobs.model import Job, JobStatus
-from gateway.jobs.outcome import classify_outcome, gives_key_back, is_put_aside, is_unknown
-from gateway.jobs.run_context import JobJournal, retry_until_available
+from gateway.jobs.model import CANCELED_UNSTARTED, Job, JobStatus
+from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, must_go_on, told
+from gateway.jobs.run_context import JobJournal
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import add_context
@@ -83,26 +84,25 @@ class Lease:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)
             self._is_ending = True
-            await retry_until_available(lambda: self._write(outcome), self._on_away)
+            # Written twice it does no harm: the fence, or the end that was written, refuses the second.
+            return await retry_until_available(lambda: self._write(outcome), self._on_away)
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
             with contextlib.suppress(Unavailable):
                 await self._leases.forgive([self.key])
-            may_repeat = self.checkpoint.may_be_repeated
-            return None if may_repeat else OutcomeUnknown("a write was sent, and its answer came too late")
+            return None if self.checkpoint.may_be_repeated else self._too_late()
         except Unavailable:
             log.error("PostgreSQL is away for too long; the result is dropped", extra={"job_id": str(job.id)})
             return None
-        return outcome
 
     def _on_away(self) -> None:
         if not self.is_stuck.done():
             self.is_stuck.set_result(None)
 
     async def _outcome(self, work: Task) -> Outcome:
-        if self.job.cancel_requested:
-            return JobCanceled("canceled before it ran")
+        if self.job.cancel_requested and not must_go_on(self.job, self.checkpoint.state):
+            return JobCanceled(CANCELED_UNSTARTED if self.job.attempt == 1 else "canceled before it ran again")
         try:
             async with asyncio.timeout(_LONGEST):
                 return await work(self.job, self.checkpoint)
@@ -120,20 +120,26 @@ class Lease:
             log.exception("a job failed by a bug", extra={"job_id": str(self.job.id)})
             return InternalError()
 
-    async def _write(self, outcome: Outcome) -> None:
-        """The one write that ends the job, puts it aside, or lets go of it."""
-        job, sent_at = self.job, self.checkpoint.sent_at
+    async def _write(self, outcome: Outcome) -> Outcome:
+        """The one write that ends the job, puts it aside, or lets go of it; what a caller who waits is told."""
+        job, checkpoint = self.job, self.checkpoint
         if isinstance(outcome, Answer):
             await self._leases.finish(job, await self._success(outcome))
-        elif is_unknown(job, outcome, sent_at):
-            await self._leases.finish(job, classify_outcome(job, outcome, sent_at))
-        elif job.is_inline and gives_key_back(outcome):
-            await self._leases.release(job)
-        elif not job.is_inline and is_put_aside(outcome) and datetime.now(UTC) - job.created_at < _OLDEST:
+            return outcome
+        if is_requeued(job, outcome, checkpoint.sent_at) and datetime.now(UTC) - job.created_at < _OLDEST:
             await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
             await self._hold_connector(outcome)
+            return outcome
+        ending = classify_outcome(job, outcome, checkpoint.sent_at, checkpoint.state)
+        if job.is_inline and ending.status is not JobStatus.UNKNOWN and gives_key_back(outcome):
+            await self._leases.release(job)
         else:
-            await self._leases.finish(job, classify_outcome(job, outcome, sent_at))
+            await self._leases.finish(job, ending)
+        return told(outcome, ending)
+
+    def _too_late(self) -> GatewayError:
+        lost = OutcomeUnknown("a write was sent, and its answer came too late", extra={"outcome": "unknown"})
+        return told(lost, classify_outcome(self.job, lost, self.checkpoint.sent_at, self.checkpoint.state))
 
     async def _hold_connector(self, outcome: GatewayError) -> None:
         """Others would be refused as well. What nobody waits for gets less of the limit, and says nothing of them."""
@@ -174,7 +180,8 @@ class Lease:
             if self.checkpoint.may_be_repeated:
                 return not self.job.is_inline and await self._leases.requeue(self.job)
             lost = InternalError("the process was stopped after the write had been sent; look it up")
-            await self._leases.finish(self.job, classify_outcome(self.job, lost, self.checkpoint.sent_at))
+            ending = classify_outcome(self.job, lost, self.checkpoint.sent_at, self.checkpoint.state)
+            await self._leases.finish(self.job, ending)
         except (LostLease, Unavailable):
             log.warning("left a job to its lease", extra={"job_id": str(self.job.id)})
         return False

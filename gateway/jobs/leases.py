@@ -31,7 +31,8 @@ _HELD = """
 _HEARTBEAT = f"""
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), held AS (
         SELECT jobs.id FROM jobs JOIN given ON jobs.id = given.id AND jobs.fence = given.fence
-        WHERE jobs.status IN ('running', 'queued') ORDER BY jobs.id FOR NO KEY UPDATE OF jobs
+        WHERE jobs.status = 'running' OR jobs.status = 'queued' AND jobs.worker = $3
+        ORDER BY jobs.id FOR NO KEY UPDATE OF jobs
     )
     UPDATE jobs
     SET lease_until = now() + interval '{LEASE} seconds', worker = $3, status = 'running',
@@ -54,18 +55,31 @@ _FORGIVE = """
 _SENDING = f"""
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), {_HELD}
     UPDATE jobs
-    SET sending_since = CASE WHEN cancel_requested THEN sending_since ELSE now() END,
+    SET sending_since = CASE WHEN cancel_requested THEN sending_since ELSE COALESCE(sending_since, now()) END,
         lease_until = now() + interval '{LEASE} seconds'
     FROM held WHERE jobs.id = held.id
     RETURNING jobs.id, jobs.cancel_requested
 """
-# Losses count against a job only where it made no progress between them: it is further than the attempt before.
-_SAVE = """
-    UPDATE jobs SET state = $3, sending_since = NULL, parts = parts + $4, crashes = 0
-    WHERE id = $1 AND fence = $2 AND status = 'running'
-    RETURNING parts, organization_id
+# What an earlier attempt sent, and whose answer was lost, stays sent.
+_NOT_DONE = """
+    UPDATE jobs SET sending_since = $3 WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
 """
-_ADD_PART = "INSERT INTO job_results (job_id, organization_id, part, lines) VALUES ($1, $2, $3, $4)"
+# Written twice, because the first answer was lost, it is there once: parts have numbers. Losses count against a job
+# only where it made no progress between them.
+_SAVE = """
+    WITH saved AS (
+        UPDATE jobs
+        SET state = $3, sending_since = CASE WHEN NOT $6 THEN sending_since END, parts = greatest(parts, $4::integer),
+            crashes = 0
+        WHERE id = $1 AND fence = $2 AND status = 'running'
+        RETURNING id, organization_id
+    ), stored AS (
+        INSERT INTO job_results (job_id, organization_id, part, lines)
+        SELECT id, organization_id, $4::integer, $5::text FROM saved WHERE $5::text <> ''
+        ON CONFLICT (job_id, part) DO UPDATE SET lines = EXCLUDED.lines
+    )
+    SELECT id FROM saved
+"""
 # An earlier attempt may have left some: this one's stand in their place.
 _PUT_PART = """
     INSERT INTO job_results (job_id, organization_id, part, lines)
@@ -98,14 +112,17 @@ _FINISH = f"""
     FROM given JOIN held ON held.id = given.id WHERE jobs.id = given.id
     RETURNING jobs.id
 """
-# Canceled meanwhile, it ends instead of waiting.
-_WAIT = """
+#: whether a job can end canceled with nothing done: else it is taken up once more, by who can say what was.
+NOTHING_DONE = "(effect = 'read' OR sending_since IS NULL AND state = '{}')"
+_ENDS_CANCELED = f"cancel_requested AND {NOTHING_DONE}"
+# Canceled meanwhile, it ends instead of waiting. What was sent and not answered stays noted.
+_WAIT = f"""
     UPDATE jobs
-    SET status = CASE WHEN cancel_requested THEN 'canceled' ELSE 'waiting' END,
+    SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' WHEN cancel_requested THEN 'queued' ELSE 'waiting' END,
         next_attempt_at = CASE WHEN NOT cancel_requested THEN now() + make_interval(secs => $3) END,
-        finished_at = CASE WHEN cancel_requested THEN now() END,
-        expires_at = CASE WHEN cancel_requested THEN now() + make_interval(secs => $5) END,
-        message = $4, lease_until = NULL, worker = NULL, sending_since = NULL
+        finished_at = CASE WHEN {_ENDS_CANCELED} THEN now() END,
+        expires_at = CASE WHEN {_ENDS_CANCELED} THEN now() + make_interval(secs => $5) END,
+        message = $4, lease_until = NULL, worker = NULL
     WHERE id = $1 AND fence = $2 AND status = 'running'
     RETURNING id
 """
@@ -117,13 +134,13 @@ _HOLD = """
     SET held_until = CASE WHEN hold.held_until > now() THEN LEAST(hold.held_until, EXCLUDED.held_until)
                           ELSE EXCLUDED.held_until END
 """
-# What was not sent goes back as if it had never been taken: this attempt does not count.
-_REQUEUE = """
+# What goes back counts as never taken.
+_REQUEUE = f"""
     UPDATE jobs
-    SET status = CASE WHEN cancel_requested THEN 'canceled' ELSE 'queued' END,
-        finished_at = CASE WHEN cancel_requested THEN now() END,
-        expires_at = CASE WHEN cancel_requested THEN now() + make_interval(secs => $3) END,
-        lease_until = NULL, worker = NULL, sending_since = NULL, attempt = attempt - 1
+    SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' ELSE 'queued' END,
+        finished_at = CASE WHEN {_ENDS_CANCELED} THEN now() END,
+        expires_at = CASE WHEN {_ENDS_CANCELED} THEN now() + make_interval(secs => $3) END,
+        lease_until = NULL, worker = NULL, attempt = attempt - 1
     WHERE id = $1 AND fence = $2 AND status = 'running' AND NOT is_inline
     RETURNING status
 """
@@ -187,14 +204,15 @@ class Leases:
         noted = {row["id"]: row["cancel_requested"] for row in rows}
         return [noted.get(job.id) for job in jobs]
 
-    async def save(self, job: Job, state: Mapping[str, Any], lines: str) -> None:
-        """Commit what a later attempt needs, and one more part of the result, together."""
-        async with self._database.system() as connection, connection.transaction():
-            row = await connection.fetchrow(_SAVE, job.id, job.fence, json.dumps(dict(state)), int(bool(lines)))
-            if row is None:
-                raise LostLease
-            if lines:
-                await connection.execute(_ADD_PART, job.id, row["organization_id"], row["parts"], lines)
+    async def not_done(self, job: Job) -> None:
+        """Commit that what was about to be sent was certainly not done."""
+        await self._fenced(_NOT_DONE, job, job.sending_since)
+
+    async def save(
+        self, job: Job, state: Mapping[str, Any], part: int, lines: str, *, is_answered: bool = True
+    ) -> None:
+        """Commit what a later attempt needs, and that part of the result, together; twice is as once."""
+        await self._fenced(_SAVE, job, json.dumps(dict(state)), part, lines, is_answered)
 
     async def put_part(self, job: Job, part: int, lines: str) -> None:
         """Store one part of a result that is whole in memory."""
@@ -227,7 +245,7 @@ class Leases:
             await connection.execute(_HOLD, connector_id, min(seconds, _LONGEST_HOLD))
 
     async def requeue(self, job: Job) -> bool:
-        """Give up a job of which nothing was sent, for another worker; whether one is needed."""
+        """Give up a job that may be run again, for another worker; whether one is needed."""
         return bool(await self._fenced(_REQUEUE, job, self._retention) == JobStatus.QUEUED)
 
     async def release(self, job: Job) -> None:

@@ -1,13 +1,15 @@
 """The sweeper: finds what killed processes left behind. Every worker runs it, one at a time sweeps."""
 
+import json
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from gateway.db.pool import Connection, Database
-from gateway.errors import Unavailable
+from gateway.errors import Unavailable, WorkerCrashed
 from gateway.jobs.leases import LEASE
-from gateway.jobs.outcome import UNKNOWN
+from gateway.jobs.outcome import classify_outcome
+from gateway.jobs.rows import COLUMNS, job_of
 
 log = logging.getLogger(__name__)
 
@@ -28,40 +30,30 @@ _TRY_LOCK = "SELECT now() AS now, pg_try_advisory_xact_lock($1) AS is_ours"
 _JUST_STARTED = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => $1)"
 _LOST = "status = 'running' AND lease_until < now()"
 _IS_GIVEN_UP = f"""
-    NOT is_inline AND (crashes + 1 >= {_MAX_LOSSES_AMONG_OTHERS} OR crashes + 1 >= {_MAX_LOSSES} AND NOT EXISTS (
+    (crashes + 1 >= {_MAX_LOSSES_AMONG_OTHERS} OR crashes + 1 >= {_MAX_LOSSES} AND NOT EXISTS (
         SELECT FROM jobs AS other
         WHERE other.status = 'running' AND other.worker = jobs.worker AND other.id <> jobs.id))
 """
-_ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $1), lease_until = NULL, worker = NULL"
+_ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $6), lease_until = NULL, worker = NULL"
 
-# A write whose answer was lost is never run again: that is the one honest end.
-_END_LOST_WRITES = f"""
+# What is not run again: writes whose answer was lost, also those of callers who waited, and what lost too many workers.
+_ENDING = f"""
+    SELECT {COLUMNS} FROM jobs
+    WHERE {_LOST} AND effect <> 'read' AND sending_since IS NOT NULL AND (effect = 'write' OR is_inline)
+       OR {_LOST} AND NOT is_inline AND {_IS_GIVEN_UP}
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+"""
+_END = f"""
     UPDATE jobs
-    SET status = 'unknown', {_ENDS},
-        message = 'the worker was lost after a write had been sent',
-        error = json_build_object(
-            'code', '{UNKNOWN}',
-            'detail', 'the worker was lost after a write had been sent; look it up before sending it again',
-            'known', json_strip_nulls(json_build_object(
-                'request_id', request_id,
-                'sent_at', to_char(sending_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-                'find_by', find_by)))::text
-    WHERE {_LOST} AND sending_since IS NOT NULL AND effect = 'write'
-    RETURNING id
+    SET status = $2, result = $3, error = $4, message = $5, {_ENDS}, sending_since = NULL, crashes = crashes + 1
+    WHERE id = $1
 """
 # What was run for a caller who waited, and did not go out, leaves no trace: with the row goes its idempotency key.
 _FORGET_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
-_GIVE_UP = f"""
-    UPDATE jobs
-    SET status = 'failed', crashes = crashes + 1, {_ENDS},
-        message = 'its worker crashed',
-        error = json_build_object('code', 'worker_crashed', 'detail', 'the worker crashed while it ran the job')::text
-    WHERE {_LOST} AND {_IS_GIVEN_UP}
-    RETURNING id
-"""
+# What was sent stays noted: should nobody ever learn what came of it, the job says so. Who held it may take it back.
 _RETURN_LOST = f"""
     UPDATE jobs
-    SET status = 'queued', crashes = crashes + 1, lease_until = NULL, worker = NULL, sending_since = NULL,
+    SET status = 'queued', crashes = crashes + 1, lease_until = NULL,
         message = 'its worker was lost; waiting for another'
     WHERE {_LOST}
     RETURNING id
@@ -71,6 +63,7 @@ _RETURN_DUE = """
     WHERE status = 'waiting' AND next_attempt_at <= now()
     RETURNING id
 """
+_LOST_WORKER = WorkerCrashed("the worker was lost while it ran the job")
 _SEEN = "INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()"
 _LEAVE = "DELETE FROM workers WHERE id = $1"
 _A_WORKER_SEEN = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_GONE} seconds')"
@@ -116,15 +109,28 @@ class Maintenance:
 
     async def _lost(self, connection: Connection) -> int:
         """What lost its worker: how much of it goes back to the queue."""
-        for statement, what, arguments in (
-            (_END_LOST_WRITES, "a write's outcome is unknown: its worker was lost", (self._retention,)),
-            (_FORGET_INLINE, "a call was lost with the process that ran it, and nothing was sent", ()),
-            (_GIVE_UP, "a job was given up: its workers crashed", (self._retention,)),
-        ):
-            for row in await connection.fetch(statement, *arguments):
-                log.warning(what, extra={"job_id": str(row["id"])})
+        await self._end_lost(connection)
+        for row in await connection.fetch(_FORGET_INLINE):
+            log.warning(
+                "a call was lost with the process that ran it, and nothing was sent", extra={"job_id": str(row["id"])}
+            )
         returned: Sequence[object] = await connection.fetch(_RETURN_LOST)
         return len(returned)
+
+    async def _end_lost(self, connection: Connection) -> None:
+        for row in await connection.fetch(_ENDING):
+            job = job_of(row)
+            ending = classify_outcome(job, _LOST_WORKER, job.sending_since)
+            await connection.execute(
+                _END,
+                job.id,
+                ending.status,
+                None if ending.result is None else json.dumps(ending.result),
+                json.dumps(ending.error),
+                ending.message,
+                self._retention,
+            )
+            log.warning("a job ended with its worker", extra={"job_id": str(job.id), "status": ending.status})
 
     async def heartbeat(self, worker: str) -> None:
         async with self._database.system() as connection:

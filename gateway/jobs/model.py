@@ -29,6 +29,9 @@ class JobStatus(StrEnum):
 
 FINAL = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN})
 
+#: what a canceled job says of which nothing was done
+CANCELED_UNSTARTED, CANCELED_UNDONE = "canceled before it ran", "canceled; nothing was done"
+
 #: the task that runs an operation of a connector; other tasks are the gateway's own
 OPERATION = "operation"
 
@@ -109,6 +112,11 @@ class Job:
         return self.status in FINAL
 
     @property
+    def has_result(self) -> bool:
+        """Whether there is something to read: the whole result, or the part that was done before it ended."""
+        return self.is_done and self.result is not None
+
+    @property
     def is_suspect(self) -> bool:
         """Whether workers were lost while they ran this job, perhaps because of it: once is no evidence."""
         return self.crashes >= 2
@@ -119,9 +127,13 @@ class Job:
         return self.crashes >= 3
 
 
+def url_of(job: Job, base_url: str) -> str:
+    return f"{base_url}/api/v1/jobs/{job.id}"
+
+
 def view(job: Job, base_url: str) -> dict[str, Any]:
     """The job as callers see it."""
-    url = f"{base_url}/api/v1/jobs/{job.id}"
+    url = url_of(job, base_url)
     return {
         "id": str(job.id),
         "url": url,
@@ -141,8 +153,10 @@ def view(job: Job, base_url: str) -> dict[str, Any]:
         "finished_at": moment(job.finished_at),
         "next_attempt_at": moment(job.next_attempt_at),
         "expires_at": moment(job.expires_at),
-        "result_url": f"{url}/result" if job.status is JobStatus.SUCCEEDED else None,
+        "result_url": f"{url}/result" if job.has_result else None,
         "error": job.error,
+        "known": (job.error or {}).get("known"),
+        "safe_to_retry": (job.error or {}).get("safe_to_retry"),
         "labels": job.labels,
     }
 

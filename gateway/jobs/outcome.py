@@ -1,16 +1,22 @@
-"""What a run that did not succeed means for its job and for its idempotency key: pure."""
+"""What a run that did not succeed means for its job and for its idempotency key: pure.
 
+`failed` says that nothing was done, or that the application refused it. `canceled` says that nothing was done, or what
+was. Whatever may have been done ends `unknown`, with what is sure and whether it may be sent again without harm.
+"""
+
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from gateway import errors
+from gateway.connectors.retries import is_refusal
+from gateway.connectors.run_context import Effects
 from gateway.errors import (
     GatewayError,
     InternalError,
     JobCanceled,
     ReauthorizationRequired,
     Unavailable,
-    UpstreamInvalidResponse,
     UpstreamRateLimited,
 )
 from gateway.jobs.leases import Ending
@@ -20,38 +26,70 @@ from gateway.kinds.spec import Effect
 UNKNOWN = "outcome_unknown"
 
 
-def classify_outcome(job: Job, error: GatewayError, sent_at: datetime | None) -> Ending:
-    """How the job ends; `sent_at` is when a write went out whose answer is not stored."""
-    if isinstance(error, JobCanceled):
-        return Ending(JobStatus.CANCELED, message=error.detail)
-    document = errors.document(error)
-    if is_unknown(job, error, sent_at):
-        document = {**document, "code": UNKNOWN, "known": known(job, sent_at)}
-        return Ending(JobStatus.UNKNOWN, error=document, message=error.detail)
-    return Ending(JobStatus.FAILED, error=document, message=error.detail)
+def classify_outcome(
+    job: Job, error: GatewayError, sent_at: datetime | None, state: Mapping[str, Any] | None = None
+) -> Ending:
+    """How the job ends; `sent_at` is when a request went out whose answer is not stored, `state` what it saved last."""
+    effects = Effects.of(job.state if state is None else state)
+    sentence = f"{error.detail}; {effects.summary}" if effects.known else error.detail
+    document = {**errors.document(error), "detail": sentence}
+    facts = {"known": known(job, sent_at, effects), "safe_to_retry": job.effect is not Effect.WRITE}
+    result = _partial(effects)
+    if _may_have_been_done(job, error, sent_at, effects):
+        document = {**document, "code": UNKNOWN, "outcome": "unknown", **facts}
+        return Ending(JobStatus.UNKNOWN, result=result, error=document, message=sentence)
+    if not isinstance(error, JobCanceled):
+        return Ending(JobStatus.FAILED, error=document, message=sentence)
+    was_done = {**document, **facts} if effects.known else None
+    return Ending(JobStatus.CANCELED, result=result, error=was_done, message=sentence)
 
 
-def is_unknown(job: Job, error: GatewayError, sent_at: datetime | None) -> bool:
-    """Whether a write may have happened all the same.
+def _may_have_been_done(job: Job, error: GatewayError, sent_at: datetime | None, effects: Effects) -> bool:
+    """Whether the application may have done some of it, beyond what a cancellation tells.
 
-    What the application refused did not happen. A bug of ours, an answer that cannot be read and a record that cannot
-    be kept say nothing about it.
+    What the application refused did not happen; any other error says nothing about it. Where an earlier attempt's
+    answer was lost, what a later one was told does not matter.
     """
-    if error.is_outcome_unknown:
+    if job.effect is Effect.READ:
+        return False
+    if error.is_outcome_unknown or effects.is_open:
         return True
-    says_nothing = isinstance(error, InternalError | UpstreamInvalidResponse | Unavailable)
-    return job.effect is Effect.WRITE and sent_at is not None and says_nothing
+    if isinstance(error, JobCanceled):
+        return sent_at is not None
+    if effects.known:
+        return True
+    return sent_at is not None and (job.sending_since is not None or not is_refusal(error))
 
 
-def known(job: Job, sent_at: datetime | None) -> dict[str, Any]:
-    """What there is to go by for whoever looks the write up."""
-    facts = {"request_id": job.request_id, "sent_at": moment(sent_at), "find_by": job.find_by}
+def known(job: Job, sent_at: datetime | None, effects: Effects) -> dict[str, Any]:
+    """What is sure, and what there is to go by for whoever looks the write up."""
+    facts = {
+        "request_id": job.request_id,
+        "request_sent": True if sent_at is not None else None,
+        "sent_at": moment(sent_at),
+        "find_by": job.find_by,
+        **effects.known,
+    }
     return {name: fact for name, fact in facts.items() if fact is not None}
 
 
-def is_put_aside(error: GatewayError) -> bool:
-    """Whether the job waits and is run again instead of ending."""
-    return isinstance(error, UpstreamRateLimited | Unavailable)
+def _partial(effects: Effects) -> dict[str, Any] | None:
+    """The head of a result that is not whole, where some of it is saved."""
+    if not effects.known or effects.result is None:
+        return None
+    return {"result": dict(effects.result), "collected": effects.collected, "meta": None}
+
+
+def is_requeued(job: Job, error: GatewayError, sent_at: datetime | None) -> bool:
+    """Whether the job waits and is run again instead of ending: what it sent can be sent again, if it sent anything."""
+    if job.is_inline or not isinstance(error, UpstreamRateLimited | Unavailable):
+        return False
+    return sent_at is None or job.effect is not Effect.WRITE
+
+
+def must_go_on(job: Job, state: Mapping[str, Any]) -> bool:
+    """Whether a job to be canceled is run all the same: what the application works at is followed to its end."""
+    return job.effect is not Effect.READ and Effects.of(state).is_open
 
 
 def gives_key_back(error: GatewayError) -> bool:
@@ -60,3 +98,10 @@ def gives_key_back(error: GatewayError) -> bool:
     An answer of the application is kept and replayed; a refusal that passes is not.
     """
     return error.retryable or isinstance(error, ReauthorizationRequired | InternalError)
+
+
+def told(error: GatewayError, ending: Ending) -> GatewayError:
+    """The error as the caller who waits is told it, with what its end says."""
+    if ending.status is not JobStatus.UNKNOWN or ending.error is None:
+        return error
+    return errors.with_unknown_outcome(error, ending.error["known"], safe_to_retry=ending.error["safe_to_retry"])

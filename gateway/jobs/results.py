@@ -8,8 +8,8 @@ import msgspec
 
 from gateway import errors
 from gateway.connectors.responses import Answer
-from gateway.errors import InternalError, JobCanceled, ResultExpired
-from gateway.jobs.model import Job, JobStatus
+from gateway.errors import GatewayError, JobCanceled, ResultExpired
+from gateway.jobs.model import Job, JobStatus, url_of
 
 #: records in one stored part
 _PART = 1000
@@ -49,24 +49,42 @@ def message(answer: Answer) -> str | None:
     """What the result says of itself, for people."""
     if answer.collected is None:
         return None
-    head = answer.decoded()
-    failed = f", {head['failed']} failed" if head["failed"] else ""
-    return f"{head['succeeded']} of {head['total']} tickets updated{failed}"
+    told: str | None = answer.decoded().get("message")
+    return told
 
 
 def require_result(job: Job) -> dict[str, Any]:
     """The head of a succeeded job's result; raises the error that the job ended with."""
-    match job.status:
-        case JobStatus.SUCCEEDED:
-            if job.result is None or (job.expires_at is not None and job.expires_at <= datetime.now(UTC)):
-                raise ResultExpired("the result has expired; run the operation again")
-            return job.result
-        case JobStatus.CANCELED:
-            raise JobCanceled(job.message or "the job was canceled")
-        case JobStatus.FAILED | JobStatus.UNKNOWN if job.error is not None:
-            raise errors.restored(job.error)
-        case _:
-            raise InternalError
+    if job.status is not JobStatus.SUCCEEDED:
+        raise error_of(job)
+    if job.result is None or _is_expired(job):
+        raise ResultExpired("the result has expired; run the operation again")
+    return job.result
+
+
+def error_of(job: Job) -> GatewayError:
+    """What a job ended with that did not succeed."""
+    if job.error is not None:
+        return errors.restored(job.error)
+    return JobCanceled(job.message or "the job was canceled")
+
+
+def partial_result(job: Job) -> dict[str, Any] | None:
+    """The head of what was done before a job ended otherwise than it should; None where nothing is there to read."""
+    is_partial = job.is_done and job.status is not JobStatus.SUCCEEDED
+    return job.result if is_partial and not _is_expired(job) else None
+
+
+def _is_expired(job: Job) -> bool:
+    return job.expires_at is not None and job.expires_at <= datetime.now(UTC)
+
+
+def completed(head: Mapping[str, Any], job: Job, base_url: str) -> Mapping[str, Any]:
+    """The head with what only the job knows: the record that it ends with is the job's own."""
+    if head["collected"] in (None, WHOLE):
+        return head
+    status = {} if job.status is JobStatus.SUCCEEDED else {"status": job.status.value}
+    return {**head, "result": {"id": str(job.id), "url": url_of(job, base_url), **head["result"], **status}}
 
 
 def stored_parts(job: Job) -> int:

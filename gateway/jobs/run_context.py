@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
+from gateway.db.retries import retry_until_available
 from gateway.errors import JobCanceled, Unavailable
 from gateway.jobs.leases import LEASE, Leases, LostLease
 from gateway.jobs.model import Job
@@ -17,28 +18,6 @@ log = logging.getLogger(__name__)
 
 #: seconds between progress notes of one job
 _PROGRESS_INTERVAL = 0.5
-#: seconds between tries while PostgreSQL is away, and until a note is given up
-_PAUSE, _PERSISTENCE = 0.5, 600.0
-
-Noted = TypeVar("Noted")
-
-
-async def retry_until_available(
-    note: Callable[[], Awaitable[Noted]], on_away: Callable[[], None] = lambda: None
-) -> Noted:
-    """Write it as soon as PostgreSQL is there: what is done is not forgotten because it is away; raises LostLease.
-
-    Writing twice does no harm: the fence, or the end that was written, refuses the second.
-    """
-    given_up = asyncio.get_running_loop().time() + _PERSISTENCE
-    while True:
-        try:
-            return await note()
-        except Unavailable:
-            on_away()
-            if asyncio.get_running_loop().time() > given_up:
-                raise
-            await asyncio.sleep(_PAUSE)
 
 
 class JobJournal:
@@ -48,8 +27,13 @@ class JobJournal:
         self._leases = leases
         self._job = job
         self.state: Mapping[str, Any] = job.state
-        #: when a write went out whose answer is not stored yet
-        self.sent_at: datetime | None = None
+        #: when a request went out whose answer is not stored yet, be it by an earlier attempt
+        self.sent_at: datetime | None = job.sending_since
+        #: requests on their way whose answer is not there; a run may send several side by side
+        self._in_flight = 0
+        #: what is noted of them goes out one after the other, as it happened
+        self._noting = asyncio.Lock()
+        self._parts = job.parts
         self._told_at = float("-inf")
         self.last: tuple[int, int | None] = (job.progress, job.total)
 
@@ -59,21 +43,37 @@ class JobJournal:
         return self.sent_at is None or self._job.effect is not Effect.WRITE
 
     async def sending(self) -> None:
-        asked_at = asyncio.get_running_loop().time()
-        if not await self._leases.sending(self._job):
-            raise JobCanceled("canceled before it was sent")
-        self.sent_at = datetime.now(UTC)
+        async with self._noting:
+            asked_at = asyncio.get_running_loop().time()
+            if not await self._leases.sending(self._job):
+                raise JobCanceled("canceled before it was sent")
+            self._in_flight += 1
+            self.sent_at = self.sent_at or datetime.now(UTC)
         # A process that was frozen in between must not send: others may have taken its job for lost.
         if asyncio.get_running_loop().time() - asked_at > LEASE / 2:
             raise LostLease
 
-    def not_done(self) -> None:
-        self.sent_at = None
+    async def not_done(self) -> None:
+        async with self._noting:
+            self._in_flight -= 1
+            if not self._in_flight:
+                await retry_until_available(lambda: self._leases.not_done(self._job))
+                self.sent_at = self._job.sending_since
 
-    async def save(self, state: Mapping[str, Any], records: Sequence[Any] = ()) -> None:
+    def answered(self) -> None:
+        self._in_flight -= 1
+
+    async def save(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
         lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
-        await retry_until_available(lambda: self._leases.save(self._job, state, lines))
-        self.state, self.sent_at = state, None
+        async with self._noting:
+            number = part or self._parts + bool(lines)
+            is_answered = not self._in_flight
+            await retry_until_available(
+                lambda: self._leases.save(self._job, state, number, lines, is_answered=is_answered)
+            )
+            self.state, self._parts = state, max(self._parts, number)
+            if is_answered:
+                self.sent_at = None
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
         now = asyncio.get_running_loop().time()

@@ -9,11 +9,13 @@ from uuid import UUID
 
 from gateway.aio.batching import Batcher
 from gateway.db.pool import Connection, Database
-from gateway.errors import NotFound, ResultExpired
-from gateway.jobs.leases import LEASE
-from gateway.jobs.model import Job, NewJob
+from gateway.db.retries import retry_until_available
+from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
+from gateway.jobs.leases import LEASE, NOTHING_DONE
+from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, Job, NewJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.rows import COLUMNS, job_of
+from gateway.kinds.spec import Effect
 
 _INSERTED = """
     id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, params, shape, effect,
@@ -24,7 +26,9 @@ _NEW = """
            $10::text[], $11::text[], $12::text[], $13::boolean[], $14::jsonb[], $15::text[], $16::text[], $17::bytea[],
            $18::text[], $19::boolean[])
 """
-_INSERT = f"INSERT INTO jobs ({_INSERTED}) SELECT * FROM {_NEW} RETURNING {COLUMNS}"
+# Sent again, because the answer to its commit was lost, it finds what it inserted.
+_INSERT = f"INSERT INTO jobs ({_INSERTED}) SELECT * FROM {_NEW} ON CONFLICT (id) DO NOTHING RETURNING {COLUMNS}"
+_ACCEPTED = f"SELECT {COLUMNS} FROM jobs WHERE id = ANY ($1::uuid[])"
 # Born running: held by the process that accepted it.
 _INSERT_CLAIMED = f"""
     INSERT INTO jobs ({_INSERTED}, status, worker, lease_until, fence, attempt, started_at)
@@ -45,6 +49,12 @@ _KEPT = f"""
     FROM idempotency_keys JOIN jobs USING (organization_id, client_id, connector_id)
     WHERE organization_id = $1 AND client_id = $2 AND connector_id = $3 AND key = $4 AND jobs.id = job_id
 """
+_IS_USED = """
+    SELECT EXISTS (
+        SELECT FROM idempotency_keys
+        WHERE organization_id = $1 AND client_id = $2 AND connector_id = $3 AND key = $4 AND expires_at > now()
+    )
+"""
 _GET = f"SELECT {COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"
 _LIST = f"""
     SELECT {COLUMNS} FROM jobs
@@ -59,14 +69,17 @@ _LIST = f"""
     ORDER BY created_at DESC, id DESC
     LIMIT $10
 """
-# Queued and waiting work ends at once; running work is told. What is deleted stays deleted.
+# Queued and waiting work of which nothing was done ends at once; running work is told. What may have been done is taken
+# up by a worker, which follows what is under way and says what was. What is deleted stays deleted.
+_ENDS = f"(status IN ('queued', 'waiting') AND {NOTHING_DONE})"
 _CANCEL = f"""
     UPDATE jobs
     SET cancel_requested = true,
-        status = CASE WHEN status IN ('queued', 'waiting') THEN 'canceled' ELSE status END,
-        message = CASE WHEN status IN ('queued', 'waiting') THEN 'canceled before it ran' ELSE message END,
-        finished_at = CASE WHEN status IN ('queued', 'waiting') THEN now() END,
-        expires_at = CASE WHEN status IN ('queued', 'waiting') THEN now() + make_interval(secs => $3) END,
+        status = CASE WHEN {_ENDS} THEN 'canceled' WHEN status = 'waiting' THEN 'queued' ELSE status END,
+        message = CASE WHEN NOT {_ENDS} THEN message
+                       WHEN attempt = 0 THEN '{CANCELED_UNSTARTED}' ELSE '{CANCELED_UNDONE}' END,
+        finished_at = CASE WHEN {_ENDS} THEN now() END,
+        expires_at = CASE WHEN {_ENDS} THEN now() + make_interval(secs => $3) END,
         next_attempt_at = NULL
     WHERE organization_id = $1 AND id = $2 AND NOT is_inline AND status IN ('queued', 'waiting', 'running')
       AND task NOT IN ('{DELETE_CONNECTOR}', '{DELETE_WORKSPACE}')
@@ -84,7 +97,8 @@ _EVENTS = """
 _FOLLOWED_BY = """
     SELECT jobs.client_id, organization_id FROM jobs
     JOIN tokens ON tokens.hash = jobs.token_hash AND tokens.client_id = jobs.client_id
-    WHERE jobs.id = $1 AND token_hash = $2 AND created_at > now() - make_interval(secs => $3)
+    JOIN organizations ON organizations.id = organization_id AND organizations.disabled_at IS NULL
+    WHERE jobs.id = $1 AND token_hash = $2 AND jobs.created_at > now() - make_interval(secs => $3)
 """
 
 #: parts of a result fetched at a time
@@ -134,11 +148,15 @@ class JobFilter:
 
 
 class JobStore:
-    """What callers do with jobs; `retention` is the seconds that a finished job's result is kept."""
+    """What callers do with jobs; `retention` is the seconds that a finished job's result is kept.
 
-    def __init__(self, database: Database, retention: int) -> None:
+    `timeout`: seconds for which a job is accepted again whose acceptance was not heard of.
+    """
+
+    def __init__(self, database: Database, retention: int, *, timeout: float = 5.0) -> None:
         self._database = database
         self._retention = retention
+        self._timeout = timeout
         self._accepting: Batcher[NewJob, Job] = Batcher(self._accept_all)
 
     async def accept(
@@ -149,7 +167,7 @@ class JobStore:
         With `claimed_by` the job is born running, held by the process that accepted it.
         """
         if key is None and claimed_by is None:
-            return AcceptedJob(await self._accepting(new), is_new=True)
+            return AcceptedJob(await self._accepted(new), is_new=True)
         while True:
             async with self._database.tenant(new.organization_id) as connection, connection.transaction():
                 if key is None or await self._is_kept(connection, new, key):
@@ -161,6 +179,23 @@ class JobStore:
                 return AcceptedJob(
                     is_mismatch=members.pop("fingerprint") != key.fingerprint, job=job_of(members), is_new=False
                 )
+
+    async def is_used(self, new: NewJob, key: IdempotencyKey) -> bool:
+        """Whether the key was used before: `accept` would bring its job back."""
+        async with self._database.tenant(new.organization_id) as connection:
+            return bool(await connection.fetchval(_IS_USED, *_owner(new, key)))
+
+    async def _accepted(self, new: NewJob) -> Job:
+        """Asks again where PostgreSQL went away before it said that the job is there: nobody else could ask for it."""
+        try:
+            return await self._accepting(new)
+        except Unavailable as away:
+            if not away.was_sent:
+                raise
+        try:
+            return await retry_until_available(lambda: self._accepting(new), timeout=self._timeout)
+        except Unavailable as away:
+            raise _perhaps_accepted(new, away) from away
 
     async def accept_within(self, connection: Connection, new: NewJob) -> Job:
         """Accept in the caller's own transaction, together with what the job is about."""
@@ -177,7 +212,10 @@ class JobStore:
 
     async def _accept_all(self, new: Sequence[NewJob]) -> Sequence[Job]:
         async with self._database.system() as connection:
-            rows = await connection.fetch(_INSERT, *_columns(new))
+            rows = list(await connection.fetch(_INSERT, *_columns(new)))
+            if len(rows) < len(new):
+                missing = {each.id for each in new} - {row["id"] for row in rows}
+                rows += await connection.fetch(_ACCEPTED, missing)
         accepted = {row["id"]: job_of(row) for row in rows}
         return [accepted[each.id] for each in new]
 
@@ -242,6 +280,13 @@ class JobStore:
         async with self._database.system() as connection:
             row = await connection.fetchrow(_FOLLOWED_BY, job_id, token_hash, seconds)
         return None if row is None else (row["client_id"], row["organization_id"])
+
+
+def _perhaps_accepted(new: NewJob, away: Unavailable) -> GatewayError:
+    if new.effect is Effect.READ:
+        return away
+    told = Unavailable("PostgreSQL went away while the job was accepted; it may run", retry_after=away.retry_after)
+    return with_unknown_outcome(told, {"job_id": str(new.id)}, safe_to_retry=new.effect is Effect.IDEMPOTENT)
 
 
 async def _inserted(connection: Connection, new: NewJob, claimed_by: str | None) -> Job:

@@ -121,13 +121,24 @@ class Operation:
     def is_download(self) -> bool:
         return self.action.download is not None
 
+    @cached_property
+    def _alternatives(self) -> tuple[tuple[str, "Operation"], ...]:
+        """The operations that stand for this one, each with the param whose absence chooses it."""
+        return tuple(
+            (
+                alternative.without,
+                self.changed(request=alternative.request, paging=alternative.paging, alternatives=()),
+            )
+            for alternative in self.action.alternatives
+        )
+
+    def changed(self, **members: Any) -> "Operation":
+        """This operation with other members of its action."""
+        return Operation(self.spec, self.entity_id, self.action_id, self.action.model_copy(update=members))
+
     def instead(self, params: Mapping[str, Any]) -> "Operation":
         """This operation, or the one that stands for it when a param is left out."""
-        for alternative in self.action.alternatives:
-            if alternative.without not in params:
-                changes = {"request": alternative.request, "paging": alternative.paging, "alternatives": ()}
-                return Operation(self.spec, self.entity_id, self.action_id, self.action.model_copy(update=changes))
-        return self
+        return next((operation for without, operation in self._alternatives if without not in params), self)
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import jsonschema_rs
 
-from gateway.errors import FieldError, InvalidParams
+from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.kinds.catalog import Operation
 from gateway.kinds.suggestions import did_you_mean
 
@@ -21,21 +22,14 @@ _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026
 def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
     given = _with_limit_mapped(operation, _with_numeric_ids(operation, params))
-    found = list(_unsafe_values(operation, given)) or _faults(operation, given)
+    found = list(islice(_unsafe_values(operation, given), MAX_FAULTS)) or _faults(operation, given)
     if found:
-        raise invalid(str(operation), found)
+        raise InvalidParams(faults=found)
     completed = {**operation.defaults, **given}
     for name, defaults in operation.member_defaults.items():
         if isinstance(completed.get(name), dict):
             completed[name] = {**defaults, **completed[name]}
     return {name: _integral(value) for name, value in completed.items()}
-
-
-def invalid(subject: str, found: list[FieldError]) -> InvalidParams:
-    """The error for a list of faults, counted in its detail."""
-    if len(found) == 1:
-        return InvalidParams(found[0].message, faults=found)
-    return InvalidParams(f"{subject}: {len(found)} params are invalid", faults=found)
 
 
 def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,14 +42,12 @@ def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[
         return given
     limit = given.pop("limit")
     if not _is_integer(limit) or limit < 1:
-        raise invalid(
-            str(operation), [_fault(operation, ["limit"], "minimum", f"limit is {_shown(limit)}; at least 1")]
-        )
+        raise InvalidParams(faults=[_fault(operation, ["limit"], "minimum", f"limit is {_shown(limit)}; at least 1")])
     if size is None:
         return given
     if given.setdefault(size, limit) != limit:
         text = f"limit is {limit} and {size} is {_shown(given[size])}; send one of them"
-        raise invalid(str(operation), [_fault(operation, ["limit"], "conflict", text)])
+        raise InvalidParams(faults=[_fault(operation, ["limit"], "conflict", text)])
     return given
 
 
@@ -83,7 +75,8 @@ def _faults(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]
     try:
         if operation.validator.is_valid(params):
             return []
-        return [fault for error in operation.validator.iter_errors(params) for fault in _faults_of(operation, error)]
+        found = (fault for error in operation.validator.iter_errors(params) for fault in _faults_of(operation, error))
+        return list(islice(found, MAX_FAULTS))
     except ValueError as error:
         return [_fault(operation, [], "type", f"params are not JSON: {error}")]
 

@@ -4,6 +4,7 @@ A spec is data. Its vocabulary is closed: a handful of paging styles, authentica
 """
 
 import re
+from datetime import date
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -23,6 +24,20 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 KindName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
 JsonSchema = dict[str, Any]
 Phrases = tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=100)], ...]
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def _content_type(value: str) -> str:
+    media_type = value.partition(";")[0].strip().lower()
+    if media_type != FORM and not re.fullmatch(r"application/(?:[a-z0-9.-]+\+)?json", media_type):
+        raise ValueError(f"bodies are sent as JSON or as a form: application/json or {FORM}")
+    return value
+
+
+#: the type of request bodies, which are written in it
+ContentType = Annotated[str, AfterValidator(_content_type)]
 
 
 class Effect(StrEnum):
@@ -110,10 +125,31 @@ class CredentialField(Model):
     format: Literal["email"] | None = None
 
 
-class AuthMethod(Model):
+class Ending(Model):
+    """When something of the application ends, and what takes its place."""
+
+    #: the first day without it
+    until: date | None = None
+    #: since when it should not be taken up; left out, `until`
+    deprecated: date | None = None
+    #: what takes its place: an authentication method, an address or words
+    instead: str | None = None
+    #: where the application says so
+    see: str | None = None
+
+
+class AddressEnding(Ending):
+    """The end of addresses of a kind."""
+
+    #: how the paths of the requests concerned begin
+    path: str
+
+
+class AuthMethod(Ending):
     """One way of proving who calls: its credential fields and how they become a header."""
 
     title: str
+    description: str | None = None
     scheme: Literal["bearer", "basic"]
     #: for `bearer`: the field that holds the token
     token: str | None = None
@@ -122,6 +158,8 @@ class AuthMethod(Model):
     password: str | None = None
     #: tokens of this method come from, and are renewed by, the kind's OAuth endpoints
     oauth: bool = False
+    #: how they come without a person's consent: for the app's own id and secret (RFC 6749 §4.4)
+    grant: Literal["client_credentials"] | None = None
     credentials: dict[str, CredentialField]
 
     @property
@@ -136,7 +174,8 @@ class AuthMethod(Model):
 class OAuthEndpoints(Model):
     """The kind's OAuth 2.0 authorization server (RFC 6749), as far as it differs from the textbook."""
 
-    authorize: str
+    #: where a person consents; none where tokens come of the app's own credentials alone
+    authorize: str = ""
     token: str
     revoke: str | None = None
     #: the server's identifier, which an `iss` in its answers must be (RFC 9207); the origin of `authorize` unless named
@@ -457,8 +496,10 @@ class ConnectorSpec(Model):
     environment: dict[Identifier, Variable] = Field(default_factory=dict)
     authentication: dict[Identifier, AuthMethod]
     oauth: OAuthEndpoints | None = None
+    #: addresses that end
+    ends: tuple[AddressEnding, ...] = ()
     headers: dict[str, str] = Field(default_factory=dict)
-    content_type: str = "application/json"
+    content_type: ContentType = "application/json"
     failure: Failure = Failure()
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
     rate_limit: RateLimit
@@ -476,8 +517,9 @@ class ConnectorSpec(Model):
 
     @cached_property
     def oauth_method(self) -> str | None:
-        """The authentication method whose tokens come from the OAuth flow."""
-        return next((name for name, method in self.authentication.items() if method.oauth), None)
+        """The authentication method whose tokens come of a person's consent."""
+        named = (name for name, method in self.authentication.items() if method.oauth and method.grant is None)
+        return next(named, None)
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:

@@ -3,9 +3,14 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+#: characters beyond which a name is like no other, and comparing would only take time
+_MAX_NAME = 200
+
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, or None when none is alike."""
+    if len(name) > _MAX_NAME:
+        return None
     candidates = list(known)
     by_lower = {candidate.lower(): candidate for candidate in candidates}
     found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)

@@ -1,7 +1,7 @@
-"""What is known of an account's limits, and what follows from it: pure, and told the time.
+"""What is known of a rate scope's limits, and what follows from it: pure, and told the time.
 
 An application is believed: its published budget is not held to until it limits, or says that little is left. From then
-on requests are paced evenly, for as long as the budget's own time.
+on requests are throttled to an even rate, for as long as the budget's own time.
 """
 
 from collections.abc import Mapping
@@ -10,30 +10,32 @@ from math import ceil
 
 from gateway.kinds.spec import RateLimit
 
-#: of the budget, what may be left before requests are paced
+#: of the budget, what may be left before requests are throttled
 _LITTLE = 0.2
-#: of a pace's tokens, what requests that nobody waits for may use
+#: of a window's tokens, what requests that nobody waits for may use
 BACKGROUND_SHARE = 0.5
-#: parts into which the budget's time is cut, so that no burst spends it at once; and seconds of the shortest
-_SLICES, _SHORTEST_SLICE = 10, 1.0
+#: windows into which the budget's time is cut, so that no burst spends it at once; and seconds of the shortest
+_WINDOWS, _SHORTEST_WINDOW = 10, 1.0
 #: seconds that a refused request is told to stay away at most
-_LONGEST_STAY = 300
+_LONGEST_RETRY_AFTER = 300
+#: digits of a number that an application may mean
+_DIGITS = 18
 #: a reset beyond this is a moment (Unix time), not a number of seconds
 _A_MOMENT = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """So many tokens in each slice of time, for all processes together."""
+class ThrottledRate:
+    """So many tokens in each window of time, for all processes together."""
 
     seconds: float
     tokens: int
 
-    def slice_at(self, unix_time: float) -> int:
+    def window_at(self, unix_time: float) -> int:
         return int(unix_time // self.seconds)
 
-    def until_next(self, unix_time: float) -> float:
-        """Seconds until the next slice begins."""
+    def until_next_window(self, unix_time: float) -> float:
+        """Seconds until the next window begins."""
         return self.seconds - unix_time % self.seconds
 
     @property
@@ -42,16 +44,16 @@ class Pace:
         return max(1, self.tokens // 4)
 
 
-def pace_of(requests: int, seconds: float) -> Pace:
-    """The budget cut into slices."""
-    length = max(seconds / _SLICES, min(_SHORTEST_SLICE, seconds))
+def throttled_rate(requests: int, seconds: float) -> ThrottledRate:
+    """The budget cut into windows."""
+    length = max(seconds / _WINDOWS, min(_SHORTEST_WINDOW, seconds))
     tokens = int(requests * length / seconds)
-    return Pace(length, tokens) if tokens else Pace(seconds / requests, 1)
+    return ThrottledRate(length, tokens) if tokens else ThrottledRate(seconds / requests, 1)
 
 
 @dataclass(slots=True)
 class Budget:
-    """One account's limits as this process knows them; moments are those of its monotonic clock, in seconds."""
+    """One rate scope's limits as this process knows them; moments are those of its monotonic clock, in seconds."""
 
     limit: RateLimit
     #: requests in the budget's time: published, or as the application says
@@ -59,8 +61,8 @@ class Budget:
     #: requests that may be under way here; the limit is shared with other processes
     share: int | None
     paused_until: float = 0.0
-    paced_until: float = 0.0
-    #: refused since the pace began, and not yet served
+    throttled_until: float = 0.0
+    #: refused since it is throttled, and not yet let through
     backlog: int = 0
 
     @classmethod
@@ -68,55 +70,55 @@ class Budget:
         return cls(limit, limit.requests, limit.concurrent)
 
     @property
-    def pace(self) -> Pace:
-        return pace_of(self.requests, self.limit.seconds)
+    def rate(self) -> ThrottledRate:
+        return throttled_rate(self.requests, self.limit.seconds)
 
-    def is_paced(self, now: float) -> bool:
-        return now < self.paced_until
+    def is_throttled(self, now: float) -> bool:
+        return now < self.throttled_until
 
-    def heard(self, now: float, processes: int, paused: float, paced: float) -> None:
-        """Take in what all processes know: how many use the account, and what is left of its pause and its pace."""
+    def apply(self, now: float, processes: int, paused: float, throttled: float) -> None:
+        """Apply what all processes know: how many use the scope, how long it is paused and throttled."""
         if self.limit.concurrent is not None:
             self.share = max(1, self.limit.concurrent // max(1, processes))
         self.paused_until = max(self.paused_until, now + paused) if paused else self.paused_until
-        self.paced_until = max(self.paced_until, now + paced) if paced else self.paced_until
+        self.throttled_until = max(self.throttled_until, now + throttled) if throttled else self.throttled_until
 
-    def paused(self, now: float, seconds: float) -> None:
+    def pause(self, now: float, seconds: float) -> None:
         """Nothing goes out for so long, and then no faster than the budget."""
         self.paused_until = max(self.paused_until, now + seconds)
-        self.paced_until = max(self.paced_until, self.paused_until + self.limit.seconds)
+        self.throttled_until = max(self.throttled_until, self.paused_until + self.limit.seconds)
 
-    def learned(self, now: float, unix_time: float, headers: Mapping[str, str]) -> bool:
+    def observe(self, now: float, unix_time: float, headers: Mapping[str, str]) -> bool:
         """Take in what an answer says; whether others should hear of it."""
         self.requests = _number(headers, self.limit.limit_header) or self.requests
         left = _number(headers, self.limit.remaining_header)
         if left is None or left > self.requests * _LITTLE:
             return False
         if left <= 0:
-            self.paused(now, _reset(headers, self.limit, unix_time))
-        self.paced_until = max(self.paced_until, now + self.limit.seconds)
+            self.pause(now, _reset(headers, self.limit, unix_time))
+        self.throttled_until = max(self.throttled_until, now + self.limit.seconds)
         return True
 
-    def stay_away(self, now: float) -> int:
+    def retry_after(self, now: float) -> int:
         """Whole seconds after which a refused request finds a place; each later one is sent later."""
         self.backlog += 1
         pause = max(0.0, self.paused_until - now)
-        queue = self.backlog * self.limit.seconds / self.requests if self.is_paced(now) else 0.0
-        return min(_LONGEST_STAY, max(1, ceil(pause + queue)))
+        queue = self.backlog * self.limit.seconds / self.requests if self.is_throttled(now) else 0.0
+        return min(_LONGEST_RETRY_AFTER, max(1, ceil(pause + queue)))
 
-    def served(self, now: float, tokens: int = 1) -> None:
+    def consumed(self, now: float, tokens: int = 1) -> None:
         """So many went out."""
-        self.backlog = max(0, self.backlog - tokens) if self.is_paced(now) else 0
+        self.backlog = max(0, self.backlog - tokens) if self.is_throttled(now) else 0
 
 
 def _number(headers: Mapping[str, str], name: str | None) -> int | None:
     text = headers.get(name, "").strip() if name else ""
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def _reset(headers: Mapping[str, str], limit: RateLimit, unix_time: float) -> float:
-    """Seconds until the application's budget is full again, as it says or by the length of a slice."""
+    """Seconds until the application's budget is full again, as it says or by the length of a window."""
     told = _number(headers, limit.reset_header)
     if told is None:
-        return pace_of(limit.requests, limit.seconds).seconds
+        return throttled_rate(limit.requests, limit.seconds).seconds
     return min(float(limit.seconds), max(0.0, told - unix_time if told > _A_MOMENT else float(told)))

@@ -63,8 +63,7 @@ def checked(
     except InvalidCredentials as error:
         faults += error.faults
     if faults:
-        detail = faults[0].message if len(faults) == 1 else f"{len(faults)} members of the request are invalid"
-        raise InvalidParams(detail, faults=faults)
+        raise InvalidParams(faults=faults)
     defaults = spec.oauth.scopes if spec.oauth else ()
     return environment, tuple(requested.scopes) if requested.scopes is not None else defaults
 

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from yarl import URL
-
 from gateway.aio.single_flight import SingleFlight
 from gateway.connectors.auth import Authorizer, headers_for
-from gateway.connectors.transport import Transport
+from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.authorizer import SealedAuthorizer
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, Secret
 from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.oauth.apps import Apps
-from gateway.oauth.model import is_due, missing_variables
+from gateway.oauth.model import is_due, is_renewable, missing_variables
 from gateway.oauth.renewals import Renewals
 from gateway.oauth.token_client import TokenClient
 from gateway.oauth.token_persistence import TokenPersistence
@@ -70,11 +69,17 @@ class StoredAuthorizer:
         if not self._has_none(secret) and headers_for(self._method, secret.values) != refused:
             return self._hold(secret)
         if not self._is_renewable(secret):
-            await self._persistence.refuse(
-                self._record.organization_id, self._record.id, secret.version, _NOT_RENEWABLE
-            )
+            self._hold(secret)
             return None
         return self._hold(await self._renewals.renewed(self._record, secret))
+
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        """Make the connector `needs_reauth`, unless other credentials have taken the place of those refused."""
+        if self._held is None or self._held.headers != credentials:
+            return
+        secret, record = self._held.secret, self._record
+        reason = f"{reason}; authorize again" if self._is_renewable(secret) else _NOT_RENEWABLE
+        await self._persistence.refuse(record.organization_id, record.id, secret.version, reason)
 
     async def _renewed_early(self, secret: Secret) -> Secret:
         """New tokens; the old ones when they still have a while and the new ones cannot be had right now."""
@@ -90,7 +95,7 @@ class StoredAuthorizer:
         return await self._connectors.secret(self._record.organization_id, connector_id)
 
     def _is_renewable(self, secret: Secret) -> bool:
-        return bool(secret.values.get("refresh_token"))
+        return is_renewable(self._method, secret.values)
 
     def _has_none(self, secret: Secret) -> bool:
         return not secret.values.get(self._method.token or "")
@@ -110,22 +115,20 @@ class OAuthAuthorizers:
         apps: Apps,
         renewals: Renewals,
         persistence: TokenPersistence,
-        transport: Transport,
-        overrides: Mapping[str, URL],
+        upstreams: Upstreams,
     ) -> None:
         self._catalog = catalog
         self._connectors = connectors
         self._apps = apps
         self._renewals = renewals
         self._persistence = persistence
-        self._transport = transport
-        self._overrides = overrides
+        self._upstreams = upstreams
 
     def authorizer_of(self, record: ConnectorRecord) -> Authorizer:
         """Who authenticates the calls of a record."""
         spec = self._catalog.kind(record.kind).spec
         if not _is_oauth(record, spec):
-            return SealedAuthorizer(self._connectors, self._catalog, record)
+            return SealedAuthorizer(self._connectors, self._catalog, record, self._persistence.refuse)
         method = spec.authentication[record.auth_method or ""]
         return StoredAuthorizer(record, method, self._connectors, self._renewals, self._persistence)
 
@@ -136,15 +139,10 @@ class OAuthAuthorizers:
         if is_whole or record.status is not ConnectorStatus.ACTIVE:
             return record
         secret = await self._connectors.secret(record.organization_id, record.id)
-        if not secret.values.get("refresh_token"):
+        if not is_renewable(spec.authentication[record.auth_method or ""], secret.values):
             return record
         await self._renewals.renewed(record, secret)
         return await self._connectors.get(record.organization_id, record.id)
-
-    async def refused(self, record: ConnectorRecord, reason: str) -> None:
-        """Note that the application refused the stored credentials although they are as new as can be."""
-        secret = await self._connectors.secret(record.organization_id, record.id)
-        await self._persistence.refuse(record.organization_id, record.id, secret.version, reason)
 
     async def revoke(self, record: ConnectorRecord) -> bool:
         """End the grant at the application, best effort; whether the application said that it did."""
@@ -162,7 +160,7 @@ class OAuthAuthorizers:
         if is_by_token and is_due(secret.expires_at, datetime.now(UTC)):
             secret = await self._renewals.renewed(record, secret)
         app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, secret.values)
-        server = TokenClient(spec, record.environment, self._transport, self._overrides.get(record.kind))
+        server = TokenClient(spec, record.environment, self._upstreams, RateScope.of_tokens(spec, record.id))
         return await server.revoke(app, secret.values)
 
 

@@ -7,18 +7,15 @@ has accepted the new ones, because there is something to lose.
 
 import logging
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
-from yarl import URL
-
 from gateway.connectors.auth import StaticAuthorizer, headers_for
-from gateway.connectors.connector import Connector
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
-from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorStore, NewConnector
 from gateway.errors import (
     FieldError,
@@ -79,8 +76,7 @@ class Flows:
         connectors: ConnectorStore,
         apps: Apps,
         store: FlowStore,
-        transport: Transport,
-        overrides: Mapping[str, URL],
+        upstreams: Upstreams,
         *,
         base_url: str,
         is_embedded: bool,
@@ -90,8 +86,7 @@ class Flows:
         self._connectors = connectors
         self._apps = apps
         self._store = store
-        self._transport = transport
-        self._overrides = overrides
+        self._upstreams = upstreams
         self._consent = base_url + CONSENT_PATH
         self._callback = base_url + CALLBACK_PATH
         self._is_embedded = is_embedded
@@ -101,7 +96,7 @@ class Flows:
         spec = self._catalog.kind(requested.connector_type).spec
         authorization_request.require_oauth(spec)
         requested = await self._completed(caller, requested, spec.kind)
-        override, redirect_urls = self._overrides.get(spec.kind), caller.client.redirect_urls
+        override, redirect_urls = self._upstreams.override(spec.kind), caller.client.redirect_urls
         environment, scopes = authorization_request.checked(
             spec, requested, redirect_urls, override, is_embedded=self._is_embedded
         )
@@ -187,12 +182,12 @@ class Flows:
 
     async def _connected(self, flow: Flow, query: callback.Query) -> UUID | TokenError:
         """The connector of a consent, or why there is none."""
-        kind, override = self._catalog.kind(flow.kind), self._overrides.get(flow.kind)
+        kind, override = self._catalog.kind(flow.kind), self._upstreams.override(flow.kind)
         code = callback.read_code(query, kind.spec, flow.environment, override)
         if isinstance(code, TokenError):
             return code
         app = await self._apps.of(flow.organization_id, flow.kind, {"client_id": flow.app_client_id})
-        server = TokenClient(kind.spec, flow.environment, self._transport, override)
+        server = TokenClient(kind.spec, flow.environment, self._upstreams, RateScope.of_tokens(kind.spec, flow.id))
         tokens = await server.redeem(app, Code(code, self._callback, flow.verifier))
         if isinstance(tokens, TokenError):
             return tokens
@@ -204,7 +199,7 @@ class Flows:
             return TokenError("server_error", plain(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse)
 
     async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: Tokens) -> UUID:
-        spec, override = kind.spec, self._overrides.get(flow.kind)
+        spec, override = kind.spec, self._upstreams.override(flow.kind)
         environment = checked_environment(spec, {**flow.environment, **tokens.environment}, override)
         if missing := missing_variables(spec, environment):
             raise InvalidCredentials(f"the application's token answer brought no {missing[0]}")
@@ -220,8 +215,8 @@ class Flows:
     async def _require_accepted(self, kind: Kind, new: NewConnector) -> None:
         """Raise ReauthorizationRequired when the application refuses the new credentials; other trouble is none."""
         headers = headers_for(kind.spec.authentication[new.auth_method], new.credentials)
-        override = self._overrides.get(kind.name)
-        connector = Connector(kind, new.environment, StaticAuthorizer(headers), self._transport, override)
+        scope = RateScope.of_credentials(kind.spec, new.credentials)
+        connector = self._upstreams.connector(kind, new.environment, StaticAuthorizer(headers), scope)
         try:
             await connector.check()
         except ReauthorizationRequired as error:

@@ -7,10 +7,9 @@ import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from yarl import URL
-
 from gateway.connectors.auth import headers_for
-from gateway.connectors.transport import Transport
+from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import ConnectorNotReady
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth.model import (
@@ -20,6 +19,7 @@ from gateway.oauth.model import (
     credentials_of,
     denied,
     is_due,
+    is_renewable,
     learned,
     missing_variables,
     require_refresh_token,
@@ -34,14 +34,14 @@ class RefreshingAuthorizer:
         spec: ConnectorSpec,
         credentials: Mapping[str, str],
         environment: Mapping[str, str],
-        transport: Transport,
-        override: URL | None = None,
+        upstreams: Upstreams,
         app: App | None = None,
+        method: str | None = None,
     ) -> None:
         self._spec = spec
-        self._method = spec.authentication[spec.oauth_method or ""]
-        self._transport = transport
-        self._override = override
+        self._method = spec.authentication[method or spec.oauth_method or ""]
+        self._upstreams = upstreams
+        self._scope = RateScope.of_credentials(spec, credentials).tokens()
         self._app = app
         self._renewing: asyncio.Future[None] | None = None
         #: the tokens as they are now: a renewal may have replaced the refresh token too
@@ -51,23 +51,27 @@ class RefreshingAuthorizer:
 
     async def completed(self) -> Mapping[str, str]:
         """The variables with those that only a token brings, minting the first one where they are missing."""
-        if missing_variables(self._spec, self.environment) and self.credentials.get("refresh_token"):
+        if missing_variables(self._spec, self.environment) and is_renewable(self._method, self.credentials):
             await self._renew(self.credentials)
         return self.environment
 
     async def headers(self) -> Mapping[str, str]:
         has_none = not self.credentials.get(self._method.token or "")
-        if self.credentials.get("refresh_token") and (has_none or is_due(self.expires_at, datetime.now(UTC))):
+        is_needed = has_none or is_due(self.expires_at, datetime.now(UTC))
+        if is_needed and is_renewable(self._method, self.credentials):
             await self._renew(self.credentials)
         return headers_for(self._method, self.credentials)
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         held = self.credentials
         if headers_for(self._method, held) == refused:
-            if not held.get("refresh_token"):
+            if not is_renewable(self._method, held):
                 return None
             await self._renew(held)
         return headers_for(self._method, self.credentials)
+
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        """Nothing is stored that could be marked."""
 
     async def _renew(self, stale: Mapping[str, str]) -> None:
         """Put new tokens in the place of the stale ones, unless that has been done already."""
@@ -89,12 +93,13 @@ class RefreshingAuthorizer:
             from gateway.oauth.token_client import TokenClient
         except ModuleNotFoundError as error:
             raise ConnectorNotReady(f"renewing OAuth tokens takes the package {error.name}; install it") from error
-        require_refresh_token(self.credentials)
+        if not is_renewable(self._method, self.credentials):
+            require_refresh_token(self.credentials)
         app = self._app or app_in(self.credentials)
-        endpoint = TokenClient(self._spec, self.environment, self._transport, self._override)
-        answer = await endpoint.renew(app, self.credentials)
+        endpoint = TokenClient(self._spec, self.environment, self._upstreams, self._scope)
+        answer = await endpoint.renew(app, self.credentials, self._method)
         if isinstance(answer, TokenError):
             raise denied(answer, app)
-        self.environment = learned(self._spec, self.environment, answer, self._override)
+        self.environment = learned(self._spec, self.environment, answer, self._upstreams.override(self._spec.kind))
         self.credentials = credentials_of(app, answer, self.credentials)
         self.expires_at = answer.expires_at

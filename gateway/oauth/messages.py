@@ -77,6 +77,13 @@ def refresh_request(oauth: OAuthEndpoints, address: URL, app: App, refresh_token
     return _request(oauth, "POST", address, app, form, Effect.WRITE)
 
 
+def client_request(oauth: OAuthEndpoints, address: URL, app: App) -> UpstreamRequest:
+    """The app's own credentials for a token (RFC 6749 §4.4). Asking twice gives two tokens, and harms nothing."""
+    scope = oauth.scope_separator.join(oauth.scopes)
+    form = prepare_token_request("client_credentials", **({"scope": scope} if scope else {}))
+    return _request(oauth, "POST", address, app, form, Effect.IDEMPOTENT)
+
+
 def revoke_request(
     oauth: OAuthEndpoints, address: URL, app: App | None, credentials: Mapping[str, str]
 ) -> UpstreamRequest | None:

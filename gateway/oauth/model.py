@@ -11,7 +11,7 @@ from yarl import URL
 
 from gateway.connectors.requests import checked_environment
 from gateway.errors import ConnectorNotReady, FieldError, GatewayError, InvalidCredentials, ReauthorizationRequired
-from gateway.kinds.spec import ConnectorSpec
+from gateway.kinds.spec import AuthMethod, ConnectorSpec
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +120,13 @@ def denied(denial: TokenError, app: App) -> GatewayError:
             f"the application refuses the OAuth app {app.client_id} ({denial}): correct its client_id and client_secret"
         )
     return denial.error(f"the access token could not be renewed: {denial}")
+
+
+def is_renewable(method: AuthMethod, credentials: Mapping[str, str]) -> bool:
+    """Whether new tokens can be had without a person: by a refresh token, or by the app's own credentials."""
+    if method.grant == "client_credentials":
+        return bool(credentials.get("client_id") and credentials.get("client_secret"))
+    return bool(credentials.get("refresh_token"))
 
 
 def require_refresh_token(credentials: Mapping[str, str]) -> str:

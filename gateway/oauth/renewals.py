@@ -11,18 +11,17 @@ that dies in between leaves the note, so that a refresh token which then turns o
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from yarl import URL
-
-from gateway.connectors.transport import Transport
+from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorRecord, ConnectorStore, Secret
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.spec import AuthMethod
 from gateway.oauth.apps import Apps
 from gateway.oauth.leases import HEARTBEAT, Lease, LeaseStore
 from gateway.oauth.model import (
@@ -32,6 +31,7 @@ from gateway.oauth.model import (
     Tokens,
     credentials_of,
     denied,
+    is_renewable,
     learned,
     require_refresh_token,
 )
@@ -57,16 +57,14 @@ class Renewals:
         apps: Apps,
         leases: LeaseStore,
         persistence: TokenPersistence,
-        transport: Transport,
-        overrides: Mapping[str, URL],
+        upstreams: Upstreams,
     ) -> None:
         self._catalog = catalog
         self._connectors = connectors
         self._apps = apps
         self._leases = leases
         self._persistence = persistence
-        self._transport = transport
-        self._overrides = overrides
+        self._upstreams = upstreams
         self._under_way: dict[tuple[UUID, int], asyncio.Task[Secret]] = {}
 
     async def __aenter__(self) -> Self:
@@ -97,7 +95,8 @@ class Renewals:
             task.exception()  # seen, also when every caller has gone away
 
     async def _renew(self, record: ConnectorRecord, stale: Secret) -> Secret:
-        require_refresh_token(stale.values)
+        if not is_renewable(self._method(record), stale.values):
+            require_refresh_token(stale.values)
         app = await self._apps.of(record.organization_id, record.kind, stale.values)
         claimed = await self._claimed(record, stale.version)
         if isinstance(claimed, Secret):
@@ -108,10 +107,13 @@ class Renewals:
             case Tokens():
                 return await self._kept(record, app, stale, claimed, answer)
             case TokenError(meaning=TokenErrorKind.GRANT):
-                return await self._given_up(claimed, answer)
+                return await self._given_up(claimed, answer, self._method(record))
             case _:
                 await self._leases.release(claimed, is_lost=answer.is_lost)
                 raise denied(answer, app)
+
+    def _method(self, record: ConnectorRecord) -> AuthMethod:
+        return self._catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
 
     async def _claimed(self, record: ConnectorRecord, version: int) -> Lease | Secret:
         """The lease, or the credentials that another process has put in the place of the stale ones."""
@@ -128,9 +130,10 @@ class Renewals:
 
     async def _asked(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease) -> Tokens | TokenError:
         """The application's answer, the lease kept alive while it takes its time."""
-        spec, override = self._catalog.kind(record.kind).spec, self._overrides.get(record.kind)
-        endpoint = TokenClient(spec, record.environment, self._transport, override)
-        asking = asyncio.ensure_future(endpoint.renew(app, stale.values))
+        spec = self._catalog.kind(record.kind).spec
+        scope = RateScope.of_tokens(spec, record.id)
+        endpoint = TokenClient(spec, record.environment, self._upstreams, scope)
+        asking = asyncio.ensure_future(endpoint.renew(app, stale.values, self._method(record)))
         try:
             while not (await asyncio.wait([asking], timeout=HEARTBEAT))[0]:
                 with contextlib.suppress(Unavailable):
@@ -141,7 +144,7 @@ class Renewals:
 
     async def _kept(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease, tokens: Tokens) -> Secret:
         """The new pair, committed; it is the only copy, so an absent database is waited for."""
-        spec, override = self._catalog.kind(record.kind).spec, self._overrides.get(record.kind)
+        spec, override = self._catalog.kind(record.kind).spec, self._upstreams.override(record.kind)
         environment = learned(spec, record.environment, tokens, override)
         credentials = credentials_of(app, tokens, stale.values)
         deadline = asyncio.get_running_loop().time() + _HOLD_ON
@@ -154,17 +157,19 @@ class Renewals:
                     raise
             await asyncio.sleep(_RETRY)
 
-    async def _given_up(self, lease: Lease, denial: TokenError) -> Secret:
+    async def _given_up(self, lease: Lease, denial: TokenError, method: AuthMethod) -> Secret:
         """The credentials that replaced the dead ones meanwhile; else the connector says that it needs consent."""
-        reason = _reason(lease, denial)
+        reason = _reason(lease, denial, method)
         replaced = await self._persistence.mark_needs_reauth(lease, reason)
         if replaced is None:
             raise ReauthorizationRequired(reason)
         return replaced
 
 
-def _reason(lease: Lease, denial: TokenError) -> str:
+def _reason(lease: Lease, denial: TokenError, method: AuthMethod) -> str:
     """What happened to the grant, and how to fix it."""
+    if method.grant == "client_credentials":
+        return f"the application refused the client credentials ({denial}); PATCH credentials"
     happened = f"the application refused the refresh token ({denial})"
     if lease.lost_since is not None:
         happened = (

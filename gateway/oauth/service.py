@@ -5,9 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from pydantic import SecretStr
-from yarl import URL
 
-from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
@@ -38,8 +37,7 @@ async def open_oauth(
     vault: Vault,
     identity: IdentityStore,
     connectors: ConnectorStore,
-    transport: Transport,
-    overrides: Mapping[str, URL],
+    upstreams: Upstreams,
     platform: Mapping[str, tuple[str, SecretStr]],
     *,
     base_url: str,
@@ -56,12 +54,9 @@ async def open_oauth(
         connectors,
         apps,
         store,
-        transport,
-        overrides,
+        upstreams,
         base_url=base_url,
         is_embedded=is_embedded,
     )
-    async with Renewals(catalog, connectors, apps, leases, persistence, transport, overrides) as renewals:
-        yield OAuth(
-            apps, flows, OAuthAuthorizers(catalog, connectors, apps, renewals, persistence, transport, overrides)
-        )
+    async with Renewals(catalog, connectors, apps, leases, persistence, upstreams) as renewals:
+        yield OAuth(apps, flows, OAuthAuthorizers(catalog, connectors, apps, renewals, persistence, upstreams))

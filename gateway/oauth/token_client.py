@@ -1,18 +1,20 @@
-"""Talks to one application's authorization server, over the transport that all requests go through."""
+"""Talks to one application's authorization server, by the way out that all requests take."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from yarl import URL
 
-from gateway.connectors import responses
+from gateway.connectors.auth import StaticAuthorizer
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.transport import Transport
+from gateway.connectors.session import Session
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import GatewayError
-from gateway.kinds.spec import ConnectorSpec, Failure
+from gateway.kinds.spec import AuthMethod, ConnectorSpec, Failure
 from gateway.oauth import messages, token_response
-from gateway.oauth.model import App, TokenError, Tokens, require_refresh_token
+from gateway.oauth.model import App, TokenError, TokenErrorKind, Tokens, require_refresh_token
 
 #: seconds for a whole token request
 _TIMEOUT = 20.0
@@ -26,8 +28,9 @@ class TokenClient:
 
     spec: ConnectorSpec
     environment: Mapping[str, str]
-    transport: Transport
-    override: URL | None = None
+    upstreams: Upstreams
+    #: what its requests count against: `RateScope.of_tokens`
+    scope: RateScope
 
     async def redeem(self, app: App, code: messages.Code) -> Tokens | TokenError:
         """Tokens for a code. Whatever goes wrong is a TokenError; a lost answer is never asked for twice."""
@@ -35,9 +38,19 @@ class TokenClient:
         request = messages.code_request(oauth, self._address(oauth.token), app, code)
         return await self._tokens(request, app, code.code, code.verifier or "")
 
-    async def renew(self, app: App, credentials: Mapping[str, str]) -> Tokens | TokenError:
-        """New tokens for the refresh token; raises ReauthorizationRequired where there is none."""
-        oauth, refresh_token = token_response.oauth_of(self.spec), require_refresh_token(credentials)
+    async def renew(self, app: App, credentials: Mapping[str, str], method: AuthMethod) -> Tokens | TokenError:
+        """New tokens for the refresh token, or for the app's own credentials where the method grants them so.
+
+        Raises ReauthorizationRequired where there is no refresh token.
+        """
+        oauth = token_response.oauth_of(self.spec)
+        if method.grant == "client_credentials":
+            answer = await self._tokens(messages.client_request(oauth, self._address(oauth.token), app), app)
+            # Here the app is the grant: that it is refused does not mend itself.
+            if isinstance(answer, TokenError) and answer.meaning is TokenErrorKind.APP:
+                return replace(answer, meaning=TokenErrorKind.GRANT)
+            return answer
+        refresh_token = require_refresh_token(credentials)
         request = messages.refresh_request(oauth, self._address(oauth.token), app, refresh_token)
         return await self._tokens(request, app, refresh_token)
 
@@ -50,20 +63,24 @@ class TokenClient:
         if request is None:
             return False
         try:
-            response = await self.transport.send(request, failure=self.spec.failure, timeout=_TIMEOUT)
+            exchange = await self._session(self.spec.failure).exchange(request, timeout=_TIMEOUT)
         except GatewayError:
             return False
-        return responses.failure(self.spec.failure, response) is None
+        return exchange.error is None
 
     def _address(self, template: str) -> URL:
-        return messages.endpoint(template, self.environment, self.override)
+        return messages.endpoint(template, self.environment, self.upstreams.override(self.spec.kind))
+
+    def _session(self, failure: Failure) -> Session:
+        """The requests prove by themselves who calls."""
+        return self.upstreams.session(self.spec, self.environment, StaticAuthorizer({}), self.scope, failure=failure)
 
     async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> Tokens | TokenError:
         # The clock is read before sending: a token may end earlier than we think, never later.
         sent_at = datetime.now(UTC)
         try:
-            response = await self.transport.send(request, failure=_BY_STATUS, timeout=_TIMEOUT)
+            exchange = await self._session(_BY_STATUS).exchange(request, timeout=_TIMEOUT)
         except GatewayError as error:
             return token_response.lost(error)
         secrets = (*secrets, app.client_secret.get_secret_value())
-        return token_response.read_tokens(self.spec, response, sent_at, secrets=secrets)
+        return token_response.read_tokens(self.spec, exchange.response, sent_at, secrets=secrets)

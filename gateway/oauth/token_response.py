@@ -50,7 +50,7 @@ def lost(error: GatewayError) -> TokenError:
         "temporarily_unavailable",
         f"the application's token endpoint: {error.detail}",
         TokenErrorKind.TRANSIENT,
-        UpstreamTimeout if isinstance(error, UpstreamTimeout) else UpstreamError,
+        next((cls for cls in (UpstreamTimeout, UpstreamRateLimited) if isinstance(error, cls)), UpstreamError),
         is_lost=error.is_outcome_unknown,
     )
 
@@ -68,8 +68,8 @@ def _says_yes(spec: ConnectorSpec, document: Any) -> bool:
 
 
 def _tokens(spec: ConnectorSpec, document: Any, now: datetime) -> Tokens:
-    oauth, method = oauth_of(spec), spec.authentication[spec.oauth_method or ""]
-    credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in method.credentials))
+    oauth, known = oauth_of(spec), {name for method in spec.authentication.values() for name in method.credentials}
+    credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in known))
     return Tokens(
         _texts(oauth, document, credentials),
         _texts(oauth, document, (name for name in oauth.learns if name in spec.environment)),

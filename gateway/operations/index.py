@@ -101,7 +101,7 @@ class OperationIndex:
         found = [
             Match(entry, round(score * (self._weights.connected if entry.kind.name in connected else 1), 4))
             for entry, score in zip(self.entries, scores, strict=True)
-            if score > 0 and _is_wanted(entry, kind, effect, among)
+            if score > 0 and is_wanted(entry, kind, effect, among)
         ]
         return sorted(found, key=lambda match: -match.score)[:limit]
 
@@ -265,9 +265,10 @@ def _inverted(documents: Iterable[Collection[str]]) -> dict[str, list[int]]:
     return dict(places)
 
 
-def _is_wanted(
+def is_wanted(
     entry: OperationEntry, kind: str | None, effect: Effect | str | None, among: Collection[str] | None
 ) -> bool:
+    """Whether an operation is of the kind, of the effect, and of one of the kinds; None asks for any."""
     return (
         (kind is None or entry.kind.name == kind)
         and (effect is None or entry.effect == effect)

@@ -28,6 +28,8 @@ class TokenStyle:
     #: where the client's id and secret are looked for
     client_authentication: tuple[Literal["basic", "body"], ...] = ("body",)
     encodings: tuple[Literal["form", "json"], ...] = ("form",)
+    #: whether a client gets tokens for itself
+    knows_client_credentials: bool = False
     #: whether a failure is a 200 with `ok: false`
     fails_softly: bool = False
     #: further members of the token answer
@@ -85,9 +87,13 @@ class AuthorizationServer:
         try:
             self._check_encoding(call)
             client_id = self._client(call)
-            if call.body.get("grant_type", "authorization_code") == "refresh_token":
-                return self._refreshed(call, client_id)
-            return self._redeemed(call, client_id)
+            match call.body.get("grant_type", "authorization_code"):
+                case "refresh_token":
+                    return self._refreshed(call, client_id)
+                case "client_credentials":
+                    return self._given_to_client(call, client_id)
+                case _:
+                    return self._redeemed(call, client_id)
         except OAuthRefusal as refusal:
             if self._style.fails_softly:
                 return Reply({"ok": False, "error": refusal.code})
@@ -127,6 +133,13 @@ class AuthorizationServer:
             raise OAuthRefusal(softly, "the code is not good, or not for this client, address and verifier")
         return self._given(call, self._grants.issue(client_id, consent.scope, self._lifetime(call), call.now), True)
 
+    def _given_to_client(self, call: Call, client_id: str) -> Reply:
+        """A token for the client itself (RFC 6749 §4.4); there is nobody who could have consented to a refresh."""
+        if not self._style.knows_client_credentials:
+            raise OAuthRefusal("unsupported_grant_type", "this server gives tokens to people only")
+        scope = str(call.body.get("scope", ""))
+        return self._given(call, self._grants.issue(client_id, scope, self._lifetime(call), call.now), False)
+
     def _refreshed(self, call: Call, client_id: str) -> Reply:
         old = self._grants.pair_of(str(call.body.get("refresh_token", "")), client_id)
         if old is None:
@@ -163,11 +176,10 @@ def authorization_lines(
     endpoints: OAuthEndpoints, server: AuthorizationServer, variables: Mapping[str, str]
 ) -> list[tuple[str, str, Handler, bool]]:
     """Method, path, handler and whether it is open to all, at the addresses that the kind's spec names."""
-    lines: list[tuple[str, str, Handler, bool]] = [
-        ("GET", endpoints.authorize, server.consent_page, True),
-        ("POST", endpoints.authorize, server.decide, True),
-        ("POST", endpoints.token, server.token, True),
-    ]
+    lines: list[tuple[str, str, Handler, bool]] = [("POST", endpoints.token, server.token, True)]
+    if endpoints.authorize:
+        lines.append(("GET", endpoints.authorize, server.consent_page, True))
+        lines.append(("POST", endpoints.authorize, server.decide, True))
     if endpoints.revoke is not None:
         is_open = endpoints.revoke_style != "bearer"
         lines.append((endpoints.revoke_method, endpoints.revoke, server.revoke, is_open))

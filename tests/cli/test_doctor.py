@@ -5,11 +5,23 @@ import json
 import os
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from gateway.cli.checks import CheckStatus, of_environment, of_front_end, of_machine, of_postgres, of_redis, of_settings
-from gateway.credentials.vault import new_key
+from gateway.cli.checks import (
+    CheckStatus,
+    of_endings,
+    of_environment,
+    of_front_end,
+    of_machine,
+    of_postgres,
+    of_redis,
+    of_settings,
+)
+from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.vault import Vault, new_key, read_keys
+from gateway.identity.store import IdentityStore
 from gateway.settings import Settings
 from tests.databases import created_database, url_of
 
@@ -89,6 +101,21 @@ async def test_a_gateway_without_workers_is_found(database_url: str):
     assert found["schema"].status is CheckStatus.PASSED
     assert found["workers"].status is CheckStatus.FAILED
     assert "credentials" not in found
+
+
+async def test_connectors_that_rely_on_what_ends_are_found(database, database_url: str):
+    identity, settings = IdentityStore(database), Settings(database_url=database_url, encryption_keys=new_key())
+    organization = await identity.create_organization(f"o-{uuid4().hex[:8]}")
+    workspace = await identity.workspace_named(organization.id, "w")
+    vault = Vault(read_keys(settings.encryption_keys.get_secret_value(), None))
+    new = NewConnector(workspace, "support-desk", "c", "api_token", {"subdomain": "acme"}, {"api_token": "t"})
+    store = ConnectorStore(database, vault)
+    connector_id = await store.create(organization.id, new)
+
+    found = [each.said async for each in of_endings(database, settings)]
+    await store.delete(organization.id, connector_id)
+
+    assert any("connectors of support-desk rely on it: API token ends on 2027-04-30" in said for said in found)
 
 
 async def test_redis_is_well_or_missed_but_never_needed(redis_url: str):

@@ -7,8 +7,18 @@ from typing import Any
 import pytest
 
 from gateway.connectors.connector import Connector
+from gateway.connectors.prepared import prepare
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.run_context import MemoryJournal
-from gateway.errors import ReauthorizationRequired, UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
+from gateway.connectors.upstreams import Upstreams
+from gateway.errors import (
+    ReauthorizationRequired,
+    UpstreamError,
+    UpstreamFault,
+    UpstreamInvalidResponse,
+    UpstreamRateLimited,
+    UpstreamRejected,
+)
 from gateway.kinds.catalog import Kind
 from tests.connectors.wire import CLOSE, OK, answer
 from tests.kinds.small_kind import small_operation
@@ -23,6 +33,7 @@ class Renewing:
 
     def __init__(self, renewals: int) -> None:
         self.number, self.renewals = 1, renewals
+        self.refusals: list[str] = []
 
     async def headers(self) -> Mapping[str, str]:
         return {"Authorization": f"Bearer token-{self.number}"}
@@ -32,6 +43,9 @@ class Renewing:
             return None
         self.number += 1
         return await self.headers()
+
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        self.refusals.append(reason)
 
 
 class Notes(MemoryJournal):
@@ -44,7 +58,7 @@ class Notes(MemoryJournal):
     async def sending(self) -> None:
         self.noted.append("sending")
 
-    def not_done(self) -> None:
+    async def not_done(self) -> None:
         self.noted.append("not done")
 
 
@@ -54,7 +68,8 @@ def connect(wire, transport) -> Connect:
 
     def connected(action: dict[str, Any] = ACTION, renewals: int = 0, **spec: Any) -> Connector:
         kind = Kind(small_operation(action, **spec).spec)
-        return Connector(kind, {}, Renewing(renewals), transport, override=wire.origin)
+        upstreams = Upstreams(transport, {kind.name: wire.origin})
+        return upstreams.connector(kind, {}, Renewing(renewals), RateScope("small:c-1", "small"))
 
     return connected
 
@@ -76,10 +91,12 @@ async def test_refused_credentials_are_renewed_and_the_call_goes_on(wire, connec
 async def test_credentials_are_renewed_once_and_no_more(wire, connect, renewals, sent):
     wire.says(REFUSED, REFUSED, REFUSED)
 
+    connector = connect(renewals=renewals)
     with pytest.raises(ReauthorizationRequired):
-        await connect(renewals=renewals).execute("things", "act")
+        await connector.execute("things", "act")
 
     assert tokens(wire.received) == sent
+    assert connector.session.authorizer.refusals == ["the application answered 401"]
 
 
 async def test_a_refusal_within_a_success_is_renewed_too(wire, connect):
@@ -90,6 +107,16 @@ async def test_a_refusal_within_a_success_is_renewed_too(wire, connect):
 
     assert answered.decoded() == {"ok": True}
     assert tokens(wire.received) == ["token-1", "token-2"]
+
+
+async def test_what_an_application_echoes_of_the_credentials_is_masked(wire, connect):
+    wire.says(answer(b'{"error": "bad token-1"}', "422 No", "X-Request-Id: token-1"))
+
+    with pytest.raises(UpstreamRejected) as refused:
+        await connect(failure={"message": ["error"]}).execute("things", "act")
+
+    assert refused.value.upstream == UpstreamFault(422, None, "bad ***", "***")
+    assert "token-1" not in refused.value.detail
 
 
 LIMITED = answer(b"", "429 Too Many Requests", "Retry-After: 3600")
@@ -109,7 +136,7 @@ async def test_a_write_is_noted_before_it_goes_out_and_when_it_was_put_off(wire,
     wire.says(said)
 
     with contextlib.suppress(UpstreamRateLimited):
-        await connector.call(connector.kind.operation("things", "act"), {}, journal)
+        await connector.run(prepare(connector.kind.operation("things", "act"), {}), journal)
 
     assert journal.noted == noted
 
@@ -119,7 +146,7 @@ async def test_a_write_without_an_answer_stays_noted_as_sent(wire, connect):
     wire.says(CLOSE)
 
     with pytest.raises(UpstreamError) as lost:
-        await connector.call(connector.kind.operation("things", "act"), {}, journal)
+        await connector.run(prepare(connector.kind.operation("things", "act"), {}), journal)
 
     assert journal.noted == ["sending"]
     assert lost.value.is_outcome_unknown

@@ -10,7 +10,9 @@ import pytest
 
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import (
     ConflictingRange,
     ReauthorizationRequired,
@@ -39,6 +41,7 @@ class Renewing:
 
     def __init__(self) -> None:
         self.token = "old"
+        self.refusals: list[str] = []
 
     async def headers(self) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {self.token}"}
@@ -48,6 +51,9 @@ class Renewing:
             return None
         self.token = "new"
         return await self.headers()
+
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        self.refusals.append(reason)
 
 
 @pytest.fixture
@@ -80,7 +86,8 @@ def connect(wire: Wire, transport) -> Connect:
             "entities": entities,
         }
         kind = Kind(ConnectorSpec.model_validate(document))
-        return Connector(kind, {}, Renewing(), transport, override=wire.origin)
+        upstreams = Upstreams(transport, {kind.name: wire.origin})
+        return upstreams.connector(kind, {}, Renewing(), RateScope("small:c-1", "small"))
 
     return connected
 

@@ -82,6 +82,13 @@ def test_a_write_whose_answer_was_lost_ends_unknown():
     assert "look it up" in lost.detail
 
 
+def test_an_update_whose_answer_was_lost_ends_unknown_and_may_be_sent_again():
+    lost = final(IDEMPOTENT, Attempt(1, UpstreamTimeout("no answer"), was_sent=True))
+
+    assert lost.is_outcome_unknown
+    assert lost.extra["safe_to_retry"] is True
+
+
 @pytest.mark.parametrize(("status", "is_unknown"), [(500, False), (502, True), (503, False), (504, True)])
 def test_what_a_proxy_answers_in_the_applications_place_is_an_answer_lost(status, is_unknown):
     error = final(WRITE, Attempt(1, UpstreamError(upstream=UpstreamFault(status)), was_sent=True))
@@ -94,7 +101,7 @@ def test_what_a_proxy_answers_in_the_applications_place_is_an_answer_lost(status
     ("effect", "was_sent", "error"),
     [
         (READ, True, UpstreamTimeout()),
-        (IDEMPOTENT, True, UpstreamTimeout()),
+        (IDEMPOTENT, True, UpstreamError(upstream=UpstreamFault(500))),
         (WRITE, False, UpstreamTimeout()),
         (WRITE, True, UpstreamRejected()),
     ],

@@ -3,15 +3,19 @@
 import asyncio
 import gzip
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
 from yarl import URL
 
+from gateway.connectors.auth import StaticAuthorizer
 from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.rate_limits import RateScope, Unlimited
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.transport import ANSWER_CAP, Account, Transport
+from gateway.connectors.responses import UpstreamResponse
+from gateway.connectors.transport import ANSWER_CAP, NotSent, Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import (
     UpstreamError,
     UpstreamInvalidResponse,
@@ -20,11 +24,21 @@ from gateway.errors import (
     UpstreamTooLarge,
     UpstreamTruncated,
 )
-from gateway.kinds.spec import Effect, Failure
+from gateway.kinds.spec import Effect
 from tests.connectors.wire import CLOSE, OK, SILENCE, Wire, answer
+from tests.kinds.small_kind import small_operation
 
 READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE
 MIB = 1 << 20
+
+
+SCOPE = RateScope("small:c-1", "small")
+
+
+async def sent(transport: Transport, request: UpstreamRequest, timeout: float = 60) -> UpstreamResponse:
+    """The answer at the end of all tries, by a session that says nothing of who calls."""
+    session = Upstreams(transport).session(small_operation().spec, {}, StaticAuthorizer({}), SCOPE)
+    return (await session.exchange(request, timeout=timeout)).response
 
 
 def request(wire: Wire, effect: Effect = READ, method: str = "GET") -> UpstreamRequest:
@@ -39,7 +53,7 @@ def request(wire: Wire, effect: Effect = READ, method: str = "GET") -> UpstreamR
 async def test_a_read_is_sent_again_until_it_is_answered(wire, transport, lost):
     wire.says(lost, lost, OK)
 
-    response = await transport.send(request(wire), failure=Failure())
+    response = await sent(transport, request(wire))
 
     assert (response.status, response.body) == (200, b"{}")
     assert len(wire.received) == 3
@@ -49,7 +63,7 @@ async def test_a_read_is_tried_three_times_and_no_more(wire, transport):
     wire.says(CLOSE, CLOSE, CLOSE, OK)
 
     with pytest.raises(UpstreamError):
-        await transport.send(request(wire), failure=Failure())
+        await sent(transport, request(wire))
 
     assert len(wire.received) == 3
 
@@ -58,13 +72,14 @@ async def test_a_read_is_tried_three_times_and_no_more(wire, transport):
 @pytest.mark.parametrize("effect", [WRITE, IDEMPOTENT])
 async def test_what_changes_something_is_sent_once_on_a_fresh_and_on_a_used_connection(wire, transport, method, effect):
     wire.says(OK, CLOSE)
-    await transport.send(request(wire, effect, method), failure=Failure())
+    await sent(transport, request(wire, effect, method))
 
     with pytest.raises(UpstreamError) as lost:
-        await transport.send(request(wire, effect, method), failure=Failure())
+        await sent(transport, request(wire, effect, method))
 
     assert len(wire.received) == 2
-    assert lost.value.is_outcome_unknown is (effect is WRITE)
+    assert lost.value.is_outcome_unknown
+    assert lost.value.extra["safe_to_retry"] is (effect is IDEMPOTENT)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +97,7 @@ async def test_a_write_whose_answer_is_lost_ends_unknown(wire, transport, lost, 
     wire.says(lost)
 
     with pytest.raises(error) as raised:
-        await transport.send(request(wire, WRITE, "POST"), failure=Failure(), timeout=0.2)
+        await sent(transport, request(wire, WRITE, "POST"), timeout=0.2)
 
     assert raised.value.is_outcome_unknown
     assert not raised.value.retryable
@@ -94,7 +109,7 @@ async def test_a_write_that_the_application_failed_is_not_to_be_sent_again(wire,
     wire.says(answer(status=status))
 
     with pytest.raises(UpstreamError) as raised:
-        await transport.send(request(wire, WRITE, "POST"), failure=Failure())
+        await sent(transport, request(wire, WRITE, "POST"))
 
     assert not raised.value.is_outcome_unknown
     assert not raised.value.retryable
@@ -107,7 +122,7 @@ async def test_a_write_that_was_never_sent_is_tried_again_and_its_outcome_is_kno
 
     async with Transport(EgressPolicy.of([origin])) as elsewhere:
         with pytest.raises(UpstreamError, match="cannot be reached") as raised:
-            await elsewhere.send(UpstreamRequest("POST", origin, {}, b"{}", WRITE), failure=Failure())
+            await sent(elsewhere, UpstreamRequest("POST", origin, {}, b"{}", WRITE))
 
     assert raised.value.retryable
     assert not raised.value.is_outcome_unknown
@@ -119,7 +134,7 @@ async def test_the_time_allowed_is_for_all_tries_together(wire, transport):
     began = clock()
 
     with pytest.raises(UpstreamTimeout):
-        await transport.send(request(wire), failure=Failure(), timeout=0.3)
+        await sent(transport, request(wire), timeout=0.3)
 
     assert 0.3 <= clock() - began < 0.6
     assert len(wire.received) == 1
@@ -131,7 +146,7 @@ async def test_the_wait_that_the_application_asks_for_is_kept(wire, transport, e
     clock = asyncio.get_running_loop().time
     began = clock()
 
-    response = await transport.send(request(wire, effect, "POST"), failure=Failure())
+    response = await sent(transport, request(wire, effect, "POST"))
 
     assert response.status == 200
     assert clock() - began >= 1
@@ -140,7 +155,7 @@ async def test_the_wait_that_the_application_asks_for_is_kept(wire, transport, e
 async def test_a_wait_beyond_patience_is_the_callers(wire, transport):
     wire.says(answer(b"{}", "429 Slow Down", "Retry-After: 60"))
 
-    response = await transport.send(request(wire), failure=Failure())
+    response = await sent(transport, request(wire))
 
     assert response.status == 429
     assert response.headers["retry-after"] == "60"
@@ -149,7 +164,7 @@ async def test_a_wait_beyond_patience_is_the_callers(wire, transport):
 async def test_a_refusal_is_an_answer_and_not_repeated(wire, transport):
     wire.says(answer(b'{"error": "no"}', "422 No"))
 
-    response = await transport.send(request(wire), failure=Failure())
+    response = await sent(transport, request(wire))
 
     assert (response.status, response.body) == (422, b'{"error": "no"}')
 
@@ -158,13 +173,13 @@ async def test_an_answer_beyond_the_cap_is_cut_off(wire, transport):
     wire.says(answer(b"0" * (ANSWER_CAP + 1)))
 
     with pytest.raises(UpstreamTooLarge, match="larger than 32 MiB"):
-        await transport.send(request(wire), failure=Failure())
+        await sent(transport, request(wire))
 
 
 async def test_an_answer_of_just_the_cap_is_read_whole(wire, transport):
     wire.says(answer(b"0" * ANSWER_CAP))
 
-    response = await transport.send(request(wire), failure=Failure())
+    response = await sent(transport, request(wire))
 
     assert len(response.body) == ANSWER_CAP
 
@@ -174,13 +189,13 @@ async def test_a_compressed_bomb_is_dropped_on_the_way(wire, transport):
     wire.says(answer(bomb, "200 OK", "Content-Encoding: gzip"))
 
     with pytest.raises(UpstreamTooLarge):
-        await transport.send(request(wire), failure=Failure())
+        await sent(transport, request(wire))
 
 
 async def test_a_compressed_answer_is_decoded(wire, transport):
     wire.says(answer(gzip.compress(b'{"a": 1}'), "200 OK", "Content-Encoding: gzip"))
 
-    response = await transport.send(request(wire), failure=Failure())
+    response = await sent(transport, request(wire))
 
     assert response.body == b'{"a": 1}'
 
@@ -197,7 +212,7 @@ async def test_a_truncated_answer_never_looks_complete(wire, transport, broken):
     wire.says(broken, broken, broken)
 
     with pytest.raises(UpstreamTruncated):
-        await transport.send(request(wire), failure=Failure())
+        await sent(transport, request(wire))
 
 
 @pytest.mark.parametrize(
@@ -207,7 +222,7 @@ async def test_what_is_not_http_is_an_invalid_response(wire, transport, nonsense
     wire.says(nonsense)
 
     with pytest.raises(UpstreamInvalidResponse):
-        await transport.send(request(wire), failure=Failure())
+        await sent(transport, request(wire))
 
     assert len(wire.received) == 1
 
@@ -216,7 +231,7 @@ async def test_a_redirect_is_not_followed(wire, transport):
     wire.says(answer(b"", "302 Found", f"Location: {wire.origin}/elsewhere"), OK)
 
     with pytest.raises(UpstreamInvalidResponse, match="302"):
-        await transport.send(request(wire), failure=Failure())
+        await sent(transport, request(wire))
 
     assert len(wire.received) == 1
 
@@ -224,7 +239,7 @@ async def test_a_redirect_is_not_followed(wire, transport):
 async def test_an_address_within_is_never_reached(wire):
     async with Transport() as strict:
         with pytest.raises(UpstreamInvalidResponse, match="not on the public Internet") as raised:
-            await strict.send(request(wire, WRITE, "POST"), failure=Failure())
+            await sent(strict, request(wire, WRITE, "POST"))
 
     assert not raised.value.is_outcome_unknown
     assert wire.received == []
@@ -233,8 +248,8 @@ async def test_an_address_within_is_never_reached(wire):
 async def test_cookies_are_not_kept(wire, transport):
     wire.says(answer(b"{}", "200 OK", "Set-Cookie: session=abc"), OK)
 
-    await transport.send(request(wire), failure=Failure())
-    await transport.send(request(wire), failure=Failure())
+    await sent(transport, request(wire))
+    await sent(transport, request(wire))
 
     assert "abc" not in wire.received[1]
 
@@ -243,7 +258,7 @@ async def test_proxies_of_the_environment_are_not_used(wire, transport, monkeypa
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     wire.says(OK)
 
-    response = await transport.send(request(wire), failure=Failure())
+    response = await sent(transport, request(wire))
 
     assert response.status == 200
 
@@ -251,7 +266,7 @@ async def test_proxies_of_the_environment_are_not_used(wire, transport, monkeypa
 async def test_header_names_come_in_lower_case(wire, transport):
     wire.says(answer(b"{}", "200 OK", "X-Rate-Limit: 700"))
 
-    response = await transport.send(request(wire), failure=Failure())
+    response = await sent(transport, request(wire))
 
     assert response.headers["x-rate-limit"] == "700"
 
@@ -260,7 +275,7 @@ async def test_a_stream_is_asked_for_plain_and_passed_on_undecoded(wire, transpo
     packed = gzip.compress(b"bytes")
     wire.says(answer(packed, "206 Partial Content", "Content-Encoding: gzip"))
 
-    async with transport.open(request(wire)) as stream:
+    async with transport.open(request(wire), SCOPE) as stream:
         body = b"".join([piece async for piece in stream.pieces()])
 
     assert (stream.status, stream.headers["content-encoding"], body) == (206, "gzip", packed)
@@ -271,51 +286,55 @@ async def test_a_stream_that_is_cut_short_says_so(wire, transport):
     wire.says(answer(b"half", length=8))
 
     with pytest.raises(UpstreamTruncated):
-        async with transport.open(request(wire)) as stream:
+        async with transport.open(request(wire), SCOPE) as stream:
             [piece async for piece in stream.pieces()]
 
 
 async def test_a_stream_that_cannot_be_opened_says_so(wire):
     async with Transport() as strict:
-        with pytest.raises(UpstreamInvalidResponse):
-            async with strict.open(request(wire)):
+        with pytest.raises(NotSent) as unsent:
+            async with strict.open(request(wire), SCOPE):
                 pass
 
+    assert isinstance(unsent.value.error, UpstreamInvalidResponse)
 
-class ClosedGate:
-    """A gate whose account has used up its budget, and that remembers what it is told."""
+
+class ClosedLimiter(Unlimited):
+    """A limiter whose scope has used up its budget, and that remembers what it observes."""
 
     def __init__(self) -> None:
-        self.learned: list[tuple[str, int]] = []
+        self.observed: list[tuple[RateScope, str]] = []
         self.is_closed = False
 
     @asynccontextmanager
-    async def pass_through(self, account: str, patience: float) -> AsyncIterator[None]:
+    async def permit(self, scope: RateScope, timeout: float) -> AsyncIterator[None]:
         if self.is_closed:
             raise UpstreamRateLimited("the budget is used up", retry_after=60)
         yield
 
-    def learn(self, account: Account, status: int, headers: object) -> None:
-        self.learned.append((account, status))
+    def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
+        self.observed.append((scope, headers["x-left"]))
 
 
-ACCOUNT = Account("c-1", kind="small")
+async def test_a_rate_limiter_sees_every_answer_and_can_hold_a_request_back(wire):
+    limiter = ClosedLimiter()
+    wire.says(answer(b"{}", "500 Oops", "X-Left: 2"), answer(b"{}", "200 OK", "X-Left: 1"))
 
-
-async def test_a_gate_sees_every_answer_and_can_hold_a_request_back(wire):
-    gate = ClosedGate()
-    wire.says(answer(status="500 Oops"), OK)
-
-    async with Transport(EgressPolicy.of([wire.origin]), gate) as transport:
-        await transport.send(request(wire), failure=Failure(), account=ACCOUNT)
-        gate.is_closed = True
+    async with Transport(EgressPolicy.of([wire.origin]), limiter) as transport:
+        await sent(transport, request(wire))
+        limiter.is_closed = True
         with pytest.raises(UpstreamRateLimited):
-            await transport.send(request(wire), failure=Failure(), account=ACCOUNT)
+            await sent(transport, request(wire))
 
-    assert gate.learned == [(ACCOUNT, 500), (ACCOUNT, 200)]
+    assert limiter.observed == [(SCOPE, "2"), (SCOPE, "1")]
     assert len(wire.received) == 2
+
+
+def test_a_rate_scope_has_no_default():
+    with pytest.raises(ValueError, match="needs an id"):
+        RateScope("", "small")
 
 
 async def test_a_transport_must_be_opened(wire):
     with pytest.raises(RuntimeError, match="before it was opened"):
-        await Transport().send(request(wire), failure=Failure())
+        await sent(Transport(), request(wire))

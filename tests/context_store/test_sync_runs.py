@@ -11,10 +11,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.context_store import records
 from gateway.context_store.entities import find
 from gateway.context_store.sync import schedule, sources
@@ -70,7 +71,8 @@ async def run(application, database, tenant):
             async def run(kind_name: str, name: str, *, full: bool = False) -> Report:
                 kind = CATALOG.kind(kind_name)
                 environment = checked_environment(kind.spec, ENVIRONMENTS.get(kind_name, {}))
-                connector = Connector(kind, environment, StaticAuthorizer({}), transport, override=origin)
+                upstreams, scope = Upstreams(transport, {kind_name: origin}), RateScope(f"{kind_name}:c-1", kind_name)
+                connector = upstreams.connector(kind, environment, StaticAuthorizer({}), scope)
                 source, parent = sources.source_of(kind, name), None
                 async with database.tenant(tenant.organization_id) as connection:
                     names = sources.with_parents(kind, [name])

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from gateway.connectors.connector import rule_of
-from gateway.connectors.requests import build
+from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.responses import Answer
 from gateway.context_store.sync import sources
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
@@ -44,11 +43,11 @@ def test_every_copy_has_a_request_for_everything_and_one_for_changes(kind, entit
     ):
         listing = found.listing(place)
         params = listing.params(place, parent)
-        placed = rule_of(listing.operation).params(listing.operation, params)
-        request = build(listing.operation, placed, ENVIRONMENTS.get(kind, {}))
+        call = PreparedCall.of(listing.operation, params)
+        request = call.request(ENVIRONMENTS.get(kind, {}))
         assert set(params) <= set(listing.operation.action.params)
         assert "{" not in str(request.url.human_repr())
-        assert request.url.host == build(listing.operation, placed, ENVIRONMENTS.get(kind, {})).url.host
+        assert request.url.host == call.request(ENVIRONMENTS.get(kind, {})).url.host
         assert spec.hosts
 
 

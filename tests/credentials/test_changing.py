@@ -9,10 +9,7 @@ from tests.oauth.conftest import World, catalog, opening, server, world  # noqa:
 
 @pytest.fixture
 def changes(world: World) -> ConnectorService:  # noqa: F811
-    overrides = {kind.name: world.origin for kind in world.catalog}
-    return ConnectorService(
-        world.catalog, world.connectors, world.identity, world.transport, overrides, world.oauth.apps.of
-    )
+    return ConnectorService(world.catalog, world.connectors, world.identity, world.upstreams, world.oauth.apps.of)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 from gateway.connectors.auth import StaticAuthorizer
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.resolver import ConnectorResolver
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import NotFound
@@ -58,7 +59,7 @@ def rows() -> Rows:
 def opened(rows: Rows) -> ConnectorResolver:
     authorizers: Any = SimpleNamespace(authorizer_of=lambda record: StaticAuthorizer({}), completed=itself)
     store: Any = rows
-    return ConnectorResolver(store, load_catalog(), Transport(), authorizers, {})
+    return ConnectorResolver(store, load_catalog(), Upstreams(Transport()), authorizers)
 
 
 async def test_a_warm_call_asks_nobody(opened: ConnectorResolver, rows: Rows):

@@ -1,9 +1,13 @@
 """Bearer tokens: issued for the right secret only, kept as hashes, ended at once."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import pytest
 
+from gateway.db.notifications import NotificationListener
 from gateway.db.pool import Database
 from gateway.errors import RateLimited, Unauthorized
 from gateway.identity.store import IdentityStore
@@ -106,6 +110,59 @@ async def test_a_disabled_organization_is_out_of_reach_of_every_token(
     await store.disable_organization(account.organization_id)
 
     assert (await tokens.verify(issued.access_token)).organization_ids == frozenset()
+
+
+async def test_a_revoked_token_is_refused_in_every_process_at_once(
+    database_url: str, tokens: Tokens, store: IdentityStore, account: Account
+):
+    elsewhere, issued = Tokens(store, SECONDS), await tokens.issue(str(account.client_id), SECRET)
+    other = await tokens.issue(str(account.client_id), SECRET)
+    await elsewhere.verify(issued.access_token)
+
+    async with _notified(database_url, elsewhere) as heard:
+        await tokens.revoke(str(account.client_id), SECRET, issued.access_token)
+        await asyncio.wait_for(heard.get(), 10)
+
+    with pytest.raises(Unauthorized):
+        await elsewhere.verify(issued.access_token)
+    assert await elsewhere.verify(other.access_token)
+
+
+async def test_nobody_revokes_the_token_of_another(tokens: Tokens, store: IdentityStore, account: Account):
+    other = await store.create_client("other", [account.organization_id], hashed(SECRET), ["read"])
+    issued = await tokens.issue(str(account.client_id), SECRET)
+
+    await tokens.revoke(str(other), SECRET, issued.access_token)
+    with pytest.raises(Unauthorized):
+        await tokens.revoke(str(account.client_id), "guess", issued.access_token)
+
+    assert await tokens.verify(issued.access_token)
+
+
+async def test_a_disabled_organization_is_closed_in_every_process_at_once(
+    database_url: str, tokens: Tokens, store: IdentityStore, account: Account
+):
+    issued = await tokens.issue(str(account.client_id), SECRET)
+    before = await tokens.verify(issued.access_token)
+
+    async with _notified(database_url, tokens) as heard:
+        await store.disable_organization(account.organization_id)
+        await asyncio.wait_for(heard.get(), 10)
+
+    after = await tokens.verify(issued.access_token)
+    assert (before.organization_ids, after.organization_ids) == ({account.organization_id}, frozenset())
+
+
+@asynccontextmanager
+async def _notified(database_url: str, tokens: Tokens) -> AsyncIterator[asyncio.Queue[str]]:
+    """The tokens of another process, and the clients that it hears of."""
+    listening, heard = asyncio.Event(), asyncio.Queue[str]()
+    notifications = NotificationListener(database_url)
+    notifications.subscribe(tokens.on_notify, listening.set)
+    notifications.subscribe(lambda _topic, subject: heard.put_nowait(subject), lambda: None)
+    async with notifications.listening():
+        await asyncio.wait_for(listening.wait(), 10)
+        yield heard
 
 
 async def test_a_secret_can_be_replaced_while_the_old_one_still_works(

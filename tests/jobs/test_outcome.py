@@ -1,50 +1,126 @@
 """What a run that did not succeed means for its job and for its key."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from gateway import errors
+from gateway.connectors.run_context import Effects
 from gateway.jobs.model import Job, JobStatus
-from gateway.jobs.outcome import classify_outcome, gives_key_back, is_put_aside
+from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, told
 from gateway.kinds.spec import Effect
 
 SENT = datetime(2026, 1, 2, tzinfo=UTC)
 LOST = errors.UpstreamError("the connection broke", extra={"outcome": "unknown"})
+FAILED_THERE = errors.UpstreamError("oops", upstream=errors.UpstreamFault(500))
+READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE
+
+NOTHING: dict[str, Any] = {}
+HALF = Effects(
+    known={"batches_finished": 1, "batches": 3, "items_done": 100, "items": 250},
+    summary="100 of 250 tickets updated",
+    result={"total": 250, "succeeded": 100, "failed": 0},
+    collected="results",
+)
+HALF_DONE, UNDER_WAY = HALF.document(), replace(HALF, is_open=True).document()
 
 
-def job(effect: Effect) -> Job:
-    members: dict[str, Any] = dict.fromkeys(Job.__dataclass_fields__)
-    return Job(**{**members, "effect": effect, "request_id": "r-1", "find_by": "a list"})
+def job(effect: Effect, **members: Any) -> Job:
+    usual: dict[str, Any] = dict.fromkeys(Job.__dataclass_fields__)
+    return Job(**{**usual, "effect": effect, "request_id": "r-1", "find_by": "a list", "state": {}, **members})
 
 
 @pytest.mark.parametrize(
-    ("effect", "error", "sent_at", "status"),
+    ("effect", "error", "sent_at", "state", "status"),
     [
-        (Effect.WRITE, LOST, SENT, "unknown"),
-        (Effect.WRITE, errors.UpstreamInvalidResponse(), SENT, "unknown"),
-        (Effect.WRITE, errors.InternalError(), SENT, "unknown"),
-        (Effect.WRITE, errors.Unavailable(), SENT, "unknown"),
-        (Effect.WRITE, errors.InternalError(), None, "failed"),
-        (Effect.WRITE, errors.UpstreamError(), None, "failed"),
-        (Effect.WRITE, errors.UpstreamRejected(), SENT, "failed"),
-        (Effect.IDEMPOTENT, errors.InternalError(), SENT, "failed"),
-        (Effect.READ, errors.UpstreamTimeout(), None, "failed"),
-        (Effect.READ, errors.JobCanceled(), None, "canceled"),
-        (Effect.WRITE, errors.JobCanceled(), None, "canceled"),
+        # nothing went out
+        (WRITE, errors.InternalError(), None, NOTHING, "failed"),
+        (WRITE, errors.UpstreamError("unreachable"), None, NOTHING, "failed"),
+        (IDEMPOTENT, errors.WorkerCrashed(), None, NOTHING, "failed"),
+        # it went out, and was refused
+        (WRITE, errors.UpstreamRejected(), SENT, NOTHING, "failed"),
+        (IDEMPOTENT, errors.UpstreamNotFound(), SENT, NOTHING, "failed"),
+        (WRITE, errors.ReauthorizationRequired(), SENT, NOTHING, "failed"),
+        (WRITE, FAILED_THERE, SENT, NOTHING, "failed"),
+        # it went out, and nothing is known of it
+        (WRITE, LOST, SENT, NOTHING, "unknown"),
+        (WRITE, errors.UpstreamInvalidResponse(), SENT, NOTHING, "unknown"),
+        (WRITE, errors.UpstreamTimeout("six hours"), SENT, NOTHING, "unknown"),
+        (WRITE, errors.InternalError(), SENT, NOTHING, "unknown"),
+        (WRITE, errors.Unavailable(), SENT, NOTHING, "unknown"),
+        (WRITE, errors.WorkerCrashed(), SENT, NOTHING, "unknown"),
+        (IDEMPOTENT, LOST, SENT, NOTHING, "unknown"),
+        (IDEMPOTENT, errors.InternalError(), SENT, NOTHING, "unknown"),
+        (IDEMPOTENT, errors.WorkerCrashed(), SENT, NOTHING, "unknown"),
+        # some of it was done
+        (IDEMPOTENT, errors.WorkerCrashed(), None, HALF_DONE, "unknown"),
+        (IDEMPOTENT, errors.UpstreamRejected(), None, HALF_DONE, "unknown"),
+        # the application works at it
+        (IDEMPOTENT, errors.UpstreamNotFound(), None, UNDER_WAY, "unknown"),
+        (IDEMPOTENT, errors.JobCanceled(), None, UNDER_WAY, "unknown"),
+        # a cancellation says what was done
+        (WRITE, errors.JobCanceled(), None, NOTHING, "canceled"),
+        (IDEMPOTENT, errors.JobCanceled(), None, HALF_DONE, "canceled"),
+        (IDEMPOTENT, errors.JobCanceled(), SENT, NOTHING, "unknown"),
+        # reads do nothing
+        (READ, errors.UpstreamTimeout(), None, NOTHING, "failed"),
+        (READ, errors.WorkerCrashed(), None, {"done": {"tickets": 1}}, "failed"),
+        (READ, errors.JobCanceled(), None, NOTHING, "canceled"),
     ],
 )
-def test_an_error_ends_a_job_as_honestly_as_its_effect_demands(effect, error, sent_at, status):
-    assert classify_outcome(job(effect), error, sent_at).status == status
+def test_an_end_is_as_honest_as_what_is_known(effect, error, sent_at, state, status):
+    assert classify_outcome(job(effect), error, sent_at, state).status == status
+
+
+def test_what_an_earlier_attempt_may_have_done_is_not_undone_by_a_later_refusal():
+    tried_before = job(IDEMPOTENT, sending_since=SENT)
+
+    ending = classify_outcome(tried_before, errors.UpstreamRejected("closed"), SENT)
+
+    assert ending.status is JobStatus.UNKNOWN
 
 
 def test_an_unknown_end_tells_what_there_is_to_go_by():
-    ending = classify_outcome(job(Effect.WRITE), LOST, SENT)
+    ending = classify_outcome(job(WRITE), LOST, SENT)
 
-    assert ending.status is JobStatus.UNKNOWN
     assert ending.error["code"] == "outcome_unknown"
-    assert ending.error["known"] == {"request_id": "r-1", "sent_at": "2026-01-02T00:00:00Z", "find_by": "a list"}
+    assert ending.error["outcome"] == "unknown"
+    assert ending.error["safe_to_retry"] is False
+    assert ending.error["known"] == {
+        "request_id": "r-1",
+        "request_sent": True,
+        "sent_at": "2026-01-02T00:00:00Z",
+        "find_by": "a list",
+    }
+
+
+def test_what_can_be_sent_again_without_harm_says_so():
+    assert classify_outcome(job(IDEMPOTENT), LOST, SENT).error["safe_to_retry"] is True
+
+
+@pytest.mark.parametrize("error", [errors.WorkerCrashed("its workers crashed"), errors.JobCanceled("canceled")])
+def test_an_end_in_the_middle_counts_what_was_done_and_keeps_it_readable(error):
+    ending = classify_outcome(job(IDEMPOTENT), error, None, HALF_DONE)
+
+    assert ending.message == f"{error.detail}; 100 of 250 tickets updated"
+    assert ending.error["known"]["items_done"] == 100
+    assert ending.result == {
+        "result": {"total": 250, "succeeded": 100, "failed": 0},
+        "collected": "results",
+        "meta": None,
+    }
+
+
+def test_a_caller_who_waits_is_told_the_same():
+    ending = classify_outcome(job(IDEMPOTENT), errors.UpstreamInvalidResponse("odd"), SENT)
+
+    error = told(errors.UpstreamInvalidResponse("odd"), ending)
+
+    assert isinstance(error, errors.UpstreamInvalidResponse)
+    assert error.is_outcome_unknown
+    assert (error.extra["known"], error.extra["safe_to_retry"]) == (ending.error["known"], True)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +142,19 @@ def test_a_key_is_given_back_only_by_what_came_to_nothing(error, is_given_back):
 
 
 @pytest.mark.parametrize(
-    ("error", "waits"),
-    [(errors.UpstreamRateLimited(), True), (errors.Unavailable(), True), (errors.UpstreamError(), False)],
+    ("effect", "error", "sent_at", "waits"),
+    [
+        (READ, errors.UpstreamRateLimited(), None, True),
+        (WRITE, errors.UpstreamRateLimited(), None, True),
+        (READ, errors.Unavailable(), None, True),
+        (IDEMPOTENT, errors.Unavailable(), SENT, True),
+        (WRITE, errors.Unavailable(), SENT, False),
+        (READ, errors.UpstreamError(), None, False),
+    ],
 )
-def test_a_job_waits_for_limits_and_for_our_own_stores(error, waits):
-    assert is_put_aside(error) is waits
+def test_a_job_waits_for_limits_and_for_our_own_stores_if_it_can_go_on(effect, error, sent_at, waits):
+    assert is_requeued(job(effect), error, sent_at) is waits
+
+
+def test_a_call_that_somebody_waits_for_is_not_put_aside():
+    assert not is_requeued(job(READ, is_inline=True), errors.Unavailable(), None)

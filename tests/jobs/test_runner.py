@@ -73,7 +73,7 @@ async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, r
 async def test_records_in_the_journal_are_part_of_the_result(jobs, runner, claimed):
     async def run(job, journal):
         await journal.save({"at": 1}, [{"id": 1}, {"id": 2}])
-        return Answer(msgspec.Raw(b'{"total":2,"succeeded":2,"failed":0,"results":[]}'), collected="results")
+        return Answer(msgspec.Raw(b'{"message":"2 of 2 tickets updated","results":[]}'), collected="results")
 
     job = await ended(jobs, runner, await claimed(), run)
 
@@ -144,6 +144,7 @@ async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claim
             await journal.sending()
             sent.append(number)
             await may_go_on.wait()
+            journal.answered()
             await journal.save({"done": number})
         return answer(None)
 

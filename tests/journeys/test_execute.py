@@ -169,6 +169,34 @@ async def test_what_was_done_is_in_the_audit_log_without_its_params(support_desk
     assert [entry["intent"] for entry in entries if entry["what"] == "tickets.create"] == ["to see the log"]
 
 
+WAYS = {
+    "execute": lambda desk: desk.send("brands", "list"),
+    "job": lambda desk: desk.send("brands", "list", headers={"Prefer": "wait=20"}),
+    "download": lambda desk: desk.send("attachments", "download", {"attachment_id": 7}),
+    "check": lambda desk: desk.api.post(f"{desk.path}/check"),
+    "synchronization": lambda desk: desk.api.post(f"{desk.path}/context-store/sync", {"entities": ["groups"]}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_whoever_is_refused_the_connector_says_that_it_needs_new_credentials(api, running, way):
+    secret = "canary-c0ffee-51"
+    desk = await api.connector(credentials={**CREDENTIALS, "api_token": secret})
+    fault = {"path_prefix": "/api/v2/", "status": 401, "body": {"error": "no", "description": f"{secret} is refused"}}
+    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
+        await sandbox.post("/_sandbox/faults", json=fault)
+        answer = await WAYS[way](desk)
+        async with asyncio.timeout(20):
+            while (record := (await api.get(desk.path)).json())["status"] == "active":  # noqa: ASYNC110  it happens in another process
+                await asyncio.sleep(0.1)
+        await sandbox.delete("/_sandbox/faults")
+    jobs = await api.get(f"/api/v1/jobs?connector_id={desk.record['id']}")
+
+    assert record["status"] == "needs_reauth"
+    assert "401" in record["status_reason"]
+    assert secret not in f"{record}{answer.body!r}{jobs.body!r}"
+
+
 async def test_refused_credentials_make_the_connector_ask_for_new_ones(support_desk, running):
     path = "/_sandbox/faults"
     async with aiohttp.ClientSession(running.sandbox_url) as sandbox:

@@ -82,6 +82,29 @@ async def test_credentials_never_come_back(api):
     assert all(b"canary-5d1f" not in answer.body for answer in answers)
 
 
+async def test_a_connector_whose_method_ends_says_so_and_so_does_every_answer(api):
+    connector = await api.connector(credentials={"email": "a@b.c", "api_token": "token", "subdomain": "acme"})
+
+    shown = await api.get(connector.path)
+    answer = await connector.send("tickets", "list", {"per_page": 1})
+
+    assert shown.json()["status_reason"] == "API token ends on 2027-04-30; use OAuth (oauth) instead"
+    for said in (shown, answer):
+        assert said.headers["Deprecation"] == "@1793059200"
+        assert said.headers["Sunset"] == "Fri, 30 Apr 2027 00:00:00 GMT"
+
+
+async def test_a_server_connects_by_client_credentials(api):
+    body = {"client_id": "desk", "client_secret": "secret", "subdomain": "acme"}
+    connector = await api.connector(credentials=body)
+
+    answer = await connector.send("tickets", "list", {"per_page": 1})
+
+    assert (connector.record["auth_method"], connector.record["status_reason"]) == ("client_credentials", None)
+    assert answer.status == 200
+    assert "Deprecation" not in answer.headers
+
+
 async def test_refused_credentials_are_not_stored(api):
     body = {
         "workspace_name": "refused",

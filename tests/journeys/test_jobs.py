@@ -250,6 +250,55 @@ async def test_an_unknown_write_is_retried_only_when_confirmed(api, support_desk
     assert again["status"] == "succeeded"
 
 
+async def test_a_bulk_update_ends_with_the_documented_job_record(api, support_desk):
+    job = await ended(api, await submitted(support_desk, "ticket_bulk_updates", "create", bulk(3)))
+
+    result = (await api.get(f"/api/v1/jobs/{job['id']}/result")).json()["result"]
+    results = result.pop("results")
+
+    assert result == {
+        "id": job["id"],
+        "url": job["url"],
+        "status": "completed",
+        "total": 3,
+        "progress": 3,
+        "message": "3 of 3 tickets updated",
+        "succeeded": 3,
+        "failed": 0,
+    }
+    assert results == [{"id": number, "success": True} for number in (1, 2, 3)]
+
+
+async def test_a_bulk_update_that_cannot_be_followed_any_more_says_what_was_done(api, support_desk, fault):
+    await fault(path_prefix="/api/v2/job_statuses/", status=404, body={"error": "RecordNotFound"}, times=1)
+    job = await ended(api, await submitted(support_desk, "ticket_bulk_updates", "create", bulk(250)))
+
+    result = await api.get(f"/api/v1/jobs/{job['id']}/result")
+    done = result.json()["result"]
+
+    assert (job["status"], job["safe_to_retry"]) == ("unknown", True)
+    assert job["known"]["batches_finished"] == 2
+    assert job["known"]["items_done"] == done["succeeded"] == len(done["results"])
+    assert f"{done['succeeded']} of 250 tickets updated" in job["message"]
+    assert (result.status, result.json()["code"], result.json()["outcome"]) == (409, "outcome_unknown", "unknown")
+    assert done["status"] == "unknown"
+    assert job["result_url"] == f"{job['url']}/result"
+
+
+async def test_an_update_whose_answer_was_lost_is_sent_once_under_its_key(support_desk, fault, upstream_requests):
+    params, key = {"ticket_id": 15, "ticket": {"status": "open"}}, {"Idempotency-Key": uuid4().hex}
+    await fault(path_prefix="/api/v2/tickets/15.json", method="PUT", reset=True, times=1)
+
+    first = await support_desk.send("tickets", "update", params, headers=key)
+    second = await support_desk.send("tickets", "update", params, headers=key)
+    sent = [each for each in await upstream_requests() if each["path"] == "/api/v2/tickets/15.json"]
+
+    assert (first.status, first.json()["outcome"], first.json()["safe_to_retry"]) == (502, "unknown", True)
+    assert first.json()["retryable"] is False
+    assert (second.status, second.json()["code"], second.json()["safe_to_retry"]) == (409, "outcome_unknown", True)
+    assert len(sent) == 1
+
+
 async def test_a_limited_job_waits_for_its_time_and_then_goes_on(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/14.json", status=429, headers={"Retry-After": "12"}, body={}, times=1)
     job = await submitted(support_desk, "tickets", "get", {"ticket_id": 14})

@@ -1,11 +1,15 @@
+import jsonschema_rs
 import msgspec
 import pytest
 
 from gateway.client.paging import Listing
 from gateway.client.paging import next_params as by_discovery
 from gateway.connectors.pagination import next_params as by_spec
+from gateway.context_store.fields import FieldType
+from gateway.context_store.search.parse import DEFAULT_LIMIT, MAX_LIMIT, OPERATORS, PARAMS, parse
 from gateway.kinds.catalog import load_catalog
 from gateway.kinds.describe import kind_summary, kind_view
+from gateway.kinds.search_schema import search_params_schema
 
 CATALOG = load_catalog()
 PAGED = [
@@ -36,3 +40,40 @@ def test_the_discovery_of_a_kind_is_plain_json(kind):
     encoded = msgspec.json.encode([kind_summary(kind), kind_view(kind)])
 
     assert msgspec.json.decode(encoded)[1]["kind"] == kind.name
+
+
+def test_the_schema_of_searches_knows_every_operator_and_limit():
+    search = CATALOG.kind("support-desk").entity("tickets").search
+    schema = search_params_schema(search)
+
+    assert set(schema["$defs"]["filter"]["properties"]) == set(OPERATORS)
+    assert set(schema["properties"]) == set(PARAMS)
+    assert schema["properties"]["limit"]["maximum"] == MAX_LIMIT
+    assert schema["properties"]["limit"]["default"] == DEFAULT_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("params", "is_valid"),
+    [
+        ({"query": {"filter": {"eq": {"status": "open"}}, "sort": [{"updated_at": "desc"}]}}, True),
+        ({"query": {"filter": {"or": [{"in": {"id": [1, 2]}}, {"not": {"like": {"subject": "fire"}}}]}}}, True),
+        ({"query": {}, "fields": ["id", ["via", "channel"]], "limit": 5}, True),
+        ({"query": {"filter": {"equals": {"status": "open"}}}}, False),
+        ({"query": {"filter": {"and": {}}}}, False),
+        ({"limit": 5}, False),
+    ],
+)
+def test_the_schema_of_searches_accepts_what_the_search_does(params, is_valid):
+    search = CATALOG.kind("support-desk").entity("tickets").search
+    validator = jsonschema_rs.Draft202012Validator(search_params_schema(search))
+
+    assert validator.is_valid(params) is is_valid
+    if is_valid:
+        parse(params, {name: FieldType(type_) for name, type_ in search.fields.items()})
+
+
+@pytest.mark.parametrize("kind", list(CATALOG), ids=lambda kind: kind.name)
+def test_every_schema_of_discovery_is_whole(kind):
+    for entity in kind_view(kind)["entities"].values():
+        for action in entity["actions"].values():
+            jsonschema_rs.Draft202012Validator(action["params"])

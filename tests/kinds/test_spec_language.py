@@ -9,10 +9,11 @@ import pytest
 import yaml
 
 from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.connector import Connector
 from gateway.connectors.long_running import LONG_RULES
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.rules import RULES
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import InvalidParams
 from gateway.kinds.catalog import load_catalog, shipped_specs, spec_folders
 from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
@@ -54,7 +55,8 @@ def test_the_worked_example_joins_the_shipped_kinds(example):
 
 def test_the_worked_example_makes_its_requests(example):
     kind = load_catalog([example.parent]).kind("parcel-tracking")
-    connector = Connector(kind, {"account": "acme"}, StaticAuthorizer({}), Transport())
+    scope = RateScope("parcel-tracking:c-1", "parcel-tracking")
+    connector = Upstreams(Transport()).connector(kind, {"account": "acme"}, StaticAuthorizer({}), scope)
 
     [listed] = connector.dry_run("shipments", "list", {"reference": "order-4711"})
     [created] = connector.dry_run("shipments", "create", {"reference": "order-4711", "shop_id": "shop_9"})
@@ -106,7 +108,8 @@ def test_the_editors_schema_accepts_every_shipped_file():
     validator = jsonschema_rs.Draft202012Validator(json.loads(editor_schema_text()))
     files = [path for folder in spec_folders() for path in sorted(folder.glob("*.yaml"))]
 
-    refused = [path.name for path in files if not validator.is_valid(yaml.safe_load(path.read_text("utf-8")))]
+    documents = {path.name: json.dumps(yaml.safe_load(path.read_text("utf-8")), default=str) for path in files}
+    refused = [name for name, text in documents.items() if not validator.is_valid(json.loads(text))]
 
     assert refused == []
 
@@ -132,6 +135,13 @@ MISTAKES = [
     (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request is a method and a path"),
     (SHIPMENTS, "    record: shipment\n    find_by", "    rule: any_page\n    find_by", 32, "'property_names'"),
     # kinds
+    (
+        CONNECTOR,
+        "title: Parcel tracking\n",
+        "title: Parcel tracking\nalso: [post, Post]\n",
+        3,
+        "'Post' stands there twice",
+    ),
     (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 28, "did you mean shipments.list?"),
     (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 28, "without required params"),
     (CONNECTOR, "    token: api_key", "    token: key", 10, "uses key, which is not among its credentials"),
@@ -175,6 +185,28 @@ MISTAKES = [
         "\nhealth_check:",
         28,
         "needs {account}, which comes only with the first token",
+    ),
+    (
+        CONNECTOR,
+        "scheme: bearer",
+        "scheme: bearer\n    until: 2027-01-01\n    instead: key",
+        14,
+        "no other authentication method",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "ends: [{path: /v1, until: 2027-01-01}]\nhealth_check:",
+        28,
+        "beginning of no request",
+    ),
+    (CONNECTOR, "health_check:", "ends: [{path: /v2}]\nhealth_check:", 28, "say when it ends"),
+    (
+        CONNECTOR,
+        "scheme: bearer",
+        "scheme: bearer\n    oauth: true\n    grant: client_credentials",
+        15,
+        "the grant needs client_id",
     ),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),
     # entities

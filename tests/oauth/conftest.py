@@ -15,12 +15,14 @@ from yarl import URL
 
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog, load_catalog
+from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.oauth.flows import RedirectResult
 from gateway.oauth.service import OAuth, open_oauth
 from tests.oauth.stand_in import StandIn
@@ -41,7 +43,7 @@ class World:
     connectors: ConnectorStore
     database: Database
     catalog: Catalog
-    transport: Transport
+    upstreams: Upstreams
     server: StandIn
     origin: URL
     organization_id: UUID
@@ -102,6 +104,16 @@ async def server() -> AsyncIterator[tuple[StandIn, URL]]:
         yield stand_in, listening.make_url("/").origin()
 
 
+@asynccontextmanager
+async def opened_upstreams(catalog: Catalog, origin: URL) -> AsyncIterator[Upstreams]:
+    """The way out, every application of it at one address; limited as in a process whose Redis is away."""
+    async with (
+        SharedRateLimiter.open("redis://127.0.0.1:1/0", "alone") as limiter,
+        Transport(EgressPolicy.of([origin]), limiter) as transport,
+    ):
+        yield Upstreams(transport, {kind.name: origin for kind in catalog})
+
+
 @pytest.fixture
 def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -> Opening:
     """Opens a world: of the platform's app unless told otherwise."""
@@ -109,7 +121,6 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
 
     @asynccontextmanager
     async def opened(*, has_platform_app: bool = True, is_embedded: bool = False) -> AsyncIterator[World]:
-        overrides = {kind.name: origin for kind in catalog}
         app = (stand_in.client_id, SecretStr(stand_in.client_secret))
         platform = {kind.name: app for kind in catalog} if has_platform_app else {}
         vault, identity = Vault([KEY]), IdentityStore(database)
@@ -118,15 +129,14 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
         client_id = await identity.create_client("c", [organization.id], b"hash", ["read", "write"], [REDIRECT])
         client = Client(client_id, "c", frozenset({organization.id}), frozenset({"read", "write"}), (REDIRECT,))
         async with (
-            Transport(EgressPolicy.of([origin])) as transport,
+            opened_upstreams(catalog, origin) as upstreams,
             open_oauth(
                 catalog,
                 database,
                 vault,
                 identity,
                 connectors,
-                transport,
-                overrides,
+                upstreams,
                 platform,
                 base_url=BASE_URL,
                 is_embedded=is_embedded,
@@ -138,7 +148,7 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
                 connectors,
                 database,
                 catalog,
-                transport,
+                upstreams,
                 stand_in,
                 origin,
                 organization.id,

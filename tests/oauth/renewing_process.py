@@ -13,6 +13,7 @@ from yarl import URL
 
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
@@ -35,8 +36,7 @@ async def main(database_url: str, origin: str, organization_id: str, connector_i
             vault,
             identity,
             connectors,
-            transport,
-            overrides,
+            Upstreams(transport, overrides),
             platform,
             base_url="https://gateway.example",
             is_embedded=False,

@@ -45,6 +45,7 @@ class StandIn:
     #: set when a token request has arrived
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    _limits: list[int] = field(default_factory=list)
     _said: list[tuple[int, str]] = field(default_factory=list)
     _acting: list[asyncio.Future[web.Response]] = field(default_factory=list)
     _count: int = 0
@@ -55,6 +56,10 @@ class StandIn:
     def say(self, status: int, body: object) -> None:
         """Answer the next token request so; text is sent as it is."""
         self._said.append((status, body if isinstance(body, str) else json.dumps(body)))
+
+    def limit(self, retry_after: int) -> None:
+        """Answer the next token request with 429."""
+        self._limits.append(retry_after)
 
     def consent(self, consent_url: str) -> dict[str, str]:
         """The user says yes: the query that the browser comes back with."""
@@ -94,6 +99,9 @@ class StandIn:
     async def _token(self, seen: Seen) -> web.Response:
         self.arrived.set()
         await self.open.wait()
+        if self._limits:
+            headers = {"Retry-After": str(self._limits.pop())}
+            return web.json_response({"error": "slow_down"}, status=429, headers=headers)
         if self._said:
             status, text = self._said.pop(0)
             return web.Response(status=status, text=text, content_type="application/json")

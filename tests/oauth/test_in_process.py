@@ -10,29 +10,29 @@ import pytest
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.connectors.egress import EgressPolicy
-from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.errors import InvalidCredentials, ReauthorizationRequired, UpstreamError
 from gateway.kinds.catalog import Catalog
 from gateway.oauth.in_process import RefreshingAuthorizer
 from gateway.oauth.model import App
+from tests.oauth.conftest import opened_upstreams
 from tests.oauth.stand_in import StandIn
 
 APP = {"client_id": "app-1", "client_secret": "app-secret-1"}
 
 
 @pytest.fixture
-async def transport(server: tuple[StandIn, URL]) -> AsyncIterator[Transport]:
-    async with Transport(EgressPolicy.of([server[1]])) as opened:
+async def upstreams(catalog: Catalog, server: tuple[StandIn, URL]) -> AsyncIterator[Upstreams]:
+    async with opened_upstreams(catalog, server[1]) as opened:
         yield opened
 
 
 async def test_a_bare_refresh_token_mints_once_for_all_who_ask(
-    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+    catalog: Catalog, server: tuple[StandIn, URL], upstreams: Upstreams
 ) -> None:
-    stand_in, origin = server
+    stand_in, _ = server
     credentials = {"refresh_token": stand_in.pair()["refresh_token"], **APP}
-    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, transport, origin)
+    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, upstreams)
 
     headers = await asyncio.gather(*(authorizer.headers() for _ in range(20)))
 
@@ -43,11 +43,11 @@ async def test_a_bare_refresh_token_mints_once_for_all_who_ask(
 
 
 async def test_a_refused_token_is_renewed_once_for_all_who_were_refused(
-    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+    catalog: Catalog, server: tuple[StandIn, URL], upstreams: Upstreams
 ) -> None:
-    stand_in, origin = server
+    stand_in, _ = server
     credentials = {**stand_in.pair(), **APP}
-    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, transport, origin)
+    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, upstreams)
     refused = await authorizer.headers()
 
     renewed = await asyncio.gather(*(authorizer.renewed(refused) for _ in range(20)))
@@ -57,11 +57,11 @@ async def test_a_refused_token_is_renewed_once_for_all_who_were_refused(
 
 
 async def test_an_answer_is_kept_also_when_its_caller_has_gone(
-    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+    catalog: Catalog, server: tuple[StandIn, URL], upstreams: Upstreams
 ) -> None:
-    stand_in, origin = server
+    stand_in, _ = server
     credentials = {"refresh_token": stand_in.pair()["refresh_token"], **APP}
-    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, transport, origin)
+    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, upstreams)
     stand_in.open.clear()
     caller = asyncio.ensure_future(authorizer.headers())
     await stand_in.arrived.wait()
@@ -74,14 +74,14 @@ async def test_an_answer_is_kept_also_when_its_caller_has_gone(
 
 
 async def test_variables_that_a_token_brings_are_there_before_the_first_call(
-    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+    catalog: Catalog, server: tuple[StandIn, URL], upstreams: Upstreams
 ) -> None:
     stand_in, origin = server
     stand_in.extra = {"instance_url": str(origin)}
     credentials = {"refresh_token": stand_in.pair()["refresh_token"], **APP}
     environment = {"login_host": "login.salesforce.com"}
     spec = catalog.kind("crm-query").spec
-    authorizer = RefreshingAuthorizer(spec, credentials, environment, transport, origin)
+    authorizer = RefreshingAuthorizer(spec, credentials, environment, upstreams)
 
     completed = await authorizer.completed()
 
@@ -89,14 +89,12 @@ async def test_variables_that_a_token_brings_are_there_before_the_first_call(
 
 
 async def test_the_platforms_app_can_stand_in_and_its_secret_is_not_kept(
-    catalog: Catalog, server: tuple[StandIn, URL], transport: Transport
+    catalog: Catalog, server: tuple[StandIn, URL], upstreams: Upstreams
 ) -> None:
-    stand_in, origin = server
+    stand_in, _ = server
     app = App("app-1", SecretStr("app-secret-1"))
     spec = catalog.kind("work-management").spec
-    authorizer = RefreshingAuthorizer(
-        spec, {"refresh_token": stand_in.pair()["refresh_token"]}, {}, transport, origin, app
-    )
+    authorizer = RefreshingAuthorizer(spec, {"refresh_token": stand_in.pair()["refresh_token"]}, {}, upstreams, app)
 
     await authorizer.headers()
 
@@ -104,16 +102,16 @@ async def test_the_platforms_app_can_stand_in_and_its_secret_is_not_kept(
     assert "client_secret" not in authorizer.credentials
 
 
-async def test_without_an_app_the_error_names_what_is_missing(catalog: Catalog, transport: Transport) -> None:
+async def test_without_an_app_the_error_names_what_is_missing(catalog: Catalog, upstreams: Upstreams) -> None:
     spec = catalog.kind("work-management").spec
-    authorizer = RefreshingAuthorizer(spec, {"refresh_token": "r"}, {}, transport)
+    authorizer = RefreshingAuthorizer(spec, {"refresh_token": "r"}, {}, upstreams)
 
     with pytest.raises(InvalidCredentials, match="client_id is missing"):
         await authorizer.headers()
 
 
-async def test_a_token_that_cannot_be_renewed_stays_refused(catalog: Catalog, transport: Transport) -> None:
-    authorizer = RefreshingAuthorizer(catalog.kind("workspace-notes").spec, {"access_token": "a"}, {}, transport)
+async def test_a_token_that_cannot_be_renewed_stays_refused(catalog: Catalog, upstreams: Upstreams) -> None:
+    authorizer = RefreshingAuthorizer(catalog.kind("workspace-notes").spec, {"access_token": "a"}, {}, upstreams)
 
     assert await authorizer.renewed({"Authorization": "Bearer a"}) is None
 
@@ -125,14 +123,14 @@ async def test_a_token_that_cannot_be_renewed_stays_refused(catalog: Catalog, tr
 async def test_a_refusal_is_told_and_the_next_call_asks_again(
     catalog: Catalog,
     server: tuple[StandIn, URL],
-    transport: Transport,
+    upstreams: Upstreams,
     status: int,
     body: object,
     error: type[Exception],
 ) -> None:
-    stand_in, origin = server
+    stand_in, _ = server
     credentials = {"refresh_token": stand_in.pair()["refresh_token"], **APP}
-    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, transport, origin)
+    authorizer = RefreshingAuthorizer(catalog.kind("work-management").spec, credentials, {}, upstreams)
     stand_in.say(status, body)
 
     with pytest.raises(error):

@@ -291,7 +291,10 @@ async def test_a_connector_that_is_switched_off_stays_off(world: World) -> None:
 async def test_a_refused_token_that_cannot_be_renewed_asks_for_a_new_consent(world: World) -> None:
     record = await world.connector("workspace-notes", {"access_token": "a"}, ends_in=None)
 
-    headers = await world.oauth.grants.authorizer_of(record).renewed(_bearer("a"))
+    authorizer = world.oauth.grants.authorizer_of(record)
+
+    headers = await authorizer.renewed(_bearer("a"))
+    await authorizer.refused(_bearer("a"), "the application answered 401")
 
     after = await world.again(record.id)
     assert headers is None
@@ -337,6 +340,7 @@ async def test_credentials_that_are_no_tokens_are_never_renewed(world: World) ->
     [
         ("support-desk", "DELETE", "/api/v2/oauth/tokens/current.json"),
         ("crm-query", "POST", "/services/oauth2/revoke"),
+        ("crm-records", "POST", "/oauth/2026-03/token/revoke"),
         ("team-chat", "POST", "/api/auth.revoke"),
         ("work-management", "POST", "/-/oauth_revoke"),
         ("workspace-notes", "POST", "/v1/oauth/revoke"),
@@ -352,10 +356,16 @@ async def test_a_grant_is_revoked_at_the_application(world: World, kind: str, me
 
 async def test_what_cannot_be_revoked_is_no_error(world: World) -> None:
     personal = await world.connector(KIND, {"token": "personal"}, method="token")
-    unrevocable = await world.connector("crm-records", world.server.pair())
 
     assert await world.oauth.grants.revoke(personal) is False
-    assert await world.oauth.grants.revoke(unrevocable) is False
+
+
+async def test_the_tokens_of_the_record_application_come_from_its_successor_endpoint(world: World) -> None:
+    record = await world.connector("crm-records", world.server.pair(), ends_in=0)
+
+    await world.oauth.grants.authorizer_of(record).headers()
+
+    assert [seen.path for seen in world.server.token_requests] == ["/oauth/2026-03/token"]
 
 
 async def _lease(world: World, connector_id: object, *, seconds: int) -> None:
@@ -366,3 +376,18 @@ async def _lease(world: World, connector_id: object, *, seconds: int) -> None:
         WHERE connector_id = $1
     """
     await world.sql(statement, connector_id, uuid4(), seconds)
+
+
+async def test_a_limit_of_one_connectors_token_requests_holds_back_no_other(world: World) -> None:
+    limited = await world.connector("work-management", world.server.pair(), ends_in=-1)
+    other = await world.connector("work-management", world.server.pair(), ends_in=-1)
+    world.server.limit(retry_after=300)
+
+    with pytest.raises(UpstreamRateLimited):
+        await world.oauth.grants.authorizer_of(limited).headers()
+    headers = await world.oauth.grants.authorizer_of(other).headers()
+
+    assert headers["Authorization"].startswith("Bearer access-")
+    with pytest.raises(UpstreamRateLimited):
+        await world.oauth.grants.authorizer_of(limited).headers()
+    assert len(world.server.token_requests) == 2

@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from gateway.connectors.catalog import SEARCH_ACTION, load_catalog
+
+from gateway.kinds.catalog import SEARCH_ACTION, load_catalog
 
 FOLDER = Path(__file__).parent
 CATALOG = load_catalog()

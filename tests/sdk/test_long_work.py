@@ -26,6 +26,8 @@ async def test_a_bulk_update_answers_with_its_result(typed):
 
     assert (done["total"], done["succeeded"], done["failed"]) == (130, 130, 0)
     assert len(done["results"]) == 130
+    assert (done["status"], done["progress"], done["message"]) == ("completed", 130, "130 of 130 tickets updated")
+    assert done["url"].endswith(f"/api/v1/jobs/{done['id']}")
 
 
 async def test_a_report_is_run_and_read(typed):

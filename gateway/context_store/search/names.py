@@ -10,7 +10,7 @@ from typing import Any
 
 from gateway.connectors.property_names import PropertyNames
 from gateway.context_store.fields import resolved
-from gateway.context_store.search.parse import AND, NOT, OR
+from gateway.context_store.search.parse import AND, MAX_DEPTH, NOT, OR
 from gateway.errors import FieldError, InvalidQuery
 
 Params = dict[str, Any]
@@ -65,13 +65,14 @@ def with_known_names(params: Mapping[str, Any], names: Names, at: str = "") -> P
     return changed
 
 
-def _filter(document: Any, names: Names, at: str) -> Any:
-    if not isinstance(document, Mapping):
+def _filter(document: Any, names: Names, at: str, depth: int = 0) -> Any:
+    """What nests too deeply stays as it is, for `parse` to complain about."""
+    if not isinstance(document, Mapping) or depth > MAX_DEPTH:
         return document
-    return {name: _operator(name, asked, names, f"{at}/{name}") for name, asked in document.items()}
+    return {name: _operator(name, asked, names, f"{at}/{name}", depth) for name, asked in document.items()}
 
 
-def _operator(name: str, asked: Any, names: Names, at: str) -> Any:
+def _operator(name: str, asked: Any, names: Names, at: str, depth: int) -> Any:
     if name == _ANY:
         message = (
             "any is not offered here; name the member within the array instead, "
@@ -79,9 +80,9 @@ def _operator(name: str, asked: Any, names: Names, at: str) -> Any:
         )
         raise InvalidQuery(message, faults=[FieldError(at, _ANY, "unknown_operator", message)])
     if name in (AND, OR) and isinstance(asked, Sequence) and not isinstance(asked, str):
-        return [_filter(part, names, f"{at}/{place}") for place, part in enumerate(asked)]
+        return [_filter(part, names, f"{at}/{place}", depth + 1) for place, part in enumerate(asked)]
     if name == NOT:
-        return _filter(asked, names, at)
+        return _filter(asked, names, at, depth + 1)
     return _renamed(asked, names)
 
 

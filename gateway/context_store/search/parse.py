@@ -6,7 +6,7 @@ from typing import Any
 from gateway.context_store.fields import Field, FieldType, nearest, resolved
 from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not, Operator, Query, Sort
 from gateway.context_store.search.values import is_storable, operand_error, shown
-from gateway.errors import FieldError, InvalidQuery
+from gateway.errors import MAX_FAULTS, FieldError, InvalidQuery
 
 DEFAULT_LIMIT = 1_000
 MAX_LIMIT = 10_000
@@ -29,9 +29,7 @@ def parse(params: Mapping[str, Any], fields: Mapping[str, FieldType], at: str = 
     reader = _Reader(fields)
     query = reader.query(params, at)
     if reader.faults:
-        count = len(reader.faults)
-        detail = reader.faults[0].message if count == 1 else f"the query has {count} faults"
-        raise InvalidQuery(detail, faults=reader.faults)
+        raise InvalidQuery(faults=reader.faults)
     return query
 
 
@@ -196,3 +194,5 @@ class _Reader:
 
     def _fault(self, pointer: str, field: str, code: str, message: str) -> None:
         self.faults.append(FieldError(pointer, field, code, message))
+        if len(self.faults) == MAX_FAULTS:
+            raise InvalidQuery(faults=self.faults)

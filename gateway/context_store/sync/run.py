@@ -11,7 +11,6 @@ from typing import Any
 
 from gateway.connectors.connector import Connector
 from gateway.connectors.responses import Answer
-from gateway.connectors.run_context import MemoryJournal
 from gateway.context_store import entities, records
 from gateway.context_store.entities import Entity
 from gateway.context_store.sync import partial, transforms
@@ -146,7 +145,7 @@ class SyncRun:
             listing = self.source.listing(checkpoint)
             params = listing.params(checkpoint, parent)
             try:
-                page = await self.connector.call(listing.operation, params, MemoryJournal())
+                page = await self.connector.call(listing.operation, params)
             except UpstreamRejected:
                 if not is_resumed:
                     raise
@@ -228,7 +227,7 @@ class SyncRun:
     async def _ask_for(self, get: Operation, id_: str) -> None:
         asked_at, found = datetime.now(UTC), Documents()
         try:
-            answer = await self.connector.call(get, {self.source.sync.confirm or "": id_}, MemoryJournal())
+            answer = await self.connector.call(get, {self.source.sync.confirm or "": id_})
             found = transforms.documents(self.search, [answer.result])
         except UpstreamNotFound:
             found.gone.append(id_)

@@ -33,6 +33,7 @@ _IS_FREE = """
 CALL = f"""
     WITH due AS (
         SELECT e.id, e.connector_id FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
+        JOIN organizations AS o ON o.id = c.organization_id AND o.disabled_at IS NULL
         WHERE e.next_sync_at <= now() AND c.status = 'active' AND c.deleted_at IS NULL AND {_IS_FREE}
         ORDER BY e.next_sync_at LIMIT $1 FOR NO KEY UPDATE OF e SKIP LOCKED
     ), called AS MATERIALIZED (

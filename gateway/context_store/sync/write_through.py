@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.connectors.connector import Connector
+from gateway.connectors.prepared import prepare
 from gateway.connectors.responses import Answer, value_at
 from gateway.connectors.run_context import MemoryJournal
 from gateway.context_store import records
@@ -19,7 +20,6 @@ from gateway.context_store.entities import Entity, find
 from gateway.context_store.sync import schedule, transforms
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
-from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Refresh
 
@@ -118,8 +118,8 @@ class WriteThrough:
         answer = write.answer
         if refresh.read is not None:
             operation = connector.kind.operation(refresh.entity, refresh.read)
-            params = checks.validated(operation, write.all_filled(refresh.params))
-            answer = await connector.call(operation, params, MemoryJournal())
+            call = prepare(operation, write.all_filled(refresh.params))
+            answer = await connector.session.call(call, MemoryJournal())
         search = connector.kind.entity(refresh.entity).search
         under = None if refresh.under is None else str(write.filled(refresh.under))
         assert search is not None

@@ -12,6 +12,8 @@ from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
 from gateway.jobs.model import Job, moment
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.endings import call_endings, described_ending, ending_headers
+from gateway.kinds.spec import ConnectorSpec
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
@@ -65,13 +67,23 @@ def connector_view(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
         "kind": record.kind,
         "definition_id": spec.definition_id,
         "status": record.status.value,
-        "status_reason": record.status_reason,
+        "status_reason": _status_reason(record, spec),
         "auth_method": record.auth_method,
         "environment": record.environment,
         "created_at": moment(record.created_at),
         "updated_at": moment(record.updated_at),
         "summarized_source_template": {"id": spec.definition_id, "name": spec.display_name},
     }
+
+
+def _status_reason(record: ConnectorRecord, spec: ConnectorSpec) -> str | None:
+    """Why the connector stands as it does, and what of it will end."""
+    reasons = (record.status_reason, described_ending(spec, record.auth_method))
+    return "; ".join(reason for reason in reasons if reason) or None
+
+
+def _ending_headers(record: ConnectorRecord, catalog: Catalog) -> dict[str, str]:
+    return ending_headers(call_endings(catalog.kind(record.kind).spec, record.auth_method))
 
 
 async def create_connector(request: web.Request) -> web.Response:
@@ -86,7 +98,8 @@ async def create_connector(request: web.Request) -> web.Response:
     await services.synchronization.begin(record, caller.client_id)
     request[AUDIT].connector_id = record.id
     location = {"Location": f"/api/v1/integrations/connectors/{record.id}"}
-    return json_response(connector_view(record, services.catalog), 201, location)
+    headers = {**location, **_ending_headers(record, services.catalog)}
+    return json_response(connector_view(record, services.catalog), 201, headers)
 
 
 async def list_connectors(request: web.Request) -> web.Response:
@@ -115,7 +128,8 @@ async def get_connector(request: web.Request) -> web.Response:
     """GET …/connectors/{id}."""
     services = request.app[SERVICES]
     record = await services.connector_store.get(request[CALLER].organization_id, path_id(request, "connector_id"))
-    return json_response(connector_view(record, services.catalog))
+    headers = _ending_headers(record, services.catalog)
+    return json_response(connector_view(record, services.catalog), headers=headers)
 
 
 async def change_connector(request: web.Request) -> web.Response:

@@ -6,18 +6,19 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.connectors.download import ACTION as DOWNLOAD
-from gateway.errors import MalformedRequest
+from gateway.credentials.resolver import ResolvedConnector
+from gateway.errors import MalformedRequest, ReauthorizationRequired
 from gateway.execution import Accepted, Done, OperationCall
 from gateway.field_selection import FieldSelection
 from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
-from gateway.http.handlers.jobs import Text, accepted_response, chained
+from gateway.http.handlers.jobs import Text, accepted_response, base_url, chained
 from gateway.http.handlers.outcomes import audit_call, envelope, is_sdk
-from gateway.http.handlers.search import search
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import SEARCH_ACTION
+from gateway.kinds.endings import call_endings, described_ending, ending_headers
 
 _MAX_FIELDS = 500
 
@@ -47,10 +48,25 @@ async def execute(request: web.Request) -> web.StreamResponse:
         requests = await services.execution.dry_run(request[CALLER], call)
         return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
     if body.action == SEARCH_ACTION:
-        return await search(request, call)
+        found = await services.copy_search.search(request[CALLER], call)
+        return envelope(request, str(call.connector_id), found.answer, found.took_ms)
     if body.action == DOWNLOAD and (is_sdk(request) or not wanted.respond_async):
         return await download(request, call)
-    return _answered(request, call, await services.execution.execute(request[CALLER], call), wanted)
+    opened = await services.connectors.get(request[CALLER].organization_id, call.connector_id)
+    try:
+        outcome = await services.execution.execute(request[CALLER], call)
+    except ReauthorizationRequired as refusal:
+        ending = described_ending(opened.connector.kind.spec, opened.record.auth_method)
+        refusal.detail = f"{refusal.detail}; {ending}" if ending else refusal.detail
+        raise
+    return _answered(request, call, outcome, {**wanted.applied, **_endings(opened, call)})
+
+
+def _endings(opened: ResolvedConnector, call: OperationCall) -> dict[str, str]:
+    """What the answer says of the end of what the call relied on."""
+    kind = opened.connector.kind
+    operation = kind.operations.get((call.entity, call.action))
+    return ending_headers(call_endings(kind.spec, opened.record.auth_method, operation))
 
 
 def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> OperationCall:
@@ -66,6 +82,7 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         respond_async=wanted.respond_async,
         wait=wanted.wait,
         request_id=request[REQUEST_ID],
+        base_url=base_url(request),
         token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
     )
 
@@ -77,8 +94,9 @@ def _idempotency_key(request: web.Request) -> str | None:
     return key
 
 
-def _answered(request: web.Request, call: OperationCall, outcome: Done | Accepted, wanted: Preference) -> web.Response:
-    headers = dict(wanted.applied)
+def _answered(
+    request: web.Request, call: OperationCall, outcome: Done | Accepted, headers: dict[str, str]
+) -> web.Response:
     if isinstance(outcome, Accepted):
         request[AUDIT].outcome = "accepted"
     if outcome.is_replayed:

@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest
 from gateway.http.bodies import Body, Query, path_id, read_body, read_query
+from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.handlers.outcomes import is_sdk
 from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
@@ -187,7 +188,10 @@ async def job_result(request: web.Request) -> web.StreamResponse:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
         return accepted_response(request, job, wanted.applied)
-    head = results.require_result(job)
+    partial = results.partial_result(job)
+    if partial is not None:
+        return await _partial(request, job, results.completed(partial, job, base_url(request)))
+    head = results.completed(results.require_result(job), job, base_url(request))
     if job.action == DOWNLOAD:
         return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
@@ -218,8 +222,24 @@ async def _document(
     yield b"," + msgspec.json.encode(rest)[1:]
 
 
-async def _streamed(request: web.Request, pieces: AsyncIterator[bytes], content_type: str) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": content_type})
+async def _partial(request: web.Request, job: Job, head: Mapping[str, Any]) -> web.StreamResponse:
+    """The error that the job ended with, and as its `result` what was done before."""
+    error = results.error_of(job)
+    members = msgspec.json.encode(problem(error, request[REQUEST_ID]))[:-1]
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield members + b',"result":'
+        async for piece in results.document(head, request.app[SERVICES].jobs.lines(job, job.parts)):
+            yield piece
+        yield b"}"
+
+    return await _streamed(request, pieces(), PROBLEM, status_of(error))
+
+
+async def _streamed(
+    request: web.Request, pieces: AsyncIterator[bytes], content_type: str, status: int = 200
+) -> web.StreamResponse:
+    response = web.StreamResponse(status=status, headers={"Content-Type": content_type})
     await response.prepare(request)
     if request.method == "HEAD":
         return response

@@ -1,26 +1,49 @@
-"""Both token endpoints: the JSON one of known SDKs and the RFC 6749 client-credentials grant."""
+"""The token endpoints: the JSON one of known SDKs, the client-credentials grant of RFC 6749, revocation of RFC 7009."""
 
 import base64
-import binascii
+from collections.abc import Awaitable, Mapping
 from urllib.parse import unquote_plus
 
 from aiohttp import web
 from pydantic import Field
 
-from gateway.errors import RateLimited, Unauthorized
-from gateway.http.bodies import Body, read_body
+from gateway.errors import BodyTooLarge, MalformedRequest, RateLimited, RequestError, Unauthorized
+from gateway.http.bodies import Body, Form, read_body, read_form
 from gateway.http.keys import SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.model import Client
 
+#: characters of a client's id and of its secret
+_MAX_ID, _MAX_SECRET = 200, 500
 _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 
 class TokenBody(Body):
     """A client's id and secret."""
 
-    client_id: str = Field(max_length=200)
-    client_secret: str = Field(max_length=500)
+    client_id: str = Field(max_length=_MAX_ID)
+    client_secret: str = Field(max_length=_MAX_SECRET)
+
+
+class ClientCredentials(Form):
+    """The client-credentials grant; id and secret may come in the Authorization header instead."""
+
+    grant_type: str
+    client_id: str = Field("", max_length=_MAX_ID)
+    client_secret: str = Field("", max_length=_MAX_SECRET)
+
+
+class RevokeToken(Form):
+    """The end of a token; id and secret of its client may come in the Authorization header instead."""
+
+    token: str = Field(min_length=1, max_length=_MAX_SECRET)
+    token_type_hint: str = Field("", max_length=_MAX_ID, description="not needed: there is one type")
+    client_id: str = Field("", max_length=_MAX_ID)
+    client_secret: str = Field("", max_length=_MAX_SECRET)
+
+
+class _UnsupportedGrantType(MalformedRequest):
+    """A grant other than that of a client's credentials."""
 
 
 async def issue_token(request: web.Request) -> web.Response:
@@ -44,22 +67,47 @@ def _only_organization(client: Client) -> str | None:
 
 async def grant_token(request: web.Request) -> web.Response:
     """POST /oauth/token: the client-credentials grant of RFC 6749 §4.4, errors in its own shape (§5.2)."""
-    if request.content_type != "application/x-www-form-urlencoded":
-        return _refused("invalid_request", "the body must be application/x-www-form-urlencoded")
-    form = {name: str(value) for name, value in (await request.post()).items()}
-    if form.get("grant_type") != "client_credentials":
-        code = "unsupported_grant_type" if "grant_type" in form else "invalid_request"
-        return _refused(code, "grant_type must be client_credentials")
-    client_id, client_secret = _basic(request) or (form.get("client_id", ""), form.get("client_secret", ""))
-    try:
-        issued = await request.app[SERVICES].tokens.issue(client_id, client_secret)
-    except Unauthorized as error:
-        return _refused("invalid_client", error.detail, 401, {"WWW-Authenticate": 'Basic realm="gateway"'})
-    except RateLimited as error:
-        return _refused("invalid_client", error.detail, 429, {"Retry-After": str(error.retry_after or 1)})
+    return await _in_oauth_shape(_grant(request))
+
+
+async def revoke_token(request: web.Request) -> web.Response:
+    """POST /oauth/revoke: a token ends (RFC 7009); one that is unknown has ended already (§2.2)."""
+    return await _in_oauth_shape(_revoke(request))
+
+
+async def _grant(request: web.Request) -> web.Response:
+    form = await read_form(request, ClientCredentials)
+    if form.grant_type != "client_credentials":
+        raise _UnsupportedGrantType("grant_type must be client_credentials")
+    issued = await request.app[SERVICES].tokens.issue(*_client_of(request, form))
     scope = " ".join(sorted(issued.client.scopes))
     members = {"access_token": issued.access_token, "token_type": "bearer", "expires_in": issued.expires_in}
     return json_response({**members, "scope": scope}, headers=_NO_STORE)
+
+
+async def _revoke(request: web.Request) -> web.Response:
+    form = await read_form(request, RevokeToken)
+    await request.app[SERVICES].tokens.revoke(*_client_of(request, form), form.token)
+    return web.Response(headers=_NO_STORE)
+
+
+async def _in_oauth_shape(answering: Awaitable[web.Response]) -> web.Response:
+    """The answer, or its error as RFC 6749 §5.2 writes it."""
+    try:
+        return await answering
+    except Unauthorized as error:
+        return _refused("invalid_client", error, 401, {"WWW-Authenticate": 'Basic realm="gateway"'})
+    except RateLimited as error:
+        return _refused("invalid_client", error, 429, {"Retry-After": str(error.retry_after or 1)})
+    except _UnsupportedGrantType as error:
+        return _refused("unsupported_grant_type", error)
+    except RequestError as error:
+        return _refused("invalid_request", error, 413 if isinstance(error, BodyTooLarge) else 400)
+
+
+def _client_of(request: web.Request, form: ClientCredentials | RevokeToken) -> tuple[str, str]:
+    """Id and secret of the client, from the header or else from the form."""
+    return _basic(request) or (form.client_id, form.client_secret)
 
 
 def _basic(request: web.Request) -> tuple[str, str] | None:
@@ -69,11 +117,13 @@ def _basic(request: web.Request) -> tuple[str, str] | None:
         return None
     try:
         client_id, _, client_secret = base64.b64decode(encoded, validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # not base64, not ASCII, not UTF-8
         return "", ""
     return unquote_plus(client_id), unquote_plus(client_secret)
 
 
-def _refused(code: str, description: str, status: int = 400, headers: dict[str, str] | None = None) -> web.Response:
-    document = {"error": code, "error_description": description}
+def _refused(
+    code: str, error: RequestError, status: int = 400, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    document = {"error": code, "error_description": error.detail}
     return json_response(document, status, {**_NO_STORE, **(headers or {})})

@@ -48,6 +48,21 @@ def _descriptions(kind: Kind) -> Iterator[Finding]:
             yield place, "says nothing; write one sentence on what it is and what it answers"
 
 
+def _phrases(kind: Kind) -> Iterator[Finding]:
+    """No phrase of `also` stands twice with one owner: it would be no better found for it."""
+    phrases: dict[tuple[str, ...], tuple[str, ...]] = {("also",): kind.spec.also}
+    for entity_id, entity in kind.spec.entities.items():
+        phrases["entities", entity_id, "also"] = entity.also
+        for action_id, action in entity.actions.items():
+            phrases["entities", entity_id, "actions", action_id, "also"] = action.also
+    for place, listed in phrases.items():
+        seen: set[str] = set()
+        for phrase in listed:
+            if phrase.lower() in seen:
+                yield place, f"{phrase!r} stands there twice; remove one"
+            seen.add(phrase.lower())
+
+
 def _entities(kind: Kind) -> Iterator[Finding]:
     if not kind.spec.entities:
         yield (), "the kind has no entities; add a file beside connector.yaml for each"
@@ -92,10 +107,17 @@ def _authentication(kind: Kind) -> Iterator[Finding]:
                 ("authentication", name, "credentials"),
                 "no field is secret; mark with `secret: true` what must never be shown",
             )
-    if spec.oauth and spec.oauth_method is None:
+    by_oauth = {name: method for name, method in spec.authentication.items() if method.oauth}
+    if spec.oauth and not by_oauth:
         yield ("oauth",), "no authentication method has `oauth: true`, so nothing could hold the tokens"
-    if spec.oauth_method and spec.oauth is None:
-        yield ("authentication", spec.oauth_method, "oauth"), "there are no OAuth endpoints; add `oauth`"
+    if spec.oauth and spec.oauth_method and not spec.oauth.authorize:
+        yield ("oauth", "authorize"), f"is missing; {spec.oauth_method} begins with a person's consent there"
+    for name, method in by_oauth.items():
+        if spec.oauth is None:
+            yield ("authentication", name, "oauth"), "there are no OAuth endpoints; add `oauth`"
+        for field in ("client_id", "client_secret"):
+            if method.grant and field not in method.required:
+                yield ("authentication", name, "credentials"), f"the grant needs {field}, required"
     if spec.oauth and spec.oauth_method:
         known = {*spec.authentication[spec.oauth_method].credentials, *spec.environment}
         for name in spec.oauth.learns:
@@ -105,7 +127,7 @@ def _authentication(kind: Kind) -> Iterator[Finding]:
 
 def _credentials_used(method: AuthMethod) -> set[str]:
     if method.scheme == "bearer":
-        return {method.token or "token"}
+        return set() if method.grant else {method.token or "token"}
     return {name for half in (method.username, method.password) for name in re.findall(r"{(\w+)}", half or "")}
 
 
@@ -129,6 +151,19 @@ def _addresses(kind: Kind) -> Iterator[Finding]:
         is_shown_credentials = place[-1] not in ("authorize", "issuer")
         if host and is_shown_credentials and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
             yield place, f"{host[1]} is not among the hosts that may see credentials; add it to `hosts`"
+
+
+def _endings(kind: Kind) -> Iterator[Finding]:
+    spec = kind.spec
+    for name, method in spec.authentication.items():
+        if method.until and (method.instead not in spec.authentication or method.instead == name):
+            hint = did_you_mean(method.instead or "", [other for other in spec.authentication if other != name])
+            yield ("authentication", name, "instead"), f"names no other authentication method; {hint}"
+    for number, ending in enumerate(spec.ends):
+        if ending.until is None:
+            yield ("ends", str(number)), "has no `until`; say when it ends"
+        if not any(operation.path.startswith(ending.path) for operation in kind.operations.values()):
+            yield ("ends", str(number), "path"), f"{ending.path} is the beginning of no request"
 
 
 def _failures(kind: Kind) -> Iterator[Finding]:
@@ -171,10 +206,12 @@ def _operations(kind: Kind) -> Iterator[Finding]:
 #: every check of a kind that could be loaded
 CHECKS: tuple[Callable[[Kind], Iterator[Finding]], ...] = (
     _descriptions,
+    _phrases,
     _entities,
     _health_check,
     _authentication,
     _addresses,
+    _endings,
     _failures,
     _paging,
     _definitions,

@@ -15,8 +15,10 @@ from yarl import URL
 from gateway.connectors.auth import StaticAuthorizer, checked_credentials, headers_for
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.kinds.catalog import Kind, load_kind, shipped_specs
 
 Connect = Callable[..., Connector]
@@ -77,7 +79,8 @@ async def connect(upstream: UpstreamStub) -> AsyncIterator[Connect]:
             method, fields = checked_credentials(spec, credentials)
             authorizer = StaticAuthorizer(headers_for(spec.authentication[method], fields))
             variables = checked_environment(spec, environment)
-            return Connector(kind_named(kind), variables, authorizer, transport, override=upstream.origin)
+            upstreams = Upstreams(transport, {kind: upstream.origin})
+            return upstreams.connector(kind_named(kind), variables, authorizer, RateScope(f"{kind}:c-1", kind))
 
         yield connected
 
@@ -88,6 +91,7 @@ def offline() -> Connect:
 
     def unsent(kind: str, **environment: str) -> Connector:
         variables = checked_environment(kind_named(kind).spec, environment)
-        return Connector(kind_named(kind), variables, StaticAuthorizer({}), Transport())
+        scope = RateScope(f"{kind}:c-1", kind)
+        return Upstreams(Transport()).connector(kind_named(kind), variables, StaticAuthorizer({}), scope)
 
     return unsent

@@ -3,7 +3,7 @@
 import pytest
 from yarl import URL
 
-from gateway.connectors import responses
+from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.responses import UpstreamResponse
 from gateway.connectors.rules import has_outer_limit, is_one_row
@@ -22,6 +22,7 @@ from gateway.errors import (
 )
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
+from tests.connectors.judged import read
 from tests.connectors.kinds.wire import Call
 
 KIND = load_kind(shipped_specs() / "crm-query")
@@ -218,7 +219,7 @@ def test_params_that_cannot_be_sent_are_refused_with_the_way_to_mend_them(action
     ],
 )
 def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
-    answer = responses.read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
+    answer = read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
 
     assert answer.decoded() == records
     assert answer.meta == meta
@@ -241,7 +242,7 @@ def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
 )
 def test_a_failure_is_read_for_what_it_means(status, body, error, code):
     with pytest.raises(GatewayError) as raised:
-        responses.read(KIND.operation("accounts", "list"), UpstreamResponse(status, {}, body))
+        read(KIND.operation("accounts", "list"), UpstreamResponse(status, {}, body))
 
     assert type(raised.value) is error
     assert raised.value.upstream.code == code
@@ -251,7 +252,7 @@ def test_an_allowance_that_is_used_up_says_when_to_come_back():
     used_up = UpstreamResponse(403, {}, b'[{"errorCode":"REQUEST_LIMIT_EXCEEDED","message":"TotalRequests exceeded"}]')
 
     with pytest.raises(UpstreamRateLimited) as raised:
-        responses.read(KIND.operation("accounts", "list"), used_up)
+        read(KIND.operation("accounts", "list"), used_up)
 
     assert raised.value.retry_after > 0
     assert raised.value.upstream.message == "TotalRequests exceeded"
@@ -422,7 +423,9 @@ async def test_a_report_under_way_is_followed_by_whoever_goes_on(upstream, conne
     journal = MemoryJournal()
     await journal.save({"instance": "0LGxx"})
 
-    answer = await connector.run(KIND.operation("reports", "get"), {"id": ID, "includeDetails": True}, journal)
+    answer = await connector.run(
+        PreparedCall.of(KIND.operation("reports", "get"), {"id": ID, "includeDetails": True}), journal
+    )
 
     assert answer.decoded() == REPORT
     assert [(asked.method, asked.url.path) for asked in upstream.received] == [("GET", f"{RUNS}/0LGxx")]

@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from gateway.connectors import responses
 from gateway.connectors.auth import checked_credentials
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
@@ -20,6 +19,7 @@ from gateway.errors import (
 )
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
+from tests.connectors.judged import read
 from tests.connectors.kinds.wire import Call
 
 KIND = load_kind(shipped_specs() / "crm-records")
@@ -274,7 +274,7 @@ def test_a_failure_is_read_for_what_it_means(status, category, error):
     body = {"status": "error", "message": "no", "correlationId": "c-1", "category": category}
 
     with pytest.raises(GatewayError) as raised:
-        responses.read(KIND.operation("contacts", "list"), UpstreamResponse(status, {}, msgspec.json.encode(body)))
+        read(KIND.operation("contacts", "list"), UpstreamResponse(status, {}, msgspec.json.encode(body)))
 
     assert type(raised.value) is error
     assert raised.value.upstream == UpstreamFault(status, category, "no", "c-1")
@@ -282,7 +282,7 @@ def test_a_failure_is_read_for_what_it_means(status, category, error):
 
 def test_an_address_that_is_too_long_is_the_callers_to_shorten():
     with pytest.raises(UpstreamRejected):
-        responses.read(KIND.operation("contacts", "list"), UpstreamResponse(414, {}, b"<html>too long</html>"))
+        read(KIND.operation("contacts", "list"), UpstreamResponse(414, {}, b"<html>too long</html>"))
 
 
 async def test_a_list_turns_pages_with_the_cursor_of_its_meta(upstream, connect):

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from gateway.connectors import responses
 from gateway.connectors.auth import checked_credentials
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
@@ -20,6 +19,7 @@ from gateway.errors import (
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.kinds.spec import Effect
+from tests.connectors.judged import read
 
 KIND = load_kind(shipped_specs() / "incident-management")
 ID = "01FCNDV6P870EA6S7TK1DSYDG0"
@@ -92,7 +92,7 @@ def test_a_record_is_asked_for_by_its_id(offline, entity, path, member):
 def test_a_record_is_a_member_of_its_answer(entity, path, member):
     body = f'{{"{member}":{{"id":"{ID}","name":null}}}}'.encode()
 
-    answer = responses.read(KIND.operation(entity, "get"), UpstreamResponse(200, {}, body))
+    answer = read(KIND.operation(entity, "get"), UpstreamResponse(200, {}, body))
 
     assert answer.decoded() == {"id": ID, "name": None}
 
@@ -101,7 +101,7 @@ def test_a_record_is_a_member_of_its_answer(entity, path, member):
 def test_records_are_a_member_named_like_the_entity(entity):
     body = f'{{"{entity}":[{{"id":"{ID}"}}]}}'.encode()
 
-    answer = responses.read(KIND.operation(entity, "list"), UpstreamResponse(200, {}, body))
+    answer = read(KIND.operation(entity, "list"), UpstreamResponse(200, {}, body))
 
     assert answer.decoded() == [{"id": ID}]
 
@@ -116,7 +116,7 @@ def test_records_are_a_member_named_like_the_entity(entity):
 def test_meta_is_the_cursor_of_the_next_page(page, meta):
     body = f'{{"incidents":[],"pagination_meta":{page}}}'.encode()
 
-    answer = responses.read(KIND.operation("incidents", "list"), UpstreamResponse(200, {}, body))
+    answer = read(KIND.operation("incidents", "list"), UpstreamResponse(200, {}, body))
 
     assert answer.meta == meta
 
@@ -172,7 +172,7 @@ def test_a_failure_is_read_for_what_it_means(status, type_, error):
     ).encode()
 
     with pytest.raises(error) as raised:
-        responses.read(KIND.operation("users", "list"), UpstreamResponse(status, {"retry-after": "7"}, body))
+        read(KIND.operation("users", "list"), UpstreamResponse(status, {"retry-after": "7"}, body))
 
     said = raised.value.upstream
     assert type(raised.value) is error

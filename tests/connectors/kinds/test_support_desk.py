@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from yarl import URL
 
-from gateway.connectors import requests, responses
+from gateway.connectors import requests
 from gateway.connectors.auth import checked_credentials
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.responses import UpstreamResponse
@@ -18,12 +18,14 @@ from gateway.errors import (
     UpstreamError,
     UpstreamFault,
     UpstreamNotFound,
+    UpstreamQueueFull,
     UpstreamRateLimited,
     UpstreamRejected,
 )
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.kinds.spec import Effect
+from tests.connectors.judged import read
 from tests.connectors.kinds.wire import Call
 
 KIND = load_kind(shipped_specs() / "support-desk")
@@ -382,7 +384,7 @@ PAGED = {"next_page": f"{ORIGIN}/api/v2/tickets.json?page=3&per_page=2", "previo
     ],
 )
 def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
-    answer = responses.read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, msgspec.json.encode(body)))
+    answer = read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, msgspec.json.encode(body)))
 
     assert answer.decoded() == records
     assert answer.meta == meta
@@ -411,7 +413,8 @@ def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
         ),
         (422, {"errors": [{"code": "Bad", "detail": "d"}]}, UpstreamRejected, "Bad", "d"),
         (422, {"errors": ["one", "two"]}, UpstreamRejected, None, "one; two"),
-        (429, {"error": "TooManyJobs", "description": "30"}, UpstreamRateLimited, "TooManyJobs", "30"),
+        (429, {"error": "TooManyJobs", "description": "30"}, UpstreamQueueFull, "TooManyJobs", "30"),
+        (429, {"error": "TooManyRequests"}, UpstreamRateLimited, "TooManyRequests", None),
         (503, "<html>maintenance</html>", UpstreamError, None, None),
     ],
 )
@@ -419,7 +422,7 @@ def test_a_failure_is_read_for_what_it_means(status, body, error, code, message)
     answer = UpstreamResponse(status, {"x-request-id": "r1"}, msgspec.json.encode(body))
 
     with pytest.raises(GatewayError) as raised:
-        responses.read(KIND.operation("tickets", "list"), answer)
+        read(KIND.operation("tickets", "list"), answer)
 
     assert type(raised.value) is error
     assert raised.value.upstream == UpstreamFault(status, code, message, "r1")

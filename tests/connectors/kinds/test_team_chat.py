@@ -2,10 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from yarl import URL
 
-from gateway.connectors import responses
 from gateway.connectors.auth import checked_credentials
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
@@ -21,6 +21,7 @@ from gateway.errors import (
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.kinds.spec import Effect
+from tests.connectors.judged import read
 
 KIND = load_kind(shipped_specs() / "team-chat")
 JSON = "application/json; charset=utf-8"
@@ -232,7 +233,7 @@ def test_params_that_cannot_be_sent_are_refused_with_the_way_to_mend_them(action
     ],
 )
 def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
-    answer = responses.read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
+    answer = read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
 
     assert answer.decoded() == records
     assert answer.meta == meta
@@ -263,7 +264,7 @@ def test_a_refusal_comes_with_status_200_and_is_read_by_its_code(code, error):
     body = f'{{"ok":false,"error":"{code}","response_metadata":{{"messages":["[ERROR] no"]}}}}'.encode()
 
     with pytest.raises(error) as raised:
-        responses.read(KIND.operation("users", "list"), UpstreamResponse(200, {}, body))
+        read(KIND.operation("users", "list"), UpstreamResponse(200, {}, body))
 
     assert type(raised.value) is error
     assert (raised.value.upstream.code, raised.value.upstream.message) == (code, "[ERROR] no")
@@ -273,12 +274,29 @@ def test_a_missing_scope_is_named():
     body = b'{"ok":false,"error":"missing_scope","needed":"pins:write","provided":"chat:write"}'
 
     with pytest.raises(UpstreamRejected, match="missing_scope: pins:write"):
-        responses.read(KIND.operation("pins", "create"), UpstreamResponse(200, {}, body))
+        read(KIND.operation("pins", "create"), UpstreamResponse(200, {}, body))
+
+
+def test_a_success_may_be_of_any_size():
+    members = [{"id": f"U{number}", "profile": {"title": "x" * 2000}} for number in range(1000)]
+    body = msgspec.json.encode({"members": members, "ok": True, "response_metadata": {"next_cursor": "n"}})
+
+    answer = read(KIND.operation("users", "list"), UpstreamResponse(200, {}, body))
+
+    assert len(body) > 1 << 20
+    assert answer.decoded() == members
+
+
+def test_a_refusal_of_any_size_is_read_by_its_code():
+    body = msgspec.json.encode({"ok": False, "error": "token_revoked", "echo": "x" * (2 << 20)})
+
+    with pytest.raises(ReauthorizationRequired):
+        read(KIND.operation("users", "list"), UpstreamResponse(200, {}, body))
 
 
 def test_an_answer_that_does_not_say_whether_it_is_ok_is_not_believed():
     with pytest.raises(UpstreamInvalidResponse):
-        responses.read(KIND.operation("users", "list"), UpstreamResponse(200, {}, b'{"members":[]}'))
+        read(KIND.operation("users", "list"), UpstreamResponse(200, {}, b'{"members":[]}'))
 
 
 @pytest.mark.parametrize(

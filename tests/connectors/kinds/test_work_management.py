@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from gateway.connectors import responses
 from gateway.connectors.auth import checked_credentials, headers_for
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
@@ -20,6 +19,7 @@ from gateway.errors import (
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.kinds.spec import Effect
+from tests.connectors.judged import read
 
 KIND = load_kind(shipped_specs() / "work-management")
 GID = "1203998745612345"
@@ -352,7 +352,7 @@ NEXT = {"offset": "eyJ0", "path": "/tasks?limit=1&offset=eyJ0", "uri": "https://
     ],
 )
 def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
-    answer = responses.read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
+    answer = read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
 
     assert answer.decoded() == records
     assert answer.meta == meta
@@ -377,7 +377,7 @@ def test_a_failure_is_read_for_what_it_means(status, error):
     body = b'{"errors":[{"message":"project: Not a Long: x","help":"see the manual","phrase":"6 sad squid snuggle"}]}'
 
     with pytest.raises(error) as raised:
-        responses.read(KIND.operation("tasks", "list"), UpstreamResponse(status, {"retry-after": "7"}, body))
+        read(KIND.operation("tasks", "list"), UpstreamResponse(status, {"retry-after": "7"}, body))
 
     said = raised.value.upstream
     assert type(raised.value) is error

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from gateway.connectors import responses
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
     GatewayError,
@@ -22,6 +21,7 @@ from gateway.errors import (
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.kinds.spec import Effect
+from tests.connectors.judged import read
 
 KIND = load_kind(shipped_specs() / "workspace-notes")
 VERSION = "2025-09-03"
@@ -298,7 +298,7 @@ def test_params_that_cannot_be_sent_are_refused_with_the_way_to_mend_them(action
     ],
 )
 def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
-    answer = responses.read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
+    answer = read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
 
     assert answer.decoded() == records
     assert answer.meta == meta
@@ -324,7 +324,7 @@ def test_a_failure_is_read_for_what_it_means(status, code, error):
     body = f'{{"object":"error","status":{status},"code":"{code}","message":"No.","request_id":"r1"}}'.encode()
 
     with pytest.raises(GatewayError) as raised:
-        responses.read(KIND.operation("pages", "get"), UpstreamResponse(status, {"retry-after": "7"}, body))
+        read(KIND.operation("pages", "get"), UpstreamResponse(status, {"retry-after": "7"}, body))
 
     assert type(raised.value) is error
     said = raised.value.upstream

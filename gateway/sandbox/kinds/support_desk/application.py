@@ -69,7 +69,9 @@ class SupportDesk(Application):
     unfiltered = frozenset({"sort_by", "sort_order", "include", "start_time", "end_time", "access", "cursor"})
     standing_headers: ClassVar = {"X-Rate-Limit": "100000", "X-Rate-Limit-Remaining": "99999"}
     # The application takes both; any client secret will do.
-    tokens: ClassVar[TokenStyle] = TokenStyle(lifetime=1800, rotates=True, encodings=("json", "form"))
+    tokens: ClassVar[TokenStyle] = TokenStyle(
+        lifetime=1800, rotates=True, encodings=("json", "form"), knows_client_credentials=True
+    )
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)

@@ -1,0 +1,90 @@
+"""What an application limits together, and who lets requests out: every request names its rate scope."""
+
+import contextlib
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from gateway.kinds.spec import ConnectorSpec, RateLimit
+
+#: digests of credentials mean nothing outside of this process
+_DIGEST_KEY = secrets.token_bytes(32)
+
+
+@dataclass(frozen=True, slots=True)
+class RateScope:
+    """What an application limits together: the account behind a connector, or one subject at a token endpoint."""
+
+    #: one value for each account, the same in every process; it has no default, so that no two tenants share a scope
+    id: str
+    #: the kind that its requests are counted under
+    kind: str
+    #: what is published of its limits; None where nothing is
+    limit: RateLimit | None = None
+    #: whether nobody waits for the request
+    is_background: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise ValueError("a rate scope needs an id: requests without one would share their limits")
+
+    @classmethod
+    def of_connector(cls, spec: ConnectorSpec, connector_id: object) -> "RateScope":
+        """The calls of a stored connector."""
+        return cls(f"{spec.kind}:{connector_id}", spec.kind, spec.rate_limit)
+
+    @classmethod
+    def of_credentials(cls, spec: ConnectorSpec, credentials: Mapping[str, str]) -> "RateScope":
+        """The calls of credentials that no connector has yet."""
+        return cls(f"{spec.kind}:credentials:{_digest(credentials)}", spec.kind, spec.rate_limit)
+
+    @classmethod
+    def of_tokens(cls, spec: ConnectorSpec, subject: object) -> "RateScope":
+        """The token requests of one connector or consent; the budget of the API does not count them."""
+        return cls(f"{spec.kind}:tokens:{subject}", spec.kind)
+
+    def tokens(self) -> "RateScope":
+        """The token requests that go with these calls."""
+        return replace(self, id=f"{self.id}:tokens", limit=None)
+
+    def at_host(self, host: str) -> "RateScope":
+        """The requests that the same account causes at a host that is not the application's."""
+        return replace(self, id=f"{self.id}@{host}", limit=None)
+
+    def in_background(self) -> "RateScope":
+        """The same for requests that nobody waits for: where the application limits, callers go first."""
+        return replace(self, is_background=True)
+
+
+def _digest(credentials: Mapping[str, str]) -> str:
+    text = "\0".join(f"{name}={value}" for name, value in sorted(credentials.items()))
+    return hmac.new(_DIGEST_KEY, text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()[:32]
+
+
+class RateLimiter(Protocol):
+    """What may go out when: concurrency and rate budgets of rate scopes."""
+
+    def permit(self, scope: RateScope, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
+        """A permit for as long as the block lasts; raises UpstreamRateLimited when none comes within the timeout."""
+
+    def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
+        """Take note of what the headers of an answer say about the limits."""
+
+    def pause(self, scope: RateScope, seconds: float) -> None:
+        """Let nothing through for so long: the application limits."""
+
+
+class Unlimited:
+    """Lets everything through."""
+
+    def permit(self, scope: RateScope, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
+        return contextlib.nullcontext()
+
+    def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
+        """Nothing to note."""
+
+    def pause(self, scope: RateScope, seconds: float) -> None:
+        """Nothing to pause."""

@@ -1,0 +1,45 @@
+"""Reports that the application runs by itself, followed to their end."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gateway.connectors.requests import UpstreamRequest, upstream_segment
+from gateway.connectors.responses import Answer
+from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
+
+if TYPE_CHECKING:
+    from gateway.connectors.long_running import OperationRun
+
+Params = Mapping[str, Any]
+
+
+async def run_report(run: "OperationRun") -> Answer:
+    """Run a report as an instance of the application's own and follow it; where it has none, synchronously."""
+    instance = run.journal.state.get("instance")
+    if instance is None:
+        try:
+            instance = (await run.ask("POST", _instances(run.params))).decoded().get("id")
+        except (UpstreamRejected, UpstreamNotFound):
+            return await run.session.call(run.call, run.journal)
+        if not instance:
+            raise UpstreamInvalidResponse(f"{run.operation}: the application started the report without naming its run")
+        instance = upstream_segment(run.operation, instance)
+        await run.journal.save({"instance": instance})
+    report: dict[str, Any] = {}
+    path = _instances({"id": run.params["id"]}, f"/{instance}")
+    async for report in run.followed(path, ("attributes", "status"), ("New", "Running"), ("Success", "Error")):
+        await run.journal.progress(0, None, f"report run: {report['attributes']['status']}")
+    if report["attributes"]["status"] == "Error":
+        raise UpstreamError(f"{run.operation}: the application could not run the report")
+    return Answer(msgspec.Raw(msgspec.json.encode(report)))
+
+
+def _instances(params: Params, below: str = "") -> str:
+    details = "" if below else f"?includeDetails={'true' if params.get('includeDetails', True) else 'false'}"
+    return f"/analytics/reports/{params['id']}/instances{below}{details}"
+
+
+def preview_report(run: "OperationRun") -> list[UpstreamRequest]:
+    return [run.request("POST", _instances(run.params))]

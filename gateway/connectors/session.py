@@ -1,0 +1,207 @@
+"""The way out to one application for one account: every request is sent, judged and repeated here.
+
+Sessions are opened by `upstreams`. Refused credentials are renewed once; when that does not help, the authorizer is
+told, whose word makes a stored connector `needs_reauth`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from yarl import URL
+
+from gateway.connectors import responses, retries
+from gateway.connectors.auth import Authorizer
+from gateway.connectors.prepared import PreparedCall
+from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.redaction import Secrets
+from gateway.connectors.requests import UpstreamRequest
+from gateway.connectors.responses import Answer, UpstreamResponse
+from gateway.connectors.run_context import Journal
+from gateway.connectors.transport import NotSent, Transport, UpstreamStream
+from gateway.errors import (
+    GatewayError,
+    ReauthorizationRequired,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamRateLimited,
+    UpstreamTimeout,
+)
+from gateway.kinds.spec import ConnectorSpec, Effect, Failure
+
+#: seconds that a caller is kept waiting for the next try; an application that limits for longer is an error to it
+_LONGEST_WAIT = 10.0
+#: seconds for a whole file, however steadily it comes
+LONGEST_STREAM = 12 * 3600.0
+#: bytes of a refusal that are read for the application's own words
+_REFUSAL_CAP = 64 << 10
+
+Outcome = TypeVar("Outcome")
+#: one try with these credentials within so many seconds: what came, and the error that it means
+Attempt = Callable[[Mapping[str, str], float], Awaitable[tuple[Outcome, GatewayError | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A response and what it means: a success where there is no error."""
+
+    response: UpstreamResponse
+    error: GatewayError | None = None
+
+    def succeeded(self) -> UpstreamResponse:
+        """The response; raises what its failure means."""
+        if self.error is not None:
+            raise self.error
+        return self.response
+
+
+@dataclass(frozen=True)
+class Session:
+    """One account at one application: where it is, who proves that we may call, and what its requests count against."""
+
+    spec: ConnectorSpec
+    environment: Mapping[str, str]
+    authorizer: Authorizer
+    scope: RateScope
+    transport: Transport
+    #: the operator's replacement of scheme, host and port of every URL of the kind
+    override: URL | None = None
+    #: how failure shows, where it is not as in the rest of the kind
+    failure: Failure | None = None
+
+    def in_background(self) -> "Session":
+        """The same account for requests that nobody waits for."""
+        return replace(self, scope=self.scope.in_background())
+
+    async def secrets(self) -> Secrets:
+        """What must be masked in the application's words."""
+        return Secrets.of_headers(await self.authorizer.headers())
+
+    def request(self, call: PreparedCall) -> UpstreamRequest:
+        """The exact request of a call, credentials not yet on it."""
+        return call.request(self.environment, self.override)
+
+    async def call(self, call: PreparedCall, journal: Journal) -> Answer:
+        """One request and its answer; raises what the application's failure means."""
+        request, timeout = self.request(call), call.operation.action.timeout
+        exchange = await self.exchange(request, timeout=timeout, journal=journal)
+        response = exchange.succeeded()
+        try:
+            return call.answer(response)
+        except UpstreamInvalidResponse as error:
+            raise retries.answer_lost(request.effect, error) from error
+
+    async def exchange(self, request: UpstreamRequest, *, timeout: float, journal: Journal | None = None) -> Exchange:
+        """Send and judge, with as many tries as the effect class allows within `timeout` seconds.
+
+        A write is noted in the journal right before each try. A refusal is in the exchange; UpstreamError and its kin
+        are raised, that of a write whose answer was lost saying that its outcome is unknown.
+        """
+        journal = None if request.effect is Effect.READ else journal
+        before = None if journal is None else journal.sending
+        failure = self.failure or self.spec.failure
+
+        async def attempt(credentials: Mapping[str, str], left: float) -> tuple[Exchange, GatewayError | None]:
+            response = await self.transport.fetch(
+                request, self.scope, credentials=credentials, timeout=left, before=before
+            )
+            error = responses.failure(failure, response, Secrets.of_headers(credentials))
+            return Exchange(response, error), error
+
+        deadline = asyncio.get_running_loop().time() + timeout
+        return await self._repeated(attempt, request.effect, deadline, journal)
+
+    async def stream(
+        self,
+        request: UpstreamRequest,
+        held: AsyncExitStack,
+        *,
+        deadline: float,
+        is_trusted: bool,
+        accepted: Collection[int],
+    ) -> UpstreamStream:
+        """An answer of an accepted status, open until `held` is closed; raises what any other means.
+
+        Credentials go only where it `is_trusted`. `deadline` is when the headers must have come, by the loop's clock.
+        """
+
+        async def attempt(credentials: Mapping[str, str], left: float) -> tuple[UpstreamStream, GatewayError | None]:
+            await held.aclose()
+            scope = self.scope if is_trusted else self.scope.at_host(request.url.host or "")
+            opening = self.transport.open(request, scope, credentials=credentials, timeout=LONGEST_STREAM)
+            try:
+                async with asyncio.timeout(left):
+                    stream = await held.enter_async_context(opening)
+            except TimeoutError as error:
+                raise UpstreamTimeout("the application did not begin to send the file in time") from error
+            if stream.status in accepted:
+                return stream, None
+            if not is_trusted:
+                return stream, responses.foreign_failure(stream.status, stream.headers)
+            return stream, await self._refusal(stream, Secrets.of_headers(credentials))
+
+        return await self._repeated(attempt, request.effect, deadline, None, is_trusted=is_trusted)
+
+    async def _repeated(
+        self,
+        attempt: Attempt[Outcome],
+        effect: Effect,
+        deadline: float,
+        journal: Journal | None,
+        *,
+        is_trusted: bool = True,
+    ) -> Outcome:
+        """The outcome of the last try; refused credentials are renewed once."""
+        clock = asyncio.get_running_loop().time
+        credentials = await self.authorizer.headers() if is_trusted else {}
+        number, may_renew = 1, is_trusted
+        while True:
+            outcome, error, was_sent = await _tried(attempt, credentials, max(0.0, deadline - clock()))
+            if error is None:
+                assert outcome is not None
+                if journal is not None:
+                    journal.answered()
+                return outcome
+            if isinstance(error, UpstreamRateLimited) and is_trusted:
+                self.transport.limiter.pause(self.scope, float(error.retry_after or 1))
+            if journal is not None:
+                await retries.note(journal, error, was_sent=was_sent)
+            if isinstance(error, ReauthorizationRequired) and is_trusted:
+                renewed = await self.authorizer.renewed(credentials) if may_renew else None
+                if renewed is not None:
+                    credentials, may_renew = renewed, False
+                    continue
+                await self.authorizer.refused(credentials, error.detail)
+            failed = retries.Attempt(number, error, was_sent)
+            wait = retries.delay(effect, failed, min(deadline - clock(), _LONGEST_WAIT))
+            if wait is None:
+                if isinstance(outcome, Exchange) and not isinstance(error, UpstreamError):
+                    return outcome
+                raise retries.final(effect, failed)
+            await asyncio.sleep(wait)
+            number += 1
+
+    async def _refusal(self, stream: UpstreamStream, secrets: Secrets) -> GatewayError:
+        """What the application's answer without the file means."""
+        body = b""
+        async for piece in stream.pieces():
+            body += piece
+            if len(body) > _REFUSAL_CAP:
+                break
+        response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
+        error = responses.failure(self.failure or self.spec.failure, response, secrets)
+        return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
+
+
+async def _tried(
+    attempt: Attempt[Outcome], credentials: Mapping[str, str], left: float
+) -> tuple[Outcome | None, GatewayError | None, bool]:
+    """What came of a try, the error that it means, and whether the application may have seen the request."""
+    try:
+        return *(await attempt(credentials, left)), True
+    except NotSent as unsent:
+        return None, unsent.error, False
+    except UpstreamError as lost:
+        return None, lost, True

@@ -1,0 +1,45 @@
+"""The one way out to applications: whoever calls one opens a session here, and says what its requests count against."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from yarl import URL
+
+from gateway.connectors.auth import Authorizer
+from gateway.connectors.connector import Connector
+from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.session import Session
+from gateway.connectors.transport import Transport
+from gateway.kinds.catalog import Kind
+from gateway.kinds.spec import ConnectorSpec, Failure
+
+
+@dataclass(frozen=True)
+class Upstreams:
+    """All applications, as this process reaches them."""
+
+    transport: Transport
+    #: by kind, what the operator puts in the place of scheme, host and port of its URLs
+    overrides: Mapping[str, URL] = field(default_factory=dict)
+
+    def override(self, kind: str) -> URL | None:
+        """What stands in the place of a kind's own hosts."""
+        return self.overrides.get(kind)
+
+    def session(
+        self,
+        spec: ConnectorSpec,
+        environment: Mapping[str, str],
+        authorizer: Authorizer,
+        scope: RateScope,
+        *,
+        failure: Failure | None = None,
+    ) -> Session:
+        """The way out for one account; `failure` where its endpoint says no in another way than the kind."""
+        return Session(spec, environment, authorizer, scope, self.transport, self.override(spec.kind), failure)
+
+    def connector(
+        self, kind: Kind, environment: Mapping[str, str], authorizer: Authorizer, scope: RateScope
+    ) -> Connector:
+        """The operations of a kind for one account."""
+        return Connector(kind, self.session(kind.spec, environment, authorizer, scope))

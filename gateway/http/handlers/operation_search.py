@@ -1,0 +1,133 @@
+"""Operations found by plain words, and as tools of agent frameworks."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+from aiohttp import web
+from pydantic import Field
+
+from gateway.credentials.store import ConnectorRecord
+from gateway.http.bodies import Query, read_query
+from gateway.http.keys import CALLER, SERVICES
+from gateway.http.responses import json_response
+from gateway.kinds.spec import Effect
+from gateway.operations.descriptions import summary
+from gateway.operations.entries import OperationEntry, entry_of
+from gateway.operations.index import DEFAULT_LIMIT, is_wanted
+from gateway.operations.tools import FORMATS, tool_of
+from gateway.services import Services
+
+#: connectors that an operation is shown with at most
+_CONNECTORS_SHOWN = 20
+
+
+class OperationQuery(Query):
+    """Which operations."""
+
+    query: str | None = Field(None, max_length=1000, description="the task in plain words; left out, all operations")
+    kind: str | None = Field(None, max_length=100, description="only operations of this kind, such as support-desk")
+    effect: Effect | None = Field(None, description="only operations of this effect")
+    connector_id: UUID | None = Field(None, description="only operations of this connector")
+    limit: int | None = Field(None, ge=1, le=1000, description="6 with a query, else all")
+
+
+class ToolQuery(Query):
+    """Which operations, and in which format."""
+
+    format: Literal["mcp", "openai", "anthropic"] = "mcp"
+    kind: str | None = Field(None, max_length=100, description="only operations of this kind, such as support-desk")
+    effect: Effect | None = Field(None, description="only operations of this effect")
+    connector_id: UUID | None = Field(None, description="only operations of this connector")
+    operations: str | None = Field(
+        None, max_length=10_000, description="only these: kind.entity.action, separated by commas"
+    )
+
+
+async def search_operations(request: web.Request) -> web.Response:
+    """GET /api/v1/operations: the operations that fit a task, best first, with the connectors that could run them."""
+    query, services = read_query(request, OperationQuery), request.app[SERVICES]
+    connectors = await _connectors(request, query.connector_id)
+    kind = _kind(services, query.kind)
+    started = time.perf_counter()
+    found = _found(services, query, kind, connectors)
+    took_ms = round((time.perf_counter() - started) * 1000)
+    data = [_view(entry, score, connectors) for entry, score in found]
+    return json_response({"data": data, "took_ms": took_ms})
+
+
+async def list_tools(request: web.Request) -> web.Response:
+    """GET /api/v1/tools: operations as tool definitions; `operations` tells which one a tool's name stands for."""
+    query, services = read_query(request, ToolQuery), request.app[SERVICES]
+    among = await _connectors(request, query.connector_id) if query.connector_id else None
+    wanted = _only(_named(services, query.operations), _kind(services, query.kind), query.effect, among)
+    tools = [tool_of(entry) for entry in wanted]
+    data = [FORMATS[query.format](tool) for tool in tools]
+    return json_response({"data": data, "operations": {tool.name: tool.operation for tool in tools}})
+
+
+def _kind(services: Services, name: str | None) -> str | None:
+    """The kind's own name, however it is written; raises UnknownConnectorType."""
+    return None if name is None else services.catalog.kind(name).name
+
+
+async def _connectors(request: web.Request, connector_id: UUID | None) -> Mapping[str, Sequence[ConnectorRecord]]:
+    """The caller's connectors by kind, or the one that is asked for; raises NotFound."""
+    organization_id, store = request[CALLER].organization_id, request.app[SERVICES].connector_store
+    if connector_id is not None:
+        record = await store.get(organization_id, connector_id)
+        return {record.kind: [record]}
+    by_kind: dict[str, list[ConnectorRecord]] = defaultdict(list)
+    for record in await store.first_of_each_kind(organization_id, _CONNECTORS_SHOWN):
+        by_kind[record.kind].append(record)
+    return by_kind
+
+
+def _found(
+    services: Services,
+    query: OperationQuery,
+    kind: str | None,
+    connectors: Mapping[str, Sequence[ConnectorRecord]],
+) -> list[tuple[OperationEntry, float | None]]:
+    among = None if query.connector_id is None else connectors
+    if query.query is None:
+        entries = _only(services.operations.entries, kind, query.effect, among)
+        return [(entry, None) for entry in entries[: query.limit]]
+    matches = services.operations.search(
+        query.query, kind, query.effect, query.limit or DEFAULT_LIMIT, connected=connectors, among=among
+    )
+    return [(match.entry, match.score) for match in matches]
+
+
+def _named(services: Services, names: str | None) -> Sequence[OperationEntry]:
+    """The operations of these names in their order, each once, or all; raises what is wrong with a name."""
+    if names is None:
+        return services.operations.entries
+    asked = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
+    return [entry_of(services.catalog, name) for name in asked]
+
+
+def _only(
+    entries: Iterable[OperationEntry], kind: str | None, effect: Effect | None, among: Mapping[str, Any] | None
+) -> list[OperationEntry]:
+    return [entry for entry in entries if is_wanted(entry, kind, effect, among)]
+
+
+def _view(
+    entry: OperationEntry, score: float | None, connectors: Mapping[str, Sequence[ConnectorRecord]]
+) -> dict[str, Any]:
+    return {
+        **summary(entry),
+        "score": score,
+        "connectors": [
+            {
+                "id": str(record.id),
+                "name": record.name,
+                "workspace_name": record.workspace_name,
+                "status": record.status.value,
+            }
+            for record in connectors.get(entry.kind.name, ())
+        ],
+    }

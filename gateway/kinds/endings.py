@@ -1,0 +1,67 @@
+"""What of an application comes to an end, when, and what takes its place: pure."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time
+from email.utils import format_datetime
+
+from gateway.kinds.catalog import Operation
+from gateway.kinds.spec import ConnectorSpec, Ending
+
+
+def method_ending(spec: ConnectorSpec, auth_method: str | None) -> Ending | None:
+    """The end of an authentication method; None where none is known."""
+    method = spec.authentication.get(auth_method or "")
+    return method if method is not None and method.until is not None else None
+
+
+def call_endings(spec: ConnectorSpec, auth_method: str | None, operation: Operation | None = None) -> list[Ending]:
+    """Everything that a call with this method, of this operation, relies on and that ends."""
+    own = method_ending(spec, auth_method)
+    found: list[Ending] = [] if own is None else [own]
+    if operation is not None:
+        found += [each for each in spec.ends if operation.path.startswith(each.path)]
+    return found
+
+
+def described_ending(spec: ConnectorSpec, auth_method: str | None, today: date | None = None) -> str | None:
+    """A sentence about the end of an authentication method, and what to do about it."""
+    ending = method_ending(spec, auth_method)
+    if ending is None or ending.until is None:
+        return None
+    title = spec.authentication[auth_method or ""].title
+    return f"{title} {_sentence(spec, ending, today)}"
+
+
+def all_endings(spec: ConnectorSpec, today: date | None = None) -> Iterator[tuple[str | None, str]]:
+    """Every end that is known of a kind: the method concerned, None for all, and a sentence."""
+    for name in spec.authentication:
+        said = described_ending(spec, name, today)
+        if said is not None:
+            yield name, said
+    for each in spec.ends:
+        yield None, f"{each.path} {_sentence(spec, each, today)}"
+
+
+def _sentence(spec: ConnectorSpec, ending: Ending, today: date | None) -> str:
+    assert ending.until is not None
+    verb = "ended" if (today or datetime.now(UTC).date()) >= ending.until else "ends"
+    successor = spec.authentication.get(ending.instead or "")
+    instead = f"{successor.title} ({ending.instead})" if successor else ending.instead
+    return f"{verb} on {ending.until.isoformat()}" + (f"; use {instead} instead" if instead else "")
+
+
+def ending_headers(endings: Sequence[Ending]) -> dict[str, str]:
+    """`Deprecation` (RFC 9745), `Sunset` (RFC 8594) and links to what the application says, of the first to come."""
+    known = [each for each in endings if each.until is not None]
+    if not known:
+        return {}
+    first = min(known, key=lambda each: each.until or date.max)
+    since, until = _midnight(first.deprecated or first.until), _midnight(first.until)
+    headers = {"Deprecation": f"@{int(since.timestamp())}", "Sunset": format_datetime(until, usegmt=True)}
+    if first.see is not None:
+        headers["Link"] = f'<{first.see}>; rel="deprecation", <{first.see}>; rel="sunset"'
+    return headers
+
+
+def _midnight(day: date | None) -> datetime:
+    return datetime.combine(day or date.max, time(), UTC)

@@ -1,0 +1,139 @@
+"""What strangers and callers may send to make the gateway work for nothing: refused early, and told in few words."""
+
+import gzip
+import json
+import logging
+import time
+
+import pytest
+
+from gateway.errors import MAX_FAULTS
+from gateway.telemetry.logs import without_secrets
+
+TOKEN = "/api/v1/account/applications/token"
+#: bytes of an error's document
+MOST = 64 << 10
+#: seconds of processor time for a whole request, many times of what it takes
+SOON = 0.5
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity", "made-up", ""])
+@pytest.mark.parametrize("path", [TOKEN, "/api/v1/integrations/connectors", "/oauth/token"])
+async def test_an_encoded_body_is_refused_and_nothing_of_it_unpacked(api, path, encoding):
+    bomb = gzip.compress(b" " * 50_000_000)
+    started = time.process_time()
+
+    response = await api.call("POST", path, data=bomb, headers={"Content-Encoding": encoding})
+
+    assert (response.status, response.json()["code"]) == (415, "unsupported_encoding")
+    assert response.headers["Accept-Encoding"] == "identity"
+    assert time.process_time() - started < SOON
+
+
+def unknown_members():
+    return {f"member_{number}": 1 for number in range(40_000)}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (TOKEN, unknown_members()),
+        ("/api/v1/integrations/connectors", unknown_members()),
+        (
+            "/api/v1/integrations/connectors",
+            {"workspace_name": "w", "connector_type": "support-desk", "credentials": unknown_members()},
+        ),
+        (
+            "/api/v1/integrations/connectors",
+            {
+                "workspace_name": "w",
+                "connector_type": "support-desk",
+                "credentials": {"email": "a@b.c", "api_token": "t"},
+                "environment": unknown_members(),
+            },
+        ),
+    ],
+    ids=["token", "connector", "credentials", "environment"],
+)
+async def test_of_many_faults_the_first_are_named(api, path, body):
+    started = time.process_time()
+
+    response = await api.post(path, body)
+
+    assert response.status == 422
+    assert len(response.json()["errors"]) <= MAX_FAULTS
+    assert len(response.body) <= MOST
+    assert time.process_time() - started < SOON
+
+
+@pytest.mark.parametrize(
+    ("action", "params"),
+    [
+        ("list", unknown_members()),
+        ("list", {"page": {"a": ["\x00"] * 40_000}}),
+        ("context_store_search", {"query": {"filter": {"eq": unknown_members()}}}),
+        ("context_store_search", {"query": {"filter": {"or": [{"nope": {}}] * 40_000}}}),
+        ("context_store_search", unknown_members()),
+        ("list", {"x" * 900_000: 1}),
+        ("context_store_search", {"query": {"filter": {"eq": {"x" * 900_000: 1}}}}),
+    ],
+    ids=["params", "texts", "fields", "operators", "search params", "a long name", "a long field"],
+)
+async def test_of_many_faulty_params_the_first_are_named(support_desk, action, params):
+    started = time.process_time()
+
+    response = await support_desk.send("tickets", action, params)
+
+    assert response.status == 422
+    assert len(response.json()["errors"]) <= MAX_FAULTS
+    assert len(response.body) <= MOST
+    assert time.process_time() - started < SOON
+
+
+async def test_the_first_faults_are_told_in_the_detail(support_desk):
+    response = await support_desk.send("tickets", "list", {"colour": 1, "shape": 2, "size": 3, "weight": 4})
+
+    document = response.json()
+    told = "; ".join([*(fault["message"] for fault in document["errors"][:3]), "and 1 more"])
+    assert document["detail"] == document["message"] == told
+
+
+async def test_a_charset_that_nobody_knows_is_no_bug_and_no_pause(api, caplog):
+    started = time.process_time()
+
+    with caplog.at_level(logging.ERROR):
+        response = await api.call(
+            "POST",
+            "/oauth/token",
+            data=b"grant_type=client_credentials",
+            headers={"Content-Type": f"application/x-www-form-urlencoded; charset=x{'a-' * 3500}"},
+        )
+
+    assert (response.status, response.json()["error"]) == (401, "invalid_client")
+    assert caplog.records == []
+    assert time.process_time() - started < SOON
+
+
+@pytest.mark.parametrize("pump", ["a-", "token", "token ", "bearer ", "://", "://a:", "secret=", "-"])
+def test_masking_takes_no_longer_than_the_text_is(pump):
+    started = time.process_time()
+
+    without_secrets(pump * 1_000_000)
+
+    assert time.process_time() - started < SOON
+
+
+def test_masking_keeps_the_last_lines_of_a_long_text():
+    text = "first\n" + "x" * 100_000 + "\nValueError: token=hidden-value"
+
+    masked = without_secrets(text)
+
+    assert masked.startswith("first\n")
+    assert masked.endswith("ValueError: token=***")
+    assert len(masked) < 40_000
+
+
+def test_masking_leaves_nothing_of_a_credential_that_is_cut():
+    text = "x" * 100_000 + "token=" + "s" * 60_000
+
+    assert json.dumps(without_secrets(text)).count("s") == 0

@@ -1,0 +1,72 @@
+"""`POST /oauth/revoke` (RFC 7009)."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.in_process_app import FrontEnd
+from tests.running import Answer, Api
+
+PATH, LIST = "/oauth/revoke", "/api/v1/workspaces"
+
+
+@pytest.fixture
+async def client(front: FrontEnd) -> tuple[str, str]:
+    return await front.client(await front.organization())
+
+
+@pytest.fixture
+async def caller(front: FrontEnd, client: tuple[str, str]) -> AsyncIterator[Api]:
+    """That client with a token."""
+    async with Api.of(front.base_url, *client) as api:
+        yield api
+
+
+def token_of(api: Api) -> str:
+    return api.headers["Authorization"].removeprefix("Bearer ")
+
+
+async def revoked(api: Api, **form: str) -> Answer:
+    return await api.call("POST", PATH, data=form)
+
+
+async def test_a_client_ends_its_token(caller: Api, client: tuple[str, str]) -> None:
+    before = await caller.get(LIST)
+
+    ended = await revoked(caller, token=token_of(caller), client_id=client[0], client_secret=client[1])
+
+    after = await caller.get(LIST)
+    assert (before.status, ended.status, ended.body, after.status) == (200, 200, b"", 401)
+    assert ended.headers["Cache-Control"] == "no-store"
+
+
+async def test_a_token_that_is_unknown_has_ended_already(caller: Api, client: tuple[str, str]) -> None:
+    ended = await revoked(
+        caller, token="unknown", token_type_hint="refresh_token", client_id=client[0], client_secret=client[1]
+    )
+
+    assert ended.status == 200
+
+
+async def test_another_client_ends_nothing(api: Api, caller: Api, client: tuple[str, str]) -> None:
+    await revoked(caller, token=token_of(api), client_id=client[0], client_secret=client[1])
+
+    assert (await api.get(LIST)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "error"),
+    [
+        ({"token": "t", "client_id": "x", "client_secret": "y"}, 401, "invalid_client"),
+        ({"token": "t"}, 401, "invalid_client"),
+        ({"client_id": "x", "client_secret": "y"}, 400, "invalid_request"),
+        ({}, 400, "invalid_request"),
+    ],
+)
+async def test_what_cannot_be_revoked_says_why_in_the_rfcs_shape(
+    front: FrontEnd, api: Api, form: dict[str, str], status: int, error: str
+) -> None:
+    answer = await api.call("POST", PATH, data=form, headers={"Content-Type": "application/x-www-form-urlencoded"})
+
+    assert (answer.status, answer.json()["error"]) == (status, error)
+    assert ("WWW-Authenticate" in answer.headers) is (status == 401)

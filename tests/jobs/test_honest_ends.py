@@ -1,0 +1,276 @@
+"""Ends that say what happened: what is done once is told once, and what may have been done is never told undone."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from gateway import errors
+from gateway.connectors.responses import Answer
+from gateway.connectors.run_context import Effects
+from gateway.errors import Unavailable
+from gateway.jobs import results
+from gateway.jobs.leases import Leases
+from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.run_context import JobJournal
+from gateway.jobs.runner import Runner, Task
+from gateway.jobs.store import IdempotencyKey, JobStore
+from gateway.kinds.spec import Effect
+from tests.jobs.conftest import SHARES, WORKER
+
+#: after three losses in a row a job is the only suspect of its worker, and the next loss ends it
+ISOLATED = "UPDATE jobs SET crashes = 3 WHERE id = $1"
+KEY = IdempotencyKey("k", b"request", 3600)
+HALF = Effects(
+    known={"batches_finished": 1, "items_done": 2, "items": 4},
+    summary="2 of 4 tickets updated",
+    result={"total": 4, "succeeded": 2, "failed": 0},
+    collected="results",
+)
+HALF_DONE, UNDER_WAY = HALF.document(), replace(HALF, is_open=True).document()
+
+
+class LosesAnswers(Leases):
+    """Hears of its first write only that PostgreSQL went away, although it was committed."""
+
+    has_lost = False
+
+    async def save(self, *arguments: object, **members: object) -> None:
+        await super().save(*arguments, **members)
+        if not self.has_lost:
+            self.has_lost = True
+            raise Unavailable
+
+
+@pytest.fixture
+def runner(leases: Leases) -> Runner:
+    return Runner(leases, WORKER)
+
+
+async def after(jobs, job: Job) -> Job:
+    return await jobs.get(job.organization_id, job.id)
+
+
+async def nothing_more(job: Job, journal: JobJournal) -> Answer:
+    raise AssertionError
+
+
+async def ended(jobs, runner: Runner, job: Job, work: Task) -> Job:
+    done = asyncio.Event()
+    runner.start(job, work, done.set)
+    await done.wait()
+    return await after(jobs, job)
+
+
+async def partial(jobs, job: Job):
+    head = results.partial_result(job)
+    pieces = results.document(head, jobs.lines(job, job.parts))
+    return json.loads(b"".join([piece async for piece in pieces]))
+
+
+async def test_a_part_whose_commit_was_not_heard_of_is_there_once(database, jobs, claimed):
+    job = await claimed(effect=Effect.IDEMPOTENT)
+    journal = JobJournal(LosesAnswers(database, 3600), job)
+
+    await journal.save(HALF_DONE, [{"id": 1}, {"id": 2}])
+    saved = await after(jobs, job)
+
+    assert saved.parts == 1
+    assert [part async for part in jobs.lines(saved, saved.parts)] == ['{"id":1}\n{"id":2}\n']
+
+
+async def test_parts_that_come_out_of_order_are_read_in_order(jobs, leases, claimed):
+    journal = JobJournal(leases, await claimed(effect=Effect.IDEMPOTENT))
+
+    await journal.save({}, ["third"], 3)
+    await journal.save({}, ["first"], 1)
+    saved = await after(jobs, journal._job)
+
+    assert [part async for part in jobs.lines(saved, saved.parts)] == ['"first"\n', '"third"\n']
+
+
+async def test_a_refusal_for_now_is_durable_before_the_wait(jobs, leases, maintenance, claimed, lost):
+    job = await claimed(effect=Effect.WRITE)
+    journal = JobJournal(leases, job)
+    await journal.sending()
+    await journal.not_done()
+
+    await lost(job)
+    await maintenance.sweep()
+
+    assert (await after(jobs, job)).status is JobStatus.QUEUED
+
+
+async def test_one_of_several_requests_that_was_not_done_says_nothing_of_the_others(leases, claimed):
+    journal = JobJournal(leases, await claimed(effect=Effect.IDEMPOTENT))
+    await journal.sending()
+    await journal.sending()
+
+    await journal.not_done()
+
+    assert journal.sent_at is not None
+
+
+async def test_what_is_in_flight_while_something_else_is_saved_stays_noted(leases, claimed, sql):
+    job = await claimed(effect=Effect.IDEMPOTENT)
+    journal = JobJournal(leases, job)
+    await journal.sending()
+    await journal.sending()
+    journal.answered()
+
+    await journal.save(UNDER_WAY)
+
+    assert (await sql("SELECT sending_since FROM jobs WHERE id = $1", job.id))[0][0] is not None
+
+
+async def test_an_updates_key_stays_taken_when_its_front_end_dies_after_sending(
+    jobs, leases, maintenance, new_job, lost
+):
+    new = new_job(effect=Effect.IDEMPOTENT, is_inline=True)
+    call = (await jobs.accept(new, KEY, claimed_by=WORKER)).job
+    await leases.sending(call)
+    await lost(call)
+
+    await maintenance.sweep()
+    again = await jobs.accept(new_job(effect=Effect.IDEMPOTENT, is_inline=True), KEY, claimed_by=WORKER)
+
+    assert not again.is_new
+    assert again.job.status is JobStatus.UNKNOWN
+    assert again.job.error["safe_to_retry"] is True
+
+
+async def test_an_updates_key_stays_taken_when_its_answer_was_lost(jobs, runner, new_job):
+    async def work(job, journal):
+        await journal.sending()
+        raise errors.UpstreamError("the connection broke", extra={"outcome": "unknown"})
+
+    call = (await jobs.accept(new_job(effect=Effect.IDEMPOTENT, is_inline=True), KEY, claimed_by=WORKER)).job
+    with pytest.raises(errors.UpstreamError) as raised:
+        await runner.run(call, work)
+    again = await jobs.accept(new_job(effect=Effect.IDEMPOTENT, is_inline=True), KEY, claimed_by=WORKER)
+
+    assert raised.value.is_outcome_unknown
+    assert raised.value.extra["safe_to_retry"] is True
+    assert (again.is_new, again.job.status) == (False, JobStatus.UNKNOWN)
+
+
+async def test_an_update_that_lost_its_workers_after_sending_is_unknown(jobs, leases, maintenance, claimed, lost, sql):
+    job = await claimed(effect=Effect.IDEMPOTENT)
+    await leases.sending(job)
+    await sql(ISOLATED, job.id)
+    await lost(job)
+
+    await maintenance.sweep()
+    given_up = await after(jobs, job)
+
+    assert given_up.status is JobStatus.UNKNOWN
+    assert given_up.error["safe_to_retry"] is True
+
+
+async def test_a_bulk_update_that_lost_its_workers_is_unknown_with_what_was_done(
+    jobs, leases, maintenance, claimed, lost, sql
+):
+    job = await claimed(effect=Effect.IDEMPOTENT)
+    await leases.save(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
+    await sql(ISOLATED, job.id)
+    await lost(job)
+
+    await maintenance.sweep()
+    given_up = await after(jobs, job)
+
+    assert given_up.status is JobStatus.UNKNOWN
+    assert given_up.error["known"]["batches_finished"] == 1
+    assert "2 of 4 tickets updated" in given_up.message
+    assert (await partial(jobs, given_up))["results"] == [{"id": 1}, {"id": 2}]
+
+
+async def test_a_job_canceled_in_the_middle_counts_what_was_done(jobs, leases, claims, runner, claimed):
+    job = await claimed(effect=Effect.IDEMPOTENT)
+    await leases.save(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
+    await leases.wait(job, 3600, "limited")
+    told = await jobs.request_cancel(job.organization_id, job.id)
+    taken = (await claims.claim(WORKER, 1, SHARES))[0]
+    canceled = await ended(jobs, runner, taken, nothing_more)
+
+    assert told.status is JobStatus.QUEUED
+    assert canceled.status is JobStatus.CANCELED
+    assert "2 of 4 tickets updated" in canceled.message
+    assert (await partial(jobs, canceled))["results"] == [{"id": 1}, {"id": 2}]
+
+
+async def test_a_canceled_job_whose_batch_the_application_works_at_is_followed_first(
+    jobs, leases, claims, runner, claimed
+):
+    async def work(job, journal):
+        await journal.save(HALF_DONE)
+        raise errors.JobCanceled("canceled before it was sent")
+
+    job = await claimed(effect=Effect.IDEMPOTENT)
+    await leases.save(job, UNDER_WAY, 1, "1\n")
+    await leases.wait(job, 3600, "limited")
+    await jobs.request_cancel(job.organization_id, job.id)
+    taken = (await claims.claim(WORKER, 1, SHARES))[0]
+
+    canceled = await ended(jobs, runner, taken, work)
+
+    assert canceled.status is JobStatus.CANCELED
+    assert canceled.error["known"]["items_done"] == 2
+
+
+async def test_an_update_that_was_sent_and_lost_its_worker_is_not_canceled_as_if_it_had_not(
+    jobs, leases, claims, maintenance, runner, claimed, lost
+):
+    job = await claimed(effect=Effect.IDEMPOTENT)
+    await leases.sending(job)
+    await lost(job)
+    await maintenance.sweep()
+    await jobs.request_cancel(job.organization_id, job.id)
+    (again,) = await claims.claim("another", 1, SHARES)
+    canceled = await ended(jobs, runner, again, nothing_more)
+
+    assert canceled.status is JobStatus.UNKNOWN
+    assert canceled.error["known"]["request_sent"] is True
+
+
+@pytest.mark.parametrize(
+    ("effect", "is_unknown"), [(Effect.WRITE, True), (Effect.IDEMPOTENT, True), (Effect.READ, False)]
+)
+async def test_a_job_whose_acceptance_was_not_heard_of_is_accepted_once_or_said_to_be_perhaps(
+    database, new_job, effect, is_unknown
+):
+    class Deaf(JobStore):
+        """Every commit is there, and none is heard of."""
+
+        async def _accept_all(self, new):
+            await super()._accept_all(new)
+            away = Unavailable()
+            away.was_sent = True
+            raise away
+
+    new = new_job(effect=effect)
+    with pytest.raises(Unavailable) as raised:
+        await Deaf(database, 3600, timeout=0).accept(new)
+
+    assert raised.value.is_outcome_unknown is is_unknown
+    assert raised.value.retryable is not is_unknown
+    assert raised.value.extra.get("known") == ({"job_id": str(new.id)} if is_unknown else None)
+
+
+async def test_a_job_whose_acceptance_was_heard_of_late_is_there_once(database, jobs, new_job):
+    class HardOfHearing(JobStore):
+        has_lost = False
+
+        async def _accept_all(self, new):
+            accepted = await super()._accept_all(new)
+            if not self.has_lost:
+                self.has_lost = True
+                away = Unavailable()
+                away.was_sent = True
+                raise away
+            return accepted
+
+    new = new_job()
+    accepted = await HardOfHearing(database, 3600).accept(new)
+
+    assert accepted.job == await jobs.get(new.organization_id, new.id)

@@ -1,0 +1,131 @@
+"""Tool definitions against the rules that each format's API is strict about, for every operation that there is."""
+
+import re
+
+import jsonschema_rs
+import pytest
+from mcp_types import Tool
+
+from gateway.kinds.catalog import load_catalog
+from gateway.kinds.spec import Effect
+from gateway.operations.entries import OperationEntry, entries_of, entry_of
+from gateway.operations.tools import (
+    FORMATS,
+    ToolDefinition,
+    annotations_of,
+    as_anthropic,
+    as_mcp,
+    as_openai,
+    effect_of,
+    tool_name,
+    tool_of,
+)
+
+CATALOG = load_catalog()
+TOOLS = [tool_of(entry) for entry in entries_of(CATALOG)]
+
+NAME = {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"}
+#: an object at the top, without what the large model APIs refuse there
+PARAMETERS = {
+    "allOf": [{"$ref": "https://json-schema.org/draft/2020-12/schema"}],
+    "properties": {
+        "type": {"const": "object"},
+        "properties": {"propertyNames": {"pattern": "^[a-zA-Z0-9_.-]{1,64}$"}},
+        **dict.fromkeys(("oneOf", "anyOf", "allOf", "enum", "not", "$ref", "if", "dependentSchemas"), False),
+    },
+    "required": ["type", "properties"],
+}
+RULES = {
+    "openai": {
+        "type": "object",
+        "properties": {
+            "type": {"const": "function"},
+            "function": {
+                "type": "object",
+                "properties": {
+                    "name": NAME,
+                    "description": {"type": "string", "minLength": 1, "maxLength": 1024},
+                    "parameters": PARAMETERS,
+                },
+                "required": ["name", "description", "parameters"],
+                "additionalProperties": False,
+            },
+        },
+        "required": ["type", "function"],
+        "additionalProperties": False,
+    },
+    "anthropic": {
+        "type": "object",
+        "properties": {
+            "name": NAME,
+            "description": {"type": "string", "minLength": 1},
+            "input_schema": PARAMETERS,
+        },
+        "required": ["name", "description", "input_schema"],
+        "additionalProperties": False,
+    },
+    "mcp": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"},
+            "title": {"type": "string"},
+            "description": {"type": "string"},
+            "inputSchema": PARAMETERS,
+            "annotations": {"type": "object", "additionalProperties": {"type": "boolean"}},
+        },
+        "required": ["name", "inputSchema"],
+        "additionalProperties": False,
+    },
+}
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_operation_is_a_tool_that_the_format_accepts(tool, format_name):
+    validator = jsonschema_rs.Draft202012Validator(RULES[format_name])
+
+    assert [error.message for error in validator.iter_errors(FORMATS[format_name](tool))] == []
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf", "not", "enum"])
+def test_the_rules_refuse_combinators_at_the_top(keyword):
+    refused = ToolDefinition("t", "k.e.a", "T", "T.", {"type": "object", "properties": {}, keyword: []}, Effect.READ)
+
+    assert not jsonschema_rs.Draft202012Validator(RULES["openai"]).is_valid(as_openai(refused))
+
+
+def test_names_are_told_apart():
+    assert len({tool.name for tool in TOOLS}) == len(TOOLS)
+
+
+def test_the_types_of_the_protocol_accept_every_tool():
+    for tool in TOOLS:
+        assert Tool.model_validate(as_mcp(tool)).name == tool.name
+
+
+def test_a_long_name_is_cut_and_stays_its_own(long_kind):
+    first, second = (tool_name(OperationEntry(long_kind, "e" * 60, action)) for action in ("list", "get"))
+
+    assert first != second
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{64}", name) for name in (first, second))
+
+
+@pytest.fixture
+def long_kind():
+    """A kind, for its name alone."""
+    return CATALOG.kind("incident-management")
+
+
+@pytest.mark.parametrize("effect", Effect)
+def test_hints_tell_the_effect(effect):
+    assert effect_of(annotations_of(effect)) is effect
+
+
+def test_a_definition_tells_what_its_schema_cannot():
+    tool = tool_of(entry_of(CATALOG, "workspace-notes.comments.create"))
+
+    assert as_anthropic(tool)["description"] == (
+        "Create comment (Workspace notes). "
+        "Start a discussion on a page or block with parent, or reply in one with discussion_id. "
+        "Exactly one of these must be given: parent, discussion_id."
+    )
