@@ -6,6 +6,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from math import ceil
 from typing import TypeAlias
 
 from gateway.aio.deadline import Deadline
@@ -42,10 +43,13 @@ TASKS: Mapping[str, WorkerTask] = {
 }
 
 
-def published_concurrency(catalog: Catalog) -> dict[str, int]:
-    """Requests that the applications take at a time from one connector, by kind, where they publish it."""
+def concurrency_of(catalog: Catalog) -> dict[str, int]:
+    """Jobs of one connector that run at a time, by kind, where its application publishes what it takes.
+
+    Half as many again wait for a permit, so that the limit is used while others are claimed and their ends written.
+    """
     limits = {kind.name: kind.spec.rate_limit for kind in catalog}
-    return {name: limit.concurrent for name, limit in limits.items() if limit is not None and limit.concurrent}
+    return {name: ceil(limit.concurrent * 1.5) for name, limit in limits.items() if limit and limit.concurrent}
 
 
 async def work(settings: Settings) -> None:
@@ -68,7 +72,7 @@ class Worker:
         tasks = {name: partial(task, services) for name, task in TASKS.items()}
         slots = Slots(services.settings.worker_jobs)
         self._fetcher = Fetcher(
-            Claims(services.database), services.runner, tasks, slots, published_concurrency(services.catalog)
+            Claims(services.database), services.runner, tasks, slots, concurrency_of(services.catalog)
         )
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 

@@ -1,4 +1,4 @@
-"""What is deleted when its time is over: jobs with their results, idempotency keys, tokens, workers that are gone."""
+"""What is deleted when its time is over: jobs with their results, idempotency keys, tokens, workers, pauses."""
 
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
@@ -58,6 +58,10 @@ _ENDED_HOLDS = """
     )
     DELETE FROM connector_holds USING ended WHERE connector_holds.connector_id = ended.connector_id
 """
+_ENDED_PAUSES = """
+    WITH ended AS (SELECT scope_id FROM rate_pauses WHERE paused_until < now() LIMIT $1 FOR UPDATE SKIP LOCKED)
+    DELETE FROM rate_pauses USING ended WHERE rate_pauses.scope_id = ended.scope_id
+"""
 _STATEMENTS = (
     _EXPIRED_RESULTS,
     _OLD_JOBS,
@@ -66,6 +70,7 @@ _STATEMENTS = (
     _EXPIRED_TOKENS,
     _GONE_WORKERS,
     _ENDED_HOLDS,
+    _ENDED_PAUSES,
 )
 
 
