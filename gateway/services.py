@@ -27,6 +27,7 @@ from gateway.execution import Execution
 from gateway.identity.audit import Audit
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
+from gateway.identity.wrong_secrets import WrongSecrets
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.quota import JobQuota
@@ -104,7 +105,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         upstreams = Upstreams(await stack.enter_async_context(Transport(policy, limiter)), overrides)
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
         identity = IdentityStore(database)
-        tokens = Tokens(identity, settings.token_seconds)
+        wrong_secrets = WrongSecrets.at(settings.redis_url)
+        stack.push_async_callback(wrong_secrets.close)
+        tokens = Tokens(identity, settings.token_seconds, wrong_secrets)
         connector_store = ConnectorStore(database, vault)
         oauth = await stack.enter_async_context(
             open_oauth(
