@@ -39,5 +39,5 @@ async def test_the_inspector_lists_and_calls(running, api, support_desk):
     ]
     ticket = inspect(running, api, "--method", "tools/call", "--tool-name", "read", "--tool-arg", *arguments)
 
-    assert [tool["name"] for tool in tools["tools"]][0] == "find_operations"
+    assert tools["tools"][0]["name"] == "find_operations"
     assert ticket["structuredContent"]["result"]["id"] == 1
