@@ -1,6 +1,6 @@
 """`context_store_search`: filters and sorts over the synchronized copy."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from gateway.context_store.sync.schedule import search_fields
 from gateway.credentials.store import ConnectorStatus
 from gateway.errors import UnknownAction
 from gateway.execution import OperationCall
-from gateway.field_selection import selected_records
+from gateway.field_selection import ensure_known, selected_records
 from gateway.http.handlers.outcomes import envelope
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import Scope
@@ -26,7 +26,9 @@ async def search(request: web.Request, call: OperationCall) -> web.Response:
     """Search one entity of a connector; before the first load there is nothing to find, and the meta says so."""
     page = await _page(request, call)
     result = msgspec.json.encode({"data": selected_records(page.data, call.shape), "meta": _meta(page)})
-    return envelope(request, str(call.connector_id), Answer(msgspec.Raw(result)), page.took_ms)
+    following = {**call.params, "cursor": page.cursor} if page.has_more else None
+    answer = Answer(msgspec.Raw(result), is_page=True, next=following)
+    return envelope(request, str(call.connector_id), answer, page.took_ms)
 
 
 async def _page(request: web.Request, call: OperationCall) -> SearchPage:
@@ -39,11 +41,18 @@ async def _page(request: web.Request, call: OperationCall) -> SearchPage:
     caller.require(Scope.READ)
     if opened.record.status is ConnectorStatus.DISABLED:
         opened.require_active()
-    fields = search_fields(kind, call.entity)
+    fields, entity = search_fields(kind, call.entity), kind.entity(call.entity)
+    known = {} if entity.has_own_fields or not entity.fields else {**entity.fields, **dict.fromkeys(_tops(fields))}
+    ensure_known(call.shape, f"{call.entity}.{SEARCH_ACTION}", known)
     asked: Mapping[str, Any] = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
     query = parse(asked, fields, "/params")
     async with services.database.tenant(caller.organization_id) as connection:
         return await services.context_store.search(connection, opened.record.id, call.entity, query)
+
+
+def _tops(names: Iterable[str]) -> Iterator[str]:
+    """The first names of dotted paths."""
+    return (name.partition(".")[0] for name in names)
 
 
 def _meta(page: SearchPage) -> dict[str, Any]:
