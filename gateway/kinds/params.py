@@ -133,7 +133,8 @@ def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> It
             known = _schema_at(operation, place).get("properties", {})
             for unexpected in kind.value:
                 named = [*place, unexpected]
-                hint = _within(operation, place, unexpected) or did_you_mean(unexpected, known)
+                hint = operation.action.refuses.get(unexpected) if not place else None
+                hint = hint or _within(operation, place, unexpected) or did_you_mean(unexpected, known)
                 yield _fault(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
         case "enum":
             yield _fault(operation, place, "enum", f"{said}; allowed: {', '.join(map(str, kind.value))}")

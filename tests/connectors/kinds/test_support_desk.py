@@ -269,6 +269,14 @@ def test_every_example_is_valid(operation):
     assert validated(operation, operation.action.example).keys() >= operation.action.example.keys()
 
 
+def test_null_clears_when_a_ticket_is_due():
+    operation = KIND.operation("tickets", "update")
+
+    sent = validated(operation, {"ticket_id": 1, "ticket": {"due_at": None}})
+
+    assert sent["ticket"] == {"due_at": None}
+
+
 def test_a_bulk_update_of_250_tickets_goes_out_in_three_batches(offline):
     ids = [str(number) for number in range(1, 251)]
 
