@@ -4,6 +4,7 @@ Row-level security is the second net under every query: a connection that was no
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -33,7 +34,8 @@ _SPILL_EARLY = "SET LOCAL work_mem = '64kB'"
 _TAKES_SPACE = (
     "SELECT count(*) FROM (SELECT md5(n::text) AS t FROM generate_series(1, 20000) AS n ORDER BY t) AS sorted"
 )
-#: seconds for the answer whether it serves
+#: seconds for which a refusal stands, and for the answer whether it serves
+_TROUBLE = 3.0
 _READY_TIMEOUT = 2.0
 
 
@@ -55,8 +57,9 @@ class Database:
         self.slow_backends = Presence(url).slow_backends
         #: process ids of the connections in use
         self.backends: set[int] = set()
-        #: why it cannot write, since it said so last; None once it can again
+        #: why it could not write, and until when that is taken to last
         self._trouble: str | None = None
+        self._trouble_until = 0.0
 
     @classmethod
     @asynccontextmanager
@@ -98,6 +101,8 @@ class Database:
                 if await connection.fetchval(_IS_READ_ONLY):
                     return reason_of(asyncpg.ReadOnlySQLTransactionError())
                 if self._trouble is not None:
+                    if time.monotonic() < self._trouble_until:
+                        return self._trouble
                     async with connection.transaction():
                         await connection.execute(_SPILL_EARLY)
                         await connection.fetchval(_TAKES_SPACE)
@@ -132,7 +137,7 @@ class Database:
     def _unavailable(self, error: BaseException, *, was_sent: bool) -> Unavailable:
         is_refused = isinstance(error, REFUSED)
         if is_refused and not isinstance(error, PASSING):
-            self._trouble = reason_of(error)
+            self._trouble, self._trouble_until = reason_of(error), time.monotonic() + _TROUBLE
         unavailable = Unavailable(f"PostgreSQL cannot serve this now: {reason_of(error)}", retry_after=_RETRY_AFTER)
         unavailable.was_sent = was_sent and not is_refused
         return unavailable

@@ -124,3 +124,16 @@ async def test_a_store_that_is_away_is_unavailable():
 
     with pytest.raises(Unavailable):
         await away.put(NAME, pieces(b"0123"))
+
+
+async def test_a_full_disk_is_unavailable_and_leaves_nothing(tmp_path: Path):
+    blobs = FolderBlobs(tmp_path / "blobs")
+    partial = tmp_path / "blobs" / f"{NAME}.part"
+    partial.parent.mkdir(parents=True)
+    partial.symlink_to("/dev/full")
+
+    with pytest.raises(Unavailable, match="ENOSPC") as full:
+        await blobs.put(NAME, pieces(b"01234"))
+
+    assert full.value.retry_after
+    assert await names(blobs) == []
