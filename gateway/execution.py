@@ -22,9 +22,10 @@ from gateway.errors import (
     IdempotencyInFlight,
     IdempotencyMismatch,
     OutcomeUnknown,
+    RateLimited,
     Unavailable,
 )
-from gateway.field_selection import FieldSelection, selected
+from gateway.field_selection import FieldSelection, ensure_known, selected
 from gateway.http_ranges.integrity import File
 from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
@@ -212,6 +213,7 @@ class Execution:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
         _ensure_permitted(caller, engine_call.effect)
+        ensure_known(call.shape, str(engine_call.operation), engine_call.operation.fields)
         opened.require_active()
         if engine_call.limit is not None:
             call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
@@ -254,11 +256,20 @@ class Execution:
 
     async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
         """Accept it, ring for it, and wait as long as the caller allows."""
-        await self._quota.require_room(prepared.caller.organization_id)
-        accepted = await self._jobs.accept(prepared.new_job(), self._key(prepared.call))
+        new, key = prepared.new_job(), self._key(prepared.call)
+        await self._ensure_room(new, key)
+        accepted = await self._jobs.accept(new, key)
         if accepted.is_new:
             await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
         return await self._answered(prepared, accepted)
+
+    async def _ensure_room(self, new: NewJob, key: IdempotencyKey | None) -> None:
+        """Raise RateLimited where the organization has too many jobs queued; a key that was used needs no room."""
+        try:
+            await self._quota.require_room(new.organization_id)
+        except RateLimited:
+            if key is None or not await self._jobs.is_used(new, key):
+                raise
 
     async def _once(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here under its key: one upstream request however often it is asked for, across crashes too."""
@@ -302,7 +313,7 @@ class Execution:
         head = results.completed(results.require_result(job), job, base_url)
         lines = self._jobs.lines(job, results.stored_parts(job))
         pieces = [piece async for piece in results.document(head, lines)]
-        return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])
+        return Answer(msgspec.Raw(b"".join(pieces)), head["meta"], is_page="next" in head, next=head.get("next"))
 
     async def retry(self, caller: Caller, job: Job, *, confirm: bool, request_id: str) -> Job:
         """The work of an ended job as a new one; a write that may have happened only with `confirm`."""
@@ -330,7 +341,7 @@ class Execution:
             request_id=request_id,
             find_by=job.find_by,
         )
-        await self._quota.require_room(job.organization_id)
+        await self._ensure_room(new, None)
         accepted = (await self._jobs.accept(new)).job
         await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted

@@ -15,6 +15,7 @@ from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
+from gateway.copy_search import CopySearch
 from gateway.credentials.resolver import ConnectorResolver
 from gateway.credentials.service import ConnectorService
 from gateway.credentials.store import ConnectorStore
@@ -26,6 +27,7 @@ from gateway.execution import Execution
 from gateway.identity.audit import Audit
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
+from gateway.identity.wrong_secrets import WrongSecrets
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.quota import JobQuota
@@ -35,7 +37,9 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
+from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
+from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.operations.index import OperationIndex
 from gateway.settings import Settings, platform_apps, upstream_overrides
@@ -75,6 +79,9 @@ class Services:
     execution: Execution
     files: StoredFiles
     context_store: ContextStore
+    copy_search: CopySearch
+    #: seals what travels with an agent's client between a question and its answer
+    request_states: RequestStates
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
@@ -93,12 +100,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
         )
         process = process_name()
-        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process))
+        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
         policy = EgressPolicy.of(overrides.values())
         upstreams = Upstreams(await stack.enter_async_context(Transport(policy, limiter)), overrides)
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
         identity = IdentityStore(database)
-        tokens = Tokens(identity, settings.token_seconds)
+        wrong_secrets = WrongSecrets.at(settings.redis_url)
+        stack.push_async_callback(wrong_secrets.close)
+        tokens = Tokens(identity, settings.token_seconds, wrong_secrets)
         connector_store = ConnectorStore(database, vault)
         oauth = await stack.enter_async_context(
             open_oauth(
@@ -131,6 +140,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
+        context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
         notifications = NotificationListener(settings.database_url)
         notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
@@ -164,7 +174,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             audit=audit,
             execution=execution,
             files=files,
-            context_store=ContextStore(derived_key(key_list, "context store cursors")),
+            context_store=context_store,
+            copy_search=CopySearch(connectors, database, context_store),
+            request_states=RequestStates(derived_key(key_list, "mcp request states")),
             deletion=Deletion(
                 database,
                 connector_store,

@@ -36,6 +36,9 @@ class Settings(BaseSettings):
     specs: Annotated[tuple[Path, ...], NoDecode] = Field(
         (), description="Further folders of connector kinds, separated like PATH."
     )
+    mcp_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Origins of web pages that may call /mcp beside PUBLIC_URL's own, separated by commas."
+    )
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
 
     max_body_bytes: int = Field(1 << 20, description="Bytes of a request body; more is 413.")
@@ -96,6 +99,11 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(Path(part) for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
+
+    @field_validator("mcp_origins", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
     @property
     def base_url(self) -> str:

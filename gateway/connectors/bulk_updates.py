@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gateway.aio.background import cancel_and_wait
-from gateway.connectors.requests import UpstreamRequest
+from gateway.connectors.redaction import NO_SECRETS, Secrets
+from gateway.connectors.requests import UpstreamRequest, upstream_segment
 from gateway.connectors.responses import Answer
 from gateway.connectors.run_context import Effects
 from gateway.errors import (
@@ -124,7 +125,7 @@ class BulkUpdate:
         status = answer.decoded()
         if not isinstance(status, dict) or not status.get("id"):
             raise UpstreamInvalidResponse(f"{self._run.operation}: the application took the batch without naming it")
-        self._started[number] = str(status["id"])
+        self._started[number] = upstream_segment(self._run.operation, status["id"])
         await self._save()
         await self._follow(number)
 
@@ -141,7 +142,7 @@ class BulkUpdate:
             status = document["job_status"]
             self._under_way[number] = min(int(status.get("progress") or 0), len(ids))
             await self._progress()
-        results = ticket_results(ids, status)
+        results = ticket_results(ids, status, await self._run.session.secrets())
         self._under_way.pop(number, None)
         self._finished[number] = Tally.of(results)
         self._started.pop(number)
@@ -224,10 +225,12 @@ def ticket_ids(text: str) -> list[str]:
     return ids
 
 
-def ticket_results(ids: Sequence[str], status: Mapping[str, Any]) -> list[dict[str, Any]]:
+def ticket_results(
+    ids: Sequence[str], status: Mapping[str, Any], secrets: Secrets = NO_SECRETS
+) -> list[dict[str, Any]]:
     """One result for each ticket of a batch that has ended, in the order asked for."""
     reported = {_ticket_of(entry, ids): entry for entry in status.get("results") or () if isinstance(entry, dict)}
-    return [_ticket_result(ticket_id, reported.get(ticket_id), status) for ticket_id in ids]
+    return [_ticket_result(ticket_id, reported.get(ticket_id), status, secrets) for ticket_id in ids]
 
 
 def _ticket_of(entry: Mapping[str, Any], ids: Sequence[str]) -> str | None:
@@ -238,10 +241,12 @@ def _ticket_of(entry: Mapping[str, Any], ids: Sequence[str]) -> str | None:
     return ids[index] if isinstance(index, int) and 0 <= index < len(ids) else None
 
 
-def _ticket_result(ticket_id: str, entry: Mapping[str, Any] | None, status: Mapping[str, Any]) -> dict[str, Any]:
+def _ticket_result(
+    ticket_id: str, entry: Mapping[str, Any] | None, status: Mapping[str, Any], secrets: Secrets
+) -> dict[str, Any]:
     """A completed batch can hold failures; in a failed one only a ticket reported as updated was updated."""
     is_updated = entry.get("success", "error" not in entry) if entry else status["status"] == "completed"
     if is_updated:
         return {"id": int(ticket_id), "success": True}
     said = (entry or {}).get("details") or (entry or {}).get("error") or status.get("message") or status["status"]
-    return {"id": int(ticket_id), "success": False, "error": str(said)}
+    return {"id": int(ticket_id), "success": False, "error": secrets.masked(str(said))}

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors import download, pagination
+from gateway.connectors import bodies, download, pagination
 from gateway.connectors.long_running import LONG_RULES, OperationRun
 from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.requests import UpstreamRequest
@@ -110,5 +110,12 @@ def _rendered(request: UpstreamRequest) -> dict[str, Any]:
         "method": request.method,
         "url": str(request.url),
         "headers": {**request.headers, "Authorization": "***"},
-        "body": None if request.body is None else msgspec.json.decode(request.body),
+        "body": _shown_body(request),
     }
+
+
+def _shown_body(request: UpstreamRequest) -> Any:
+    if request.body is None:
+        return None
+    is_form = bodies.is_form(request.headers.get("Content-Type", ""))
+    return request.body.decode() if is_form else msgspec.json.decode(request.body)

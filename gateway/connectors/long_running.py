@@ -12,6 +12,7 @@ from typing import Any
 from yarl import URL
 
 from gateway.connectors import responses
+from gateway.connectors.bodies import encoded
 from gateway.connectors.bulk_updates import preview_tickets, update_tickets
 from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.report_runs import preview_report, run_report
@@ -58,7 +59,7 @@ class OperationRun:
         headers = {"Accept": "application/json", **session.spec.headers}
         body = None
         if method != "GET":
-            body = b"{}"
+            body = encoded(session.spec.content_type, {})
             headers["Content-Type"] = session.spec.content_type
         return UpstreamRequest(method, URL(base + path, encoded=True), headers, body, Effect.READ)
 
@@ -85,7 +86,8 @@ class OperationRun:
                 missed = 0
                 status = value_at(document, state)
                 if status not in going and status not in ended:
-                    raise UpstreamInvalidResponse(f"{self.operation}: the run has the unknown status {status!r}")
+                    shown = (await self.session.secrets()).masked(repr(status))[:100]
+                    raise UpstreamInvalidResponse(f"{self.operation}: the run has the unknown status {shown}")
                 yield document
                 if status in ended:
                     return

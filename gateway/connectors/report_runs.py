@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gateway.connectors.requests import UpstreamRequest
+from gateway.connectors.requests import UpstreamRequest, upstream_segment
 from gateway.connectors.responses import Answer
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
 
@@ -25,6 +25,7 @@ async def run_report(run: "OperationRun") -> Answer:
             return await run.session.call(run.call, run.journal)
         if not instance:
             raise UpstreamInvalidResponse(f"{run.operation}: the application started the report without naming its run")
+        instance = upstream_segment(run.operation, instance)
         await run.journal.save({"instance": instance})
     report: dict[str, Any] = {}
     path = _instances({"id": run.params["id"]}, f"/{instance}")

@@ -8,17 +8,24 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 from yarl import URL
 
-from gateway.errors import MAX_FAULTS, ConnectorNotReady, FieldError, InternalError, InvalidCredentials, InvalidParams
+from gateway.connectors import bodies
+from gateway.errors import (
+    MAX_FAULTS,
+    ConnectorNotReady,
+    FieldError,
+    InternalError,
+    InvalidCredentials,
+    InvalidParams,
+    UpstreamInvalidResponse,
+)
 from gateway.kinds.catalog import Operation
 from gateway.kinds.hosts import host_matches
 from gateway.kinds.spec import ConnectorSpec, Effect
 from gateway.kinds.suggestions import did_you_mean
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_ENCODER = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ def build(
     headers = {**operation.spec.headers, **_header_lines(operation, placed["header"])}
     body = None
     if operation.method not in ("GET", "DELETE"):
-        body = _ENCODER.encode(placed["body"])
+        body = bodies.encoded(operation.spec.content_type, placed["body"])
         headers["Content-Type"] = operation.spec.content_type
     return UpstreamRequest(
         operation.method,
@@ -115,38 +122,57 @@ def checked_environment(
             found.append(_variable_fault(name, "pattern", text))
         elif variable.type == "host" and not host_matches(value, spec.hosts):
             found.append(_variable_fault(name, "pattern", f"{name} must be a host name: {' or '.join(spec.hosts)}"))
-        elif variable.type == "origin" and not _is_origin_of(spec, value, override):
+        elif variable.type == "origin" and _origin_of(spec, value, override) is None:
             text = f"{name} must be an https origin on {' or '.join(spec.hosts)}"
             found.append(_variable_fault(name, "pattern", text))
     if found:
         raise InvalidCredentials(faults=found)
     return {
-        name: value.rstrip("/") if variable.type == "origin" else value
+        name: _origin_of(spec, value, override) or value if variable.type == "origin" else value
         for name, variable in spec.environment.items()
         if (value := environment.get(name) or variable.default) is not None
     }
 
 
-def _is_origin_of(spec: ConnectorSpec, value: str, override: URL | None) -> bool:
-    if override is not None and value.rstrip("/") == str(override.origin()):
-        return True
+def _origin_of(spec: ConnectorSpec, value: str, override: URL | None) -> str | None:
+    """The origin as it was parsed, of one of the kind's hosts or of the override; None where it is neither.
+
+    The text itself is not kept: another parser may read it otherwise.
+    """
     try:
         url = URL(value)
         is_plain = url.path in ("", "/") and not url.query_string and not url.fragment and not url.user
-        is_default = url.scheme == "https" and url.port == 443
+        if not is_plain or not url.host:
+            return None
+        origin = url.origin()
     except ValueError:
-        return False
-    return is_plain and is_default and url.host is not None and host_matches(url.host, spec.hosts)
+        return None
+    if override is not None and origin == override.origin():
+        return str(origin)
+    is_default = origin.scheme == "https" and origin.port == 443
+    return str(origin) if is_default and host_matches(origin.host or "", spec.hosts) else None
 
 
 def _variable_fault(name: str, code: str, message: str) -> FieldError:
     return FieldError(pointer=f"/environment/{name}", field=name, code=code, message=message)
 
 
+def upstream_segment(operation: Operation, value: Any) -> str:
+    """An id that the application gave, as one path segment; raises UpstreamInvalidResponse for what cannot be one."""
+    if isinstance(value, str | int) and not isinstance(value, bool) and _is_segment(str(value)):
+        return quote(str(value), safe="", errors="replace")
+    raise UpstreamInvalidResponse(f"{operation}: the application named what it started by what is no id")
+
+
+def _is_segment(text: str) -> bool:
+    """Whether a text stays one segment of a path once it is quoted."""
+    return text not in ("", ".", "..") and not any(ord(each) < 0x20 or ord(each) == 0x7F for each in text)
+
+
 def _segment(operation: Operation, name: str, value: Any) -> str:
     """A value as one path segment; what could climb out of it is refused."""
-    text = _text(value)
-    if text in ("", ".", "..") or any(ord(character) < 0x20 or ord(character) == 0x7F for character in text):
+    text = bodies.text(value)
+    if not _is_segment(text):
         message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
         raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
     return quote(text, safe="")
@@ -156,7 +182,7 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
     """Params that travel as headers; the range of a file that lies elsewhere is for the request that fetches it."""
     if not placed or (operation.action.download is not None and operation.action.download.url is not None):
         return {}
-    lines = {header: _text(value) for header, value in placed.items()}
+    lines = {header: bodies.text(value) for header, value in placed.items()}
     for name, header in ((placement.name, placement.wire) for placement in operation.placements):
         text = lines.get(header, "")
         if not (text.isascii() and text.isprintable()):
@@ -168,7 +194,7 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
 def _encoded(address: str, query: Mapping[str, Any]) -> URL:
     """The URL, encoded by us alone; the host is proven to be the address's own."""
     members = [
-        f"{quote(name, safe='')}={quote(_text(each), safe='')}"
+        f"{quote(name, safe='')}={quote(bodies.text(each), safe='')}"
         for name, value in query.items()
         for each in (value if isinstance(value, tuple) else (value,))
         if each is not None
@@ -177,18 +203,3 @@ def _encoded(address: str, query: Mapping[str, Any]) -> URL:
     if url.raw_authority != address.split("/", 3)[2]:
         raise InternalError
     return url
-
-
-def _text(value: Any) -> str:
-    """A value as applications read it in a path or query."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return value
-        case list():
-            return ",".join(_text(item) for item in value)
-        case dict():
-            return _ENCODER.encode(value).decode()
-        case _:
-            return str(value)

@@ -75,6 +75,10 @@ class Session:
         """The same account for requests that nobody waits for."""
         return replace(self, scope=self.scope.in_background())
 
+    async def secrets(self) -> Secrets:
+        """What must be masked in the application's words."""
+        return Secrets.of_headers(await self.authorizer.headers())
+
     def request(self, call: PreparedCall) -> UpstreamRequest:
         """The exact request of a call, credentials not yet on it."""
         return call.request(self.environment, self.override)

@@ -8,6 +8,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.http.admission import Limits
+from gateway.http.handlers.mcp import open_servers
 from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, ROUTE_OF, SERVICES
 from gateway.http.middleware import edge, set_common_headers
 from gateway.http.openapi import openapi_document
@@ -39,6 +40,7 @@ def create_app(settings: Settings) -> web.Application:
         ):
             with app[LIMITS].watching(opened.lag):
                 app[SERVICES] = opened
+                open_servers(app, opened)
                 app[EXPOSITION] = Exposition(opened.database)
                 document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
                 app[OPENAPI] = msgspec.json.encode(document)

@@ -1,14 +1,15 @@
 """Bodies, queries and headers of requests into models; everything wrong with them at once, each fault by its place."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.keys import SERVICES
@@ -16,6 +17,8 @@ from gateway.kinds.suggestions import did_you_mean
 
 _DECODER = msgspec.json.Decoder()
 
+#: digits of the numbers that headers hold
+_MAX_DIGITS = 18
 #: fields of a form
 _MAX_FIELDS = 100
 
@@ -101,7 +104,25 @@ def read_query(request: web.Request, model: type[M]) -> M:
     twice = next((name for name in request.query if len(request.query.getall(name)) > 1), None)
     if twice is not None:
         raise MalformedRequest(f"the query names {twice} twice; send it once")
+    if "\x00" in request.query_string:
+        raise MalformedRequest("the query holds NUL; no name and no id does")
     return _validated(model, dict(request.query))
+
+
+def whole_number(text: str) -> int | None:
+    """The number that ASCII digits say, at most what PostgreSQL's bigint holds; None for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else None
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise ValueError("it must lie between the years 1 and 9999 in UTC") from error
+
+
+#: a moment of the calendar in UTC, which is also what one without an offset means
+Moment = Annotated[datetime, AfterValidator(_in_utc)]
 
 
 def _validated(model: type[M], document: dict[str, Any]) -> M:

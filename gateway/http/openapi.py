@@ -86,6 +86,10 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _content(route: Route, status: int) -> dict[str, Any]:
+    if route.path.startswith("/mcp") and route.method == "POST":
+        return {} if status == 202 else {"application/json": {}, "text/event-stream": {}, PROBLEM: {}}
+    if route.path == "/mcp/connected":
+        return {"text/plain": {}}
     if status >= 400 and status != 503:  # not ready is told as a state, not as a problem
         return {PROBLEM: {"schema": {"$ref": _REF + "Problem"}}}
     if "/download/" in route.path or status == 206:

@@ -4,7 +4,7 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.errors import FieldError, InvalidParams, MalformedRequest
+from gateway.http.bodies import whole_number
 
 #: seconds that `Prefer: wait` may ask for
 MAX_WAIT = 300
@@ -47,10 +48,14 @@ def preference(request: web.Request) -> Preference:
     if "Prefer" not in request.headers:
         return _NO_PREFERENCE
     given = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer"))))
-    wait = given.get("wait")
-    if wait is not None and not (wait.isascii() and wait.isdigit() and int(wait) <= MAX_WAIT):
-        raise MalformedRequest(f"Prefer: wait is {wait!r}; it is a number of seconds, at most {MAX_WAIT}")
-    return Preference("respond-async" in given, None if wait is None else int(wait))
+    return Preference("respond-async" in given, _wait(given["wait"]) if "wait" in given else None)
+
+
+def _wait(text: str) -> int:
+    seconds = whole_number(text)
+    if seconds is None or seconds > MAX_WAIT:
+        raise MalformedRequest(f"Prefer: wait is {text[:20]!r}; it is a number of seconds, at most {MAX_WAIT}")
+    return seconds
 
 
 def cursor_of(position: tuple[Any, UUID]) -> str:
@@ -66,9 +71,12 @@ def read_cursor(cursor: str | None) -> tuple[str, UUID] | None:
         return None
     try:
         text, item_id = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        return str(text), UUID(item_id)
+        position = str(text), UUID(item_id)
     except (ValueError, TypeError, AttributeError, msgspec.DecodeError) as error:
         raise _bad_cursor() from error
+    if "\x00" in position[0]:
+        raise _bad_cursor()
+    return position
 
 
 def read_time_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
@@ -76,8 +84,8 @@ def read_time_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
     if position is None:
         return None
     try:
-        return datetime.fromisoformat(position[0]), position[1]
-    except ValueError as error:
+        return datetime.fromisoformat(position[0]).astimezone(UTC), position[1]
+    except (ValueError, OverflowError) as error:
         raise _bad_cursor() from error
 
 

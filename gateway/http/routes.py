@@ -8,6 +8,7 @@ from gateway.http.handlers import (
     downloads,
     execute,
     jobs,
+    mcp,
     oauth,
     operation_search,
     operations,
@@ -19,6 +20,12 @@ from gateway.identity.model import Scope
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _CONNECTORS = "/api/v1/integrations/connectors"
 _CONNECTOR = _CONNECTORS + "/{connector_id}"
+_RPC = {
+    200: "A JSON-RPC response, as JSON or as a stream of events",
+    202: "The notification is taken",
+    400: "A JSON-RPC error: no message, headers that differ from it, or a revision or capability that is missing",
+    404: "A JSON-RPC error: no such method",
+}
 _FILE = {200: "The file", 206: "The part asked for", 304: "It has not changed", 416: "It has none of these bytes"}
 
 
@@ -373,6 +380,34 @@ ROUTES: tuple[Route, ...] = (
         "Audit",
         query=audit.AuditQuery,
         scope=ADMIN,
+    ),
+    Route(
+        "POST",
+        "/mcp",
+        mcp.mcp,
+        "Speak the Model Context Protocol: six tools, or those that `tools` names",
+        "Agents",
+        query=mcp.McpQuery,
+        answers=_RPC,
+        audit="mcp",
+    ),
+    Route(
+        "POST",
+        "/mcp/{kind}",
+        mcp.mcp_of_kind,
+        "Speak the Model Context Protocol: a tool for each operation of a kind",
+        "Agents",
+        answers=_RPC,
+        audit="mcp",
+    ),
+    Route(
+        "GET",
+        "/mcp/connected",
+        mcp.connected,
+        "Where a browser lands after a consent that an agent asked for",
+        "Agents",
+        answers={200: "A page"},
+        is_open=True,
     ),
     Route(
         "GET",

@@ -12,13 +12,12 @@ from gateway.aio.single_flight import SingleFlight
 from gateway.errors import RateLimited, Unauthorized
 from gateway.identity.model import Client
 from gateway.identity.store import IdentityStore
+from gateway.identity.wrong_secrets import WrongSecrets
 
 #: seconds that a verified token is trusted without asking again; changes are told at once besides
 _TRUST = 5.0
 #: how many verified tokens a process remembers
 _REMEMBERED = 10_000
-#: wrong secrets for one client id within a minute before it has to wait
-_WRONG_SECRETS, _WINDOW = 20, 60.0
 #: compared with when there is no such client, so that its absence takes as long to find out
 _NOBODY = hashlib.sha256(b"nobody").digest()
 
@@ -30,6 +29,14 @@ def hashed(secret: str) -> bytes:
 
 def new_secret() -> str:
     return secrets.token_urlsafe(32)
+
+
+def _uuid(client_id: str) -> UUID | None:
+    """The id, however it is spelt; None for what is none."""
+    try:
+        return UUID(client_id)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,57 +58,50 @@ class _Verified:
 class Tokens:
     """Issues and verifies bearer tokens."""
 
-    def __init__(self, store: IdentityStore, seconds: int) -> None:
+    def __init__(self, store: IdentityStore, seconds: int, wrong_secrets: WrongSecrets) -> None:
         self._store = store
+        self._wrong_secrets = wrong_secrets
         self._seconds = seconds
         self._verified: dict[bytes, _Verified] = {}
         self._looking_up = SingleFlight(self._look_up)
-        self._wrong: dict[str, list[float]] = {}
 
-    async def issue(self, client_id: str, client_secret: str) -> IssuedToken:
+    async def issue(self, client_id: str, client_secret: str, address: str = "") -> IssuedToken:
         """A token for the right secret; raises as `authenticated` does."""
-        client = await self.authenticated(client_id, client_secret)
+        client = await self.authenticated(client_id, client_secret, address)
         token = secrets.token_urlsafe(32)
         await self._store.keep_token(hashed(token), client.id, self._seconds)
         return IssuedToken(token, self._seconds, client)
 
-    async def revoke(self, client_id: str, client_secret: str, token: str) -> None:
+    async def revoke(self, client_id: str, client_secret: str, token: str, address: str = "") -> None:
         """End a token in all processes at once, unless it is another client's; raises as `authenticated` does."""
-        client = await self.authenticated(client_id, client_secret)
+        client = await self.authenticated(client_id, client_secret, address)
         await self._store.revoke_token(hashed(token), client.id)
+        # Here it ends with the response; the other processes are told.
+        self._looking_up.forget()
+        self._verified.pop(hashed(token), None)
 
-    async def authenticated(self, client_id: str, client_secret: str) -> Client:
-        """The client whose secret this is; unknown client and wrong secret are refused alike, in like time.
+    async def authenticated(self, client_id: str, client_secret: str, address: str = "") -> Client:
+        """The client whose secret this is, always; unknown client and wrong secret are refused alike, in like time.
 
-        Raises Unauthorized, and RateLimited for a client whose secret is being guessed.
+        Our secrets cannot be guessed, so wrong ones are slowed for their cost only: by id, and by the `address` they
+        come from. Raises Unauthorized, and RateLimited for more of them.
         """
-        self._refuse_guessing(client_id)
-        client = await self._proven(client_id, client_secret)
+        id_ = _uuid(client_id)
+        client = await self._proven(id_, client_secret)
         if client is None:
-            self._wrong.setdefault(client_id, []).append(time.monotonic())
+            seconds = await self._wrong_secrets.seconds_to_wait(str(id_), address)
+            if seconds:
+                raise RateLimited("too many wrong secrets", retry_after=seconds)
             raise Unauthorized("client_id or client_secret is wrong")
         return client
 
-    async def _proven(self, client_id: str, client_secret: str) -> Client | None:
-        try:
-            stored = await self._store.client(UUID(client_id))
-        except ValueError:
-            stored = None
+    async def _proven(self, client_id: UUID | None, client_secret: str) -> Client | None:
+        stored = None if client_id is None else await self._store.client(client_id)
         given = hashed(client_secret)
         matches = [hmac.compare_digest(given, known) for known in (stored.secret_hashes if stored else (_NOBODY,))]
         if stored is None or stored.client.disabled_at is not None or not any(matches):
             return None
         return stored.client
-
-    def _refuse_guessing(self, client_id: str) -> None:
-        now = time.monotonic()
-        recent = [moment for moment in self._wrong.get(client_id, ()) if moment > now - _WINDOW]
-        if recent:
-            self._wrong[client_id] = recent
-        else:
-            self._wrong.pop(client_id, None)
-        if len(recent) >= _WRONG_SECRETS:
-            raise RateLimited("too many wrong secrets", retry_after=int(recent[0] + _WINDOW - now) + 1)
 
     async def verify(self, token: str) -> Client:
         """The client that the token proves; unknown, expired and revoked tokens are refused alike."""

@@ -26,6 +26,20 @@ JsonSchema = dict[str, Any]
 Phrases = tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=100)], ...]
 
 
+FORM = "application/x-www-form-urlencoded"
+
+
+def _content_type(value: str) -> str:
+    media_type = value.partition(";")[0].strip().lower()
+    if media_type != FORM and not re.fullmatch(r"application/(?:[a-z0-9.-]+\+)?json", media_type):
+        raise ValueError(f"bodies are sent as JSON or as a form: application/json or {FORM}")
+    return value
+
+
+#: the type of request bodies, which are written in it
+ContentType = Annotated[str, AfterValidator(_content_type)]
+
+
 class Effect(StrEnum):
     """What running an operation twice would do; decides what a lost answer means."""
 
@@ -183,6 +197,8 @@ class OAuthEndpoints(Model):
     learns: dict[str, JsonPath] = Field(default_factory=dict)
     #: the application's own words for RFC 6749's `invalid_grant`: the refresh token counts no more
     refused: tuple[str, ...] = ()
+    #: and for `invalid_client`: the app's id or secret is wrong
+    app_refused: tuple[str, ...] = ()
 
 
 class Variable(Model):
@@ -222,16 +238,32 @@ class Failure(Model):
     retry_headers: tuple[str, ...] = ()
 
 
+class Allowance(Model):
+    """One of the application's limits, as headers of its answers tell of it; header names in lower case."""
+
+    #: headers that hold one number each: the limit, what is left of it, and when it is full again, in seconds or as a
+    #: Unix time
+    limit: str | None = None
+    remaining: str | None = None
+    reset: str | None = None
+    #: a header that holds all of it as `name=number`, `*` at its end for any rest; and what its names stand for:
+    #: `limit`, `remaining`, `reset`, or `used` where it is written `name=used/limit`
+    header: str | None = None
+    members: dict[Literal["limit", "remaining", "reset", "used"], str] = Field(default_factory=dict)
+    #: seconds of its window, where it is another than the rate limit's
+    seconds: int | None = None
+    #: whether it is of some requests only: that nothing is left of it slows the others down and stops none
+    partial: bool = False
+
+
 class RateLimit(Model):
     """The application's published budget for one connector; what its answers say goes before it."""
 
     requests: int
     seconds: int
     concurrent: int | None = None
-    #: answer headers that carry what is left and when it fills up again
-    remaining_header: str | None = None
-    limit_header: str | None = None
-    reset_header: str | None = None
+    #: what headers of its answers tell
+    allowances: tuple[Allowance, ...] = ()
 
 
 class Download(Model):
@@ -270,7 +302,7 @@ def _request(value: str) -> str:
 
 RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]
 #: the rules of `gateway.connectors.rules` and `gateway.connectors.long_running`
-RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "single_page", "update_tickets"]
+RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "update_tickets"]
 _PLACES = ("path", "query", "body", "header")
 
 
@@ -310,6 +342,8 @@ class Action(Model):
     write_if: JsonPath | None = None
     params: dict[str, JsonSchema] = Field(default_factory=dict)
     required: tuple[str, ...] = ()
+    #: params of other lists that this one lacks → what to do instead
+    refuses: dict[str, str] = Field(default_factory=dict)
     #: further JSON Schema keywords over all params together (`oneOf`, `not`, `dependentRequired`)
     constraints: JsonSchema = Field(default_factory=dict)
     #: constant query members; one with several values is sent once for each
@@ -459,6 +493,8 @@ class Entity(Model):
     #: other words for its records, for the search of operations
     also: Phrases = ()
     fields: dict[str, str | JsonSchema] = Field(default_factory=dict)
+    #: whether records may have fields besides, which only the account knows
+    has_own_fields: bool = False
     actions: dict[Identifier, Action]
     search: Search | None = None
 
@@ -485,7 +521,7 @@ class ConnectorSpec(Model):
     #: addresses that end
     ends: tuple[AddressEnding, ...] = ()
     headers: dict[str, str] = Field(default_factory=dict)
-    content_type: str = "application/json"
+    content_type: ContentType = "application/json"
     failure: Failure = Failure()
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
     rate_limit: RateLimit

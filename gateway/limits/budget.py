@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from gateway.kinds.spec import RateLimit
+from gateway.kinds.spec import Allowance, RateLimit
+from gateway.limits.allowances import Reading, full_in, readings
 
 #: of the budget, what may be left before requests are throttled
 _LITTLE = 0.2
@@ -16,10 +17,8 @@ _LITTLE = 0.2
 BACKGROUND_SHARE = 0.5
 #: windows into which the budget's time is cut, so that no burst spends it at once; and seconds of the shortest
 _WINDOWS, _SHORTEST_WINDOW = 10, 1.0
-#: seconds that a refused request is told to stay away at most
-_LONGEST_RETRY_AFTER = 300
-#: a reset beyond this is a moment (Unix time), not a number of seconds
-_A_MOMENT = 1_000_000_000
+#: seconds that a refused request is told to stay away for those before it at most
+_LONGEST_QUEUE = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +87,22 @@ class Budget:
 
     def observe(self, now: float, unix_time: float, headers: Mapping[str, str]) -> bool:
         """Take in what an answer says; whether others should hear of it."""
-        self.requests = _number(headers, self.limit.limit_header) or self.requests
-        left = _number(headers, self.limit.remaining_header)
-        if left is None or left > self.requests * _LITTLE:
+        is_little = False
+        for allowance in self.limit.allowances:
+            for reading in readings(allowance, headers):
+                if reading.limit and allowance.seconds is None and not allowance.partial:
+                    self.requests = reading.limit
+                is_little |= self._is_little(allowance, reading, now, unix_time)
+        if is_little:
+            self.throttled_until = max(self.throttled_until, now + self.limit.seconds)
+        return is_little
+
+    def _is_little(self, allowance: Allowance, reading: Reading, now: float, unix_time: float) -> bool:
+        """Whether little is left of an allowance; that nothing is left pauses the scope."""
+        if reading.remaining is None or reading.remaining > (reading.limit or self.requests) * _LITTLE:
             return False
-        if left <= 0:
-            self.pause(now, _reset(headers, self.limit, unix_time))
-        self.throttled_until = max(self.throttled_until, now + self.limit.seconds)
+        if reading.remaining <= 0 and not allowance.partial:
+            self.pause(now, full_in(reading, allowance.seconds or self.limit.seconds, self.requests, unix_time))
         return True
 
     def retry_after(self, now: float) -> int:
@@ -102,21 +110,8 @@ class Budget:
         self.backlog += 1
         pause = max(0.0, self.paused_until - now)
         queue = self.backlog * self.limit.seconds / self.requests if self.is_throttled(now) else 0.0
-        return min(_LONGEST_RETRY_AFTER, max(1, ceil(pause + queue)))
+        return max(1, ceil(pause + min(queue, _LONGEST_QUEUE)))
 
     def consumed(self, now: float, tokens: int = 1) -> None:
         """So many went out."""
         self.backlog = max(0, self.backlog - tokens) if self.is_throttled(now) else 0
-
-
-def _number(headers: Mapping[str, str], name: str | None) -> int | None:
-    text = headers.get(name, "").strip() if name else ""
-    return int(text) if text.isascii() and text.isdigit() else None
-
-
-def _reset(headers: Mapping[str, str], limit: RateLimit, unix_time: float) -> float:
-    """Seconds until the application's budget is full again, as it says or by the length of a window."""
-    told = _number(headers, limit.reset_header)
-    if told is None:
-        return throttled_rate(limit.requests, limit.seconds).seconds
-    return min(float(limit.seconds), max(0.0, told - unix_time if told > _A_MOMENT else float(told)))

@@ -5,8 +5,15 @@ import pytest
 from yarl import URL
 
 from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.requests import UpstreamRequest, base_address, checked_environment, effect_of, relocated
-from gateway.errors import ConnectorNotReady, InvalidCredentials, InvalidParams
+from gateway.connectors.requests import (
+    UpstreamRequest,
+    base_address,
+    checked_environment,
+    effect_of,
+    relocated,
+    upstream_segment,
+)
+from gateway.errors import ConnectorNotReady, InvalidCredentials, InvalidParams, UpstreamInvalidResponse
 from gateway.kinds.spec import Effect
 from tests.kinds.small_kind import small_operation
 
@@ -187,6 +194,36 @@ def test_variables_fill_the_address():
 def test_an_address_without_its_variable_is_not_ready():
     with pytest.raises(ConnectorNotReady, match="no subdomain yet"):
         base_address(VARIED.spec, {})
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "https://x.example.com",
+        "https://X.Example.COM/",
+        "HTTPS://x.example.com:443",
+        "https://x.exam\nple.com",
+        "https://x.example.com\t",
+        " https://x.example.com",
+    ],
+)
+def test_an_origin_is_kept_as_it_was_parsed(server):
+    variables = checked_environment(VARIED.spec, {"subdomain": "a", "server": server})
+
+    assert variables["server"] == "https://x.example.com"
+
+
+@pytest.mark.parametrize("value", ["V3-x", 7, "a/../b", "ü?", "%2e"])
+def test_an_id_of_the_applications_stays_one_segment(value):
+    segment = upstream_segment(small_operation(), value)
+
+    assert URL(f"https://x/{segment}/end", encoded=True).parts == ("/", str(value), "end")
+
+
+@pytest.mark.parametrize("value", ["", ".", "..", "a\nb", "a\x00", None, True, 1.5, {"a": 1}, ["a"]])
+def test_what_cannot_be_a_segment_is_no_id(value):
+    with pytest.raises(UpstreamInvalidResponse):
+        upstream_segment(small_operation(), value)
 
 
 @pytest.mark.parametrize("subdomain", ["a", "acme-2", "0x", "a" * 63])

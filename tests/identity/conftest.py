@@ -1,5 +1,6 @@
 """Organizations and clients on a real PostgreSQL."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
@@ -8,6 +9,7 @@ import pytest
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens, hashed
+from gateway.identity.wrong_secrets import WrongSecrets
 
 SECRET = "a client's secret"
 SECONDS = 900
@@ -27,8 +29,15 @@ def store(database: Database) -> IdentityStore:
 
 
 @pytest.fixture
-def tokens(store: IdentityStore) -> Tokens:
-    return Tokens(store, SECONDS)
+async def wrong_secrets(redis_url: str) -> AsyncIterator[WrongSecrets]:
+    counted = WrongSecrets.at(redis_url)
+    yield counted
+    await counted.close()
+
+
+@pytest.fixture
+def tokens(store: IdentityStore, wrong_secrets: WrongSecrets) -> Tokens:
+    return Tokens(store, SECONDS, wrong_secrets)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from gateway.db.pool import Database
 from gateway.errors import RateLimited, Unauthorized
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens, hashed, new_secret
+from gateway.identity.wrong_secrets import MAX_BY_ADDRESS, MAX_BY_ID, REMEMBERED, WINDOW, WrongSecrets
 from tests.identity.conftest import SECONDS, SECRET, Account
 
 
@@ -57,8 +58,10 @@ async def test_a_token_that_nobody_issued_is_refused(tokens: Tokens, token: str)
         await tokens.verify(token)
 
 
-async def test_an_expired_token_is_refused_though_it_was_verified_before(store: IdentityStore, account: Account):
-    shortlived = Tokens(store, seconds=0)
+async def test_an_expired_token_is_refused_though_it_was_verified_before(
+    store: IdentityStore, wrong_secrets: WrongSecrets, account: Account
+):
+    shortlived = Tokens(store, 0, wrong_secrets)
     issued = await shortlived.issue(str(account.client_id), SECRET)
 
     with pytest.raises(Unauthorized):
@@ -113,9 +116,9 @@ async def test_a_disabled_organization_is_out_of_reach_of_every_token(
 
 
 async def test_a_revoked_token_is_refused_in_every_process_at_once(
-    database_url: str, tokens: Tokens, store: IdentityStore, account: Account
+    database_url: str, tokens: Tokens, store: IdentityStore, wrong_secrets: WrongSecrets, account: Account
 ):
-    elsewhere, issued = Tokens(store, SECONDS), await tokens.issue(str(account.client_id), SECRET)
+    elsewhere, issued = Tokens(store, SECONDS, wrong_secrets), await tokens.issue(str(account.client_id), SECRET)
     other = await tokens.issue(str(account.client_id), SECRET)
     await elsewhere.verify(issued.access_token)
 
@@ -176,16 +179,70 @@ async def test_a_secret_can_be_replaced_while_the_old_one_still_works(
     assert await tokens.issue(str(account.client_id), newer)
 
 
-async def test_guessing_secrets_has_to_wait_but_nobody_else_has_to(
-    tokens: Tokens, store: IdentityStore, account: Account
+async def refusal(tokens: Tokens, client_id: str, address: str = "198.51.100.7") -> type[Exception]:
+    """How a wrong secret is refused."""
+    try:
+        await tokens.issue(client_id, "guess", address)
+    except (Unauthorized, RateLimited) as error:
+        return type(error)
+    raise AssertionError("a wrong secret was taken")
+
+
+@pytest.mark.parametrize("spelling", ["{0}", "{{{0}}}", "urn:uuid:{0}", "{0.hex}", "{{{0.hex}}}"])
+async def test_wrong_secrets_are_counted_by_id_however_it_is_spelt(tokens: Tokens, account: Account, spelling: str):
+    for number in range(MAX_BY_ID):
+        assert await refusal(tokens, str(account.client_id), f"address {account.client_id} {number}") is Unauthorized
+
+    assert await refusal(tokens, spelling.format(account.client_id), f"another {account.client_id}") is RateLimited
+
+
+async def test_wrong_secrets_are_counted_by_address_whatever_the_id(tokens: Tokens):
+    address = f"address {uuid4()}"
+    for _ in range(MAX_BY_ADDRESS):
+        assert await refusal(tokens, str(uuid4()), address) is Unauthorized
+
+    assert await refusal(tokens, str(uuid4()), address) is RateLimited
+    assert await refusal(tokens, "not a uuid", address) is RateLimited
+
+
+async def test_an_id_that_nobody_has_is_slowed_like_one_that_somebody_has(tokens: Tokens):
+    client_id = str(uuid4())
+    refusals = [await refusal(tokens, client_id, f"{client_id} {number}") for number in range(MAX_BY_ID + 1)]
+
+    assert refusals == [*[Unauthorized] * MAX_BY_ID, RateLimited]
+
+
+async def test_the_right_secret_works_however_many_wrong_ones_came(tokens: Tokens, account: Account):
+    for number in range(MAX_BY_ID + 1):
+        await refusal(tokens, str(account.client_id), f"{account.client_id} {number}")
+
+    assert await tokens.issue(str(account.client_id), SECRET)
+
+
+async def test_front_ends_count_wrong_secrets_together(
+    store: IdentityStore, tokens: Tokens, redis_url: str, account: Account
 ):
-    other = await store.create_client("other", [account.organization_id], hashed(SECRET), ["read"])
-    for _ in range(20):
-        with pytest.raises(Unauthorized):
-            await tokens.issue(str(account.client_id), "guess")
+    elsewhere = WrongSecrets.at(redis_url)
+    other = Tokens(store, SECONDS, elsewhere)
+    for number in range(MAX_BY_ID):
+        await refusal(other, str(account.client_id), f"{account.client_id} {number}")
+    await elsewhere.close()
 
     with pytest.raises(RateLimited) as limited:
-        await tokens.issue(str(account.client_id), SECRET)
+        await tokens.issue(str(account.client_id), "guess", f"{account.client_id}")
 
-    assert 1 <= (limited.value.retry_after or 0) <= 61
-    assert await tokens.issue(str(other), SECRET)
+    assert 1 <= (limited.value.retry_after or 0) <= WINDOW
+
+
+async def test_without_redis_a_front_end_counts_alone_and_remembers_no_more_than_it_may(store: IdentityStore):
+    alone = WrongSecrets.at("redis://127.0.0.1:1/0")
+    tokens = Tokens(store, SECONDS, alone)
+    client_id = str(uuid4())
+
+    refusals = [await refusal(tokens, client_id, f"{number}") for number in range(MAX_BY_ID + 1)]
+    for number in range(REMEMBERED):
+        await alone.seconds_to_wait("x" * 100_000 + str(number), "one address")
+
+    assert refusals == [*[Unauthorized] * MAX_BY_ID, RateLimited]
+    assert len(alone.counted_here) == REMEMBERED
+    assert max(len(subject) for subject in alone.counted_here) == 32

@@ -140,12 +140,17 @@ async def test_an_organization_cannot_queue_more_jobs_than_it_may(layout: Layout
     [worker] = layout.running("worker")
     await layout.stop(worker)
 
+    key = {"Prefer": "respond-async", "Idempotency-Key": "first"}
+    first = await desk.send("tickets", "get", {"ticket_id": 1}, key)
     statuses = [
-        (await desk.send("tickets", "get", {"ticket_id": 1}, {"Prefer": "respond-async"})).status for _ in range(7)
+        (await desk.send("tickets", "get", {"ticket_id": 1}, {"Prefer": "respond-async"})).status for _ in range(6)
     ]
+    replayed = await desk.send("tickets", "get", {"ticket_id": 1}, key)
     await layout.worker()
 
-    assert statuses == [202] * 5 + [429] * 2
+    assert statuses == [202] * 4 + [429] * 2
+    assert (replayed.status, replayed.headers["Idempotency-Replayed"]) == (202, "true")
+    assert replayed.json()["job"]["id"] == first.json()["job"]["id"]
 
 
 async def test_no_secret_is_in_any_log_however_much_is_logged(layout: Layout, api):

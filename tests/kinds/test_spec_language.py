@@ -205,7 +205,7 @@ MISTAKES = [
         CONNECTOR,
         "scheme: bearer",
         "scheme: bearer\n    oauth: true\n    grant: client_credentials",
-        15,
+        16,
         "the grant needs client_id",
     ),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),

@@ -7,7 +7,10 @@ from gateway.limits.budget import Budget, throttled_rate
 
 PUBLISHED = RateLimit(requests=100, seconds=10)
 TOLD = RateLimit(
-    requests=100, seconds=10, limit_header="x-limit", remaining_header="x-left", reset_header="x-reset", concurrent=20
+    requests=100,
+    seconds=10,
+    allowances=[{"limit": "x-limit", "remaining": "x-left", "reset": "x-reset"}],
+    concurrent=20,
 )
 
 
@@ -51,6 +54,15 @@ def test_an_account_is_throttled_when_little_is_left_and_paused_when_nothing_is(
     assert budget.paused_until == paused_until
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, "²", "-1", "1e3", ""])
+def test_what_is_no_number_is_not_heeded(number):
+    budget = Budget.of(TOLD)
+
+    budget.observe(0, 0, {"x-limit": number, "x-left": number, "x-reset": number})
+
+    assert (budget.requests, budget.is_throttled(1)) == (100, False)
+
+
 def test_the_applications_word_goes_before_what_is_published():
     budget = Budget.of(TOLD)
 
@@ -60,7 +72,9 @@ def test_the_applications_word_goes_before_what_is_published():
     assert budget.rate.tokens == 70
 
 
-@pytest.mark.parametrize("words", [{}, {"x-left": "many"}, {"x-left": "-1"}, {"x-left": ""}, {"x-left": "٣"}])
+@pytest.mark.parametrize(
+    "words", [{}, {"x-left": "many"}, {"x-left": "-1"}, {"x-left": ""}, {"x-left": "٣"}, {"x-left": "9" * 5000}]
+)
 def test_what_is_no_number_says_nothing(words):
     budget = Budget.of(TOLD)
 

@@ -40,6 +40,7 @@ class Reply:
 
     @property
     def result(self) -> Any:
+        assert "result" in self.document, self.document
         return self.document["result"]
 
 

@@ -11,7 +11,9 @@ from yarl import URL
 from gateway.connectors.auth import StaticAuthorizer
 from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy
+from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
 from gateway.kinds.catalog import Catalog, load_catalog, load_kind
 from gateway.sandbox.app import create_sandbox
 
@@ -70,7 +72,8 @@ async def connect(catalog: Catalog, origin: URL) -> AsyncIterator[Connect]:
 
         def connected(kind: str, token: str = "token") -> Connector:
             authorizer = StaticAuthorizer({"Authorization": f"Bearer {token}"})
-            return Connector(catalog.kind(kind), ENVIRONMENTS.get(kind, {}), authorizer, transport, origin)
+            upstreams, scope = Upstreams(transport, {kind: origin}), RateScope(f"{kind}:c-1", kind)
+            return upstreams.connector(catalog.kind(kind), ENVIRONMENTS.get(kind, {}), authorizer, scope)
 
         yield connected
 
@@ -132,4 +135,5 @@ async def gadgets(tmp_path: Path) -> AsyncIterator[Connector]:
         origin = server.make_url("/").origin()
         async with Transport(EgressPolicy.of([origin])) as transport:
             authorizer = StaticAuthorizer({"Authorization": "Bearer token"})
-            yield Connector(catalog.kind("gadget-maker"), {}, authorizer, transport, origin)
+            upstreams, scope = Upstreams(transport, {"gadget-maker": origin}), RateScope("gadgets", "gadget-maker")
+            yield upstreams.connector(catalog.kind("gadget-maker"), {}, authorizer, scope)

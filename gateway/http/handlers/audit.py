@@ -1,13 +1,12 @@
 """The audit log, for those who administer an organization."""
 
 from dataclasses import asdict
-from datetime import datetime
 from uuid import UUID
 
 from aiohttp import web
 from pydantic import Field
 
-from gateway.http.bodies import Query, read_query
+from gateway.http.bodies import Moment, Query, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.jobs.model import moment
@@ -18,8 +17,8 @@ class AuditQuery(Query):
 
     connector_id: UUID | None = None
     actor: UUID | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    since: Moment | None = None
+    until: Moment | None = None
     limit: int = Field(100, ge=1, le=1000)
     cursor: int | None = Field(None, ge=1, le=2**62)
 

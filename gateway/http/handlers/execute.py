@@ -14,7 +14,6 @@ from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
 from gateway.http.handlers.jobs import Text, accepted_response, base_url, chained
 from gateway.http.handlers.outcomes import audit_call, envelope, is_sdk
-from gateway.http.handlers.search import search
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
@@ -49,7 +48,8 @@ async def execute(request: web.Request) -> web.StreamResponse:
         requests = await services.execution.dry_run(request[CALLER], call)
         return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
     if body.action == SEARCH_ACTION:
-        return await search(request, call)
+        found = await services.copy_search.search(request[CALLER], call)
+        return envelope(request, str(call.connector_id), found.answer, found.took_ms)
     if body.action == DOWNLOAD and (is_sdk(request) or not wanted.respond_async):
         return await download(request, call)
     opened = await services.connectors.get(request[CALLER].organization_id, call.connector_id)

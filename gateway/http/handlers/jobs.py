@@ -6,14 +6,15 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from gateway.connectors.download import ACTION as DOWNLOAD
+from gateway.connectors.responses import NULL, Answer
 from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest
-from gateway.http.bodies import Body, Query, path_id, read_body, read_query
+from gateway.http.bodies import Body, Moment, Query, path_id, read_body, read_query, whole_number
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
-from gateway.http.handlers.outcomes import is_sdk
+from gateway.http.handlers.outcomes import is_sdk, metadata
 from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
 from gateway.http.responses import MAX_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.identity.model import Caller
@@ -49,8 +50,8 @@ class JobQuery(Query):
     connector_id: UUID | None = None
     workspace_name: Text | None = None
     entity: Text | None = None
-    created_after: AwareDatetime | None = None
-    created_before: AwareDatetime | None = None
+    created_after: Moment | None = None
+    created_before: Moment | None = None
     limit: int = Field(100, ge=1, le=1000)
     cursor: str | None = None
 
@@ -136,22 +137,21 @@ async def get_job(request: web.Request) -> web.Response:
     wanted = preference(request)
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
     wait = query.wait if query.wait is not None else wanted.wait
-    known = _version(request.headers.get("If-None-Match"), job.version)
+    seen = _seen(request.headers.get("If-None-Match", ""))
     if wait and not job.is_done:
         with request.app[LIMITS].parked():
-            job = await services.watch.changed(job.organization_id, job.id, known, wait)
+            job = await services.watch.changed(job.organization_id, job.id, job.version if seen is None else seen, wait)
     headers = {"ETag": f'"{job.version}"', **wanted.applied}
     if not job.is_done:
         headers["Retry-After"] = str(_RETRY_AFTER)
-    if "If-None-Match" in request.headers and known == job.version:
+    if seen == job.version:
         return web.Response(status=304, headers=headers)
     return json_response(job_view(request, job), headers=headers)
 
 
-def _version(etag: str | None, current: int) -> int:
-    """The version that the caller has seen: that of its ETag, else the current one."""
-    text = (etag or "").strip().removeprefix("W/").strip('"')
-    return int(text) if text.isdigit() else current
+def _seen(etag: str) -> int | None:
+    """The version that an ETag of ours names; None for any other."""
+    return whole_number(etag.strip().removeprefix("W/").strip('"'))
 
 
 async def cancel_job(request: web.Request) -> web.Response:
@@ -213,12 +213,8 @@ async def _document(
     async for piece in results.document(head, lines):
         yield piece
     took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
-    metadata = {
-        "connector_instance_id": str(job.connector_id),
-        "execution_time_ms": round(took * 1000),
-        "request_id": request[REQUEST_ID],
-    }
-    rest = {"connector_metadata": head["meta"], "execution_metadata": metadata}
+    answer = Answer(NULL, head["meta"], is_page="next" in head, next=head.get("next"))
+    rest = metadata(request, str(job.connector_id), answer, round(took * 1000))
     yield b"," + msgspec.json.encode(rest)[1:]
 
 
@@ -301,7 +297,7 @@ async def _events_after(request: web.Request, job: Job, seen: int) -> AsyncItera
 
 
 def _last_event(request: web.Request) -> int:
-    text = request.headers.get("Last-Event-ID", "0").strip()
-    if not text.isdigit():
+    number = whole_number(request.headers.get("Last-Event-ID", "0").strip())
+    if number is None:
         raise MalformedRequest("Last-Event-ID is the id of an event of this stream")
-    return int(text)
+    return number

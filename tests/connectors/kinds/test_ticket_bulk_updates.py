@@ -10,8 +10,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from gateway.connectors.bulk_updates import batches_of_tickets, ticket_ids
+from gateway.connectors.bulk_updates import batches_of_tickets, ticket_ids, ticket_results
 from gateway.connectors.prepared import PreparedCall
+from gateway.connectors.redaction import Secrets
 from gateway.connectors.run_context import Effects, MemoryJournal
 from gateway.errors import (
     InvalidParams,
@@ -386,3 +387,11 @@ def test_a_batch_holds_at_most_100_tickets(count, sizes):
 
     assert [len(batch["ids"].split(",")) for batch in batches] == sizes
     assert all(batch["ticket"] == CHANGE for batch in batches)
+
+
+def test_an_error_of_a_ticket_holds_no_secret():
+    status = {"status": "completed", "results": [{"id": 1, "success": False, "error": "bearing-1234 may not"}]}
+
+    [result] = ticket_results(["1"], status, Secrets(["bearing-1234"]))
+
+    assert result == {"id": 1, "success": False, "error": "*** may not"}

@@ -67,7 +67,13 @@ class SupportDesk(Application):
         "article_attachments": ("article_id", "articles"),
     }
     unfiltered = frozenset({"sort_by", "sort_order", "include", "start_time", "end_time", "access", "cursor"})
-    standing_headers: ClassVar = {"X-Rate-Limit": "100000", "X-Rate-Limit-Remaining": "99999"}
+    standing_headers: ClassVar = {
+        "X-Rate-Limit": "100000",
+        "X-Rate-Limit-Remaining": "99999",
+        "ratelimit-limit": "100000",
+        "ratelimit-remaining": "99999",
+        "ratelimit-reset": "60",
+    }
     # The application takes both; any client secret will do.
     tokens: ClassVar[TokenStyle] = TokenStyle(
         lifetime=1800, rotates=True, encodings=("json", "form"), knows_client_credentials=True

@@ -1,0 +1,119 @@
+"""What the tools act through: a hosted gateway, or the engine in this process."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from uuid import UUID
+
+from gateway.connectors.responses import Answer
+from gateway.jobs.model import Job
+from gateway.kinds.catalog import Catalog
+from gateway.operations.entries import OperationEntry
+from gateway.operations.index import OperationIndex
+
+#: the status of a connector that may be used
+ACTIVE = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorInfo:
+    """A connector as an agent is told of it."""
+
+    id: str
+    name: str
+    kind: str
+    status: str = ACTIVE
+    workspace_name: str | None = None
+    reason: str | None = None
+
+    def as_document(self) -> dict[str, Any]:
+        members = {
+            "id": self.id,
+            "name": self.name,
+            "kind": self.kind,
+            "status": self.status,
+            "workspace_name": self.workspace_name,
+            "reason": self.reason,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCall:
+    """One operation to run for an agent."""
+
+    entry: OperationEntry
+    connector: ConnectorInfo
+    params: Mapping[str, Any] = field(default_factory=dict)
+    fields: Sequence[str] | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A range of what is kept: `data` is text, or bytes of a file; offsets count records of a list, else bytes."""
+
+    data: str | bytes
+    media_type: str
+    offset: int
+    count: int
+    #: how many there are in all, where that is known
+    total: int | None
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectLink:
+    """A page by which a person connects an application, and what tells later whether they did."""
+
+    url: str
+    id: str
+
+
+class Backend(Protocol):
+    """Runs operations for a caller, whom it alone knows."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def index(self) -> OperationIndex: ...
+
+    async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
+        """All that the caller may use, in a fixed order."""
+
+    async def execute(self, caller: Any, call: AgentCall) -> Answer | Job:
+        """The answer, or the job that will have it; raises GatewayError."""
+
+    async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:
+        """The requests that the call would send, secrets masked; nothing is sent."""
+
+    async def keep(self, caller: Any, call: AgentCall, answer: Answer) -> str:
+        """Keep an answer that is too long for a conversation; the id by which parts of it are read."""
+
+    async def part(self, caller: Any, kept_id: str, offset: int, limit: int | None) -> Part:
+        """A range of what is kept; raises NotFound and ResultExpired."""
+
+
+class Jobs(Protocol):
+    """Jobs that go on after a call, and links for people; what only a hosted gateway has."""
+
+    async def get(self, caller: Any, job_id: UUID) -> Job: ...
+
+    async def changed(self, caller: Any, job: Job, seconds: float) -> Job:
+        """The job as soon as it is another or done, or as it is after `seconds`."""
+
+    async def cancel(self, caller: Any, job: Job) -> Job:
+        """The job, canceled or told so; raises JobNotCancelable."""
+
+    async def retry(self, caller: Any, job: Job) -> Job:
+        """The same work as a new job; raises OutcomeUnknown for a write that may have happened."""
+
+    async def answer(self, caller: Any, job: Job) -> Answer:
+        """The answer of a job that is done; raises the job's own error."""
+
+    async def connect_link(self, caller: Any, kind: str, connector: ConnectorInfo | None) -> ConnectLink:
+        """A link to connect a kind, or a connector again; raises GatewayError where there can be none."""
+
+    async def is_connected(self, caller: Any, link_id: str, seconds: float) -> bool:
+        """Whether the person has done it, waiting for so long."""

@@ -1,0 +1,69 @@
+"""Asking a person to connect an application: a page to open, in the client where it can, else as a link."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gateway.agent_tools import answers
+from gateway.agent_tools.backend import ConnectLink, ConnectorInfo, Jobs
+from gateway.errors import GatewayError
+from gateway.mcp.context import Context
+from gateway.mcp.results import Result, input_required, structured, url_elicitation
+
+if TYPE_CHECKING:
+    from gateway.mcp.request_state import RequestStates
+
+#: the key of the question
+_QUESTION = "connect"
+#: seconds to wait for a person who said yes
+_TIMEOUT = 45
+
+
+class Consent:
+    """Consents that calls wait for; the link's id travels with the client, sealed."""
+
+    def __init__(self, jobs: Jobs, states: "RequestStates") -> None:
+        self._jobs = jobs
+        self._states = states
+
+    async def asked(self, context: Context, error: GatewayError, kind: str, connector: ConnectorInfo | None) -> Result:
+        """The question to the person, or the error with the link in it."""
+        link = await self._link(context, kind, connector)
+        if link is None:
+            return answers.refused(error)
+        if self._is_open(context) and context.can("elicitation", "url"):
+            return self._question(context, link, error.detail)
+        advice = "Give the person this link, and call again when they are done."
+        return answers.refused(error, connect_url=link.url, advice=advice)
+
+    async def offered(
+        self, context: Context, kind: str, connector: ConnectorInfo | None, shown: Sequence[Mapping[str, Any]]
+    ) -> Result:
+        """A link on request: opened by the client where it can."""
+        if context.input_responses:
+            return structured({"connectors": shown, "connected": await self.was_given(context)})
+        link = await self._jobs.connect_link(context.caller, kind, connector)
+        if context.can("elicitation", "url"):
+            return self._question(context, link, f"Connect {kind}")
+        return structured({"connectors": shown, "connect_url": link.url})
+
+    async def was_given(self, context: Context) -> bool:
+        """Whether the person who was asked said yes, and has done it since."""
+        state = self._states.opened(context.message, context.caller.principal)
+        given = context.input_responses.get(_QUESTION)
+        if state is None or not isinstance(given, Mapping) or given.get("action") != "accept":
+            return False
+        return await self._jobs.is_connected(context.caller, state["link"], _TIMEOUT)
+
+    async def _link(self, context: Context, kind: str, connector: ConnectorInfo | None) -> ConnectLink | None:
+        try:
+            return await self._jobs.connect_link(context.caller, kind, connector)
+        except GatewayError:
+            return None
+
+    def _is_open(self, context: Context) -> bool:
+        """Whether the person has not answered yet: nobody is asked twice in one call."""
+        return _QUESTION not in context.input_responses
+
+    def _question(self, context: Context, link: ConnectLink, message: str) -> Result:
+        state = self._states.sealed(context.message, context.caller.principal, {"link": link.id})
+        return input_required({_QUESTION: url_elicitation(message, link.url, link.id)}, state)

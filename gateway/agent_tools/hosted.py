@@ -1,0 +1,222 @@
+"""The tools' backend in a gateway: connectors, execution and jobs of the caller's organization."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID, uuid4
+
+from gateway.agent_tools.backend import AgentCall, ConnectLink, ConnectorInfo, Part
+from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
+from gateway.connectors.responses import Answer
+from gateway.credentials.store import ConnectorStatus
+from gateway.errors import JobNotCancelable, NotFound
+from gateway.execution import Done, OperationCall
+from gateway.field_selection import FieldSelection
+from gateway.identity.model import Caller, Scope
+from gateway.jobs import results
+from gateway.jobs.model import Job, NewJob
+from gateway.kinds.catalog import SEARCH_ACTION, Catalog
+from gateway.kinds.spec import Effect
+from gateway.oauth.authorization_request import AuthorizationRequest
+from gateway.oauth.store import FlowStatus
+from gateway.operations.index import OperationIndex
+from gateway.services import Services
+from gateway.stored_files.blobs import read_all
+from gateway.stored_files.store import StoredFile
+
+log = logging.getLogger(__name__)
+
+#: where a browser lands after a consent that an agent asked for
+CONNECTED_PATH = "/mcp/connected"
+#: the workspace of connectors that come by an agent where there is none, or more than one to choose from
+_WORKSPACE = "default"
+#: seconds between looks whether a person has given consent
+_LOOK = 1.0
+
+
+@dataclass(frozen=True)
+class HostedCaller:
+    """Who calls, and the request's part in the logs and the audit."""
+
+    caller: Caller
+    request_id: str
+    #: the address by which this caller reaches the gateway
+    base_url: str
+    #: takes note of what an operation does: connector and `entity.action`
+    audit: Callable[[UUID, str], None]
+    #: around what a request waits for without work
+    parked: Callable[[], AbstractContextManager[None]]
+
+    @property
+    def organization_id(self) -> UUID:
+        return self.caller.organization_id
+
+    @property
+    def principal(self) -> str:
+        """What sealed states are bound to."""
+        return f"{self.caller.client_id}:{self.caller.organization_id}"
+
+
+class HostedBackend:
+    """Operations through the gateway's execution."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._services.catalog
+
+    @property
+    def index(self) -> OperationIndex:
+        return self._services.operations
+
+    async def connectors(self, caller: HostedCaller) -> Sequence[ConnectorInfo]:
+        caller.caller.require(Scope.READ)
+        records = await self._services.connector_store.find(caller.organization_id)
+        return [
+            ConnectorInfo(
+                str(record.id),
+                record.name,
+                record.kind,
+                record.status.value,
+                record.workspace_name,
+                record.status_reason,
+            )
+            for record in records
+            if record.status is not ConnectorStatus.DISABLED
+        ]
+
+    async def execute(self, caller: HostedCaller, call: AgentCall) -> Answer | Job:
+        asked = self._call(caller, call)
+        caller.audit(asked.connector_id, f"{asked.entity}.{asked.action}")
+        if asked.action == SEARCH_ACTION:
+            return (await self._services.copy_search.search(caller.caller, asked)).answer
+        # A file is stored, so that it can be read in ranges.
+        is_file = call.entry.action is not None and call.entry.action.download is not None
+        outcome = await self._services.execution.execute(caller.caller, replace(asked, respond_async=is_file))
+        return outcome.answer if isinstance(outcome, Done) else outcome.job
+
+    async def dry_run(self, caller: HostedCaller, call: AgentCall) -> list[dict[str, Any]]:
+        return await self._services.execution.dry_run(caller.caller, self._call(caller, call))
+
+    def _call(self, caller: HostedCaller, call: AgentCall) -> OperationCall:
+        return OperationCall(
+            connector_id=UUID(call.connector.id),
+            entity=call.entry.entity_id,
+            action=call.entry.action_id,
+            params=call.params,
+            shape=FieldSelection(select_fields=call.fields),
+            idempotency_key=call.idempotency_key,
+            request_id=caller.request_id,
+            base_url=caller.base_url,
+        )
+
+    async def keep(self, caller: HostedCaller, call: AgentCall, answer: Answer) -> str:
+        """As the result of a job that has nothing left to do: any process answers for it, until it expires."""
+        services = self._services
+        new = NewJob(
+            id=uuid4(),
+            organization_id=caller.organization_id,
+            client_id=caller.caller.client_id,
+            connector_id=UUID(call.connector.id),
+            workspace_name=call.connector.workspace_name,
+            kind=call.entry.kind.name,
+            entity=call.entry.entity_id,
+            action=call.entry.action_id,
+            params=call.params,
+            effect=Effect.READ,
+            request_id=caller.request_id,
+        )
+        job = (await services.jobs.accept(new, claimed_by=services.runner.worker)).job
+        ready: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        ready.set_result(answer)
+        services.runner.adopt(job, ready)
+        return str(job.id)
+
+    async def part(self, caller: HostedCaller, kept_id: str, offset: int, limit: int | None) -> Part:
+        caller.caller.require(Scope.READ)
+        services = self._services
+        job = await services.jobs.get(caller.organization_id, _job_id(kept_id))
+        job = await services.watch.done(caller.organization_id, job.id, _LOOK)
+        head = results.completed(results.require_result(job), job, caller.base_url)
+        if job.action == "download":
+            file = StoredFile.of(head["result"])
+            async with services.files.open(file) as blob:
+                media_type = file.headers.get("Content-Type", "application/octet-stream")
+                return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))
+        lines = services.jobs.lines(job, results.stored_parts(job))
+        if head["collected"] == results.WHOLE:
+            return await part_of_records(lines, offset, limit)
+        return await part_of_text(results.document(head, lines), offset, limit)
+
+
+class HostedJobs:
+    """Jobs of the caller's organization, and links for its people."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def get(self, caller: HostedCaller, job_id: UUID) -> Job:
+        caller.caller.require(Scope.READ)
+        return await self._services.jobs.get(caller.organization_id, job_id)
+
+    async def changed(self, caller: HostedCaller, job: Job, seconds: float) -> Job:
+        with caller.parked():
+            return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
+
+    async def cancel(self, caller: HostedCaller, job: Job) -> Job:
+        caller.caller.require(Scope.WRITE)
+        canceled = await self._services.jobs.request_cancel(job.organization_id, job.id)
+        if canceled is None:
+            raise JobNotCancelable(f"the job has ended: it is {job.status}")
+        return canceled
+
+    async def retry(self, caller: HostedCaller, job: Job) -> Job:
+        caller.caller.require(Scope.WRITE)
+        return await self._services.execution.retry(caller.caller, job, confirm=False, request_id=caller.request_id)
+
+    async def answer(self, caller: HostedCaller, job: Job) -> Answer:
+        return await self._services.execution.outcome(job, caller.base_url)
+
+    async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConnectLink:
+        caller.caller.require(Scope.WRITE)
+        landing = self._services.settings.base_url + CONNECTED_PATH
+        client = replace(caller.caller.client, redirect_urls=(*caller.caller.client.redirect_urls, landing))
+        started = await self._services.oauth.flows.initiate(
+            Caller(client, caller.organization_id),
+            AuthorizationRequest(
+                workspace_name=await self._workspace(caller, connector),
+                connector_type=kind,
+                redirect_url=landing,
+                connector_id=None if connector is None else UUID(connector.id),
+            ),
+        )
+        return ConnectLink(started.consent_url, str(started.flow_id))
+
+    async def _workspace(self, caller: HostedCaller, connector: ConnectorInfo | None) -> str:
+        """That of the connector, or the organization's only one."""
+        if connector is not None and connector.workspace_name is not None:
+            return connector.workspace_name
+        found = await self._services.identity.workspaces(caller.organization_id, None, None, 2)
+        return found[0].name if len(found) == 1 else _WORKSPACE
+
+    async def is_connected(self, caller: HostedCaller, link_id: str, seconds: float) -> bool:
+        flows, clock = self._services.oauth.flows, asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        state = await flows.state(caller.caller, UUID(link_id))
+        while state.status is FlowStatus.PENDING and clock() < deadline:
+            with caller.parked():
+                await asyncio.sleep(_LOOK)
+            state = await flows.state(caller.caller, UUID(link_id))
+        return state.status is FlowStatus.COMPLETED
+
+
+def _job_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise NotFound("there is no such result") from error

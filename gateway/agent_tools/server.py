@@ -1,0 +1,50 @@
+"""Servers of the protocol with the gateway's tools."""
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from gateway.agent_tools import surface
+from gateway.agent_tools.backend import Backend, Jobs
+from gateway.agent_tools.calls import Calls
+from gateway.agent_tools.consent import Consent
+from gateway.agent_tools.flat import FlatTools
+from gateway.agent_tools.resources import KeptResources
+from gateway.agent_tools.six import SixTools
+from gateway.agent_tools.subscriptions import TaskSubscriptions
+from gateway.agent_tools.tasks import JobTasks
+from gateway.mcp.features import StaticTools, Tools
+from gateway.mcp.server import Server
+
+if TYPE_CHECKING:
+    from gateway.mcp.request_state import RequestStates
+
+_NAME, _TITLE = "agent-connector-gateway", "Agent connector gateway"
+
+
+class Servers:
+    """The server with six tools, and those with a tool for each operation."""
+
+    def __init__(self, backend: Backend, jobs: Jobs | None = None, states: "RequestStates | None" = None) -> None:
+        self._backend = backend
+        self._jobs = jobs
+        self._calls = Calls(backend, jobs)
+        consent = Consent(jobs, states) if jobs is not None and states is not None else None
+        self._six = SixTools(backend, self._calls, jobs, consent)
+        self.six = self._server(StaticTools(self._six.tools()))
+
+    def flat(self, patterns: tuple[str, ...]) -> Server:
+        """A server with a tool for each operation whose name fits one of the patterns, such as `team-chat.*`."""
+        return self._server(FlatTools(self._backend, self._six, patterns))
+
+    def _server(self, tools: Tools) -> Server:
+        has_tasks = self._jobs is not None
+        return Server(
+            _NAME,
+            version(_NAME),
+            title=_TITLE,
+            instructions=surface.INSTRUCTIONS,
+            tools=tools,
+            resources=KeptResources(self._backend),
+            tasks=JobTasks(self._calls) if has_tasks else None,
+            subscriptions=TaskSubscriptions(self._calls) if has_tasks else None,
+        )

@@ -1,0 +1,173 @@
+"""The six tools: find an operation, describe it, read, write, follow a job, connect an application."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.agent_tools import answers, surface
+from gateway.agent_tools.backend import Backend, ConnectorInfo, Jobs
+from gateway.agent_tools.calls import Calls, call_of
+from gateway.agent_tools.choosing import NotConnected, chosen
+from gateway.agent_tools.consent import Consent
+from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
+from gateway.kinds.spec import Effect
+from gateway.mcp.context import Context
+from gateway.mcp.features import Call, Tool
+from gateway.mcp.results import Result, structured
+from gateway.operations.descriptions import describe
+from gateway.operations.entries import OperationEntry, entry_of
+from gateway.operations.signatures import signature_of
+
+#: operations that a search names unless told otherwise
+_FOUND = 6
+
+
+class SixTools:
+    """The tools over a backend; without jobs (in process) there are four."""
+
+    def __init__(self, backend: Backend, calls: Calls, jobs: Jobs | None, consent: Consent | None) -> None:
+        self._backend = backend
+        self._calls = calls
+        self._jobs = jobs
+        self._consent = consent
+
+    def tools(self) -> list[Tool]:
+        """The tools in the order in which an agent needs them."""
+        calls: dict[str, Call] = {
+            "find_operations": self.find,
+            "describe_operation": self.describe,
+            "read": self.read,
+            "write": self.write,
+        }
+        if self._jobs is not None:
+            calls |= {"job": self.job, "connect": self.connect}
+        return [_tool(name, told(call)) for name, call in calls.items()]
+
+    async def find(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """The operations that fit, one line each, those of connected kinds first among equals."""
+        connectors = await self._backend.connectors(context.caller)
+        kind = arguments.get("kind")
+        matches = self._backend.index.search(
+            arguments["task"],
+            kind=None if kind is None else self._backend.catalog.kind(kind).name,
+            effect=arguments.get("effect"),
+            limit=arguments.get("limit", _FOUND),
+            connected={each.kind for each in connectors},
+        )
+        found = [
+            {
+                "operation": match.entry.name,
+                "signature": signature_of(match.entry),
+                "effect": match.entry.effect.value,
+                "connectors": _names(connectors, match.entry.kind.name),
+            }
+            for match in matches
+        ]
+        return structured({"operations": found})
+
+    async def describe(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """Everything there is to know before a call."""
+        entry = entry_of(self._backend.catalog, arguments["operation"])
+        connectors = await self._backend.connectors(context.caller)
+        return structured({**describe(entry), "connectors": _names(connectors, entry.kind.name)})
+
+    async def read(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """Run what changes nothing."""
+        entry = entry_of(self._backend.catalog, arguments["operation"])
+        if entry.effect is not Effect.READ:
+            raise InvalidParams(f"{entry.name} changes data (effect {entry.effect.value}); use write")
+        return await self.run(context, entry, arguments)
+
+    async def write(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """Run what changes data, or show what would be sent."""
+        entry = entry_of(self._backend.catalog, arguments["operation"])
+        if entry.effect is Effect.READ:
+            raise InvalidParams(f"{entry.name} changes nothing; use read")
+        return await self.run(context, entry, arguments)
+
+    async def run(self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any]) -> Result:
+        """Run an operation; where a person has to connect the application first, ask for that."""
+        try:
+            connector = await self._chosen(context, entry, arguments.get("connector"))
+            call = call_of(entry, connector, arguments)
+            if arguments.get("dry_run"):
+                return structured({"dry_run": True, "requests": await self._backend.dry_run(context.caller, call)})
+            max_bytes = arguments.get("max_bytes", surface.DEFAULT_BYTES)
+            if arguments.get("all_pages"):
+                return await self._calls.all_pages(context, call, max_bytes)
+            return await self._calls.run(context, call, max_bytes=max_bytes)
+        except NotConnected as error:
+            return await self._ask_for_consent(context, error, error.connector)
+        except (ReauthorizationRequired, ConnectorNotReady) as error:
+            return await self._ask_for_consent(context, error, connector)
+        except GatewayError as error:
+            return answers.refused(error, entry)
+
+    async def _chosen(self, context: Context, entry: OperationEntry, wanted: str | None) -> ConnectorInfo:
+        try:
+            return chosen(await self._backend.connectors(context.caller), entry.kind.name, wanted)
+        except NotConnected:
+            if self._consent is None or not await self._consent.was_given(context):
+                raise
+            return chosen(await self._backend.connectors(context.caller), entry.kind.name, wanted)
+
+    async def _ask_for_consent(self, context: Context, error: GatewayError, connector: ConnectorInfo | None) -> Result:
+        kind = error.kind if isinstance(error, NotConnected) else (connector.kind if connector else "")
+        if self._consent is None:
+            return answers.refused(error)
+        return await self._consent.asked(context, error, kind, connector)
+
+    async def job(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """Follow a job, cancel it, or do its work again."""
+        job = await self._calls.job(context, arguments["job_id"])
+        match arguments.get("do", "follow"):
+            case "cancel":
+                job = await self._calls.cancel(context, job)
+            case "retry":
+                job = await self._calls.retry(context, job)
+        job = await self._calls.followed(context, job, arguments.get("wait_seconds", 0))
+        return await self._calls.outcome(context, job)
+
+    async def connect(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """The connectors and their state, and a link where one is to be connected."""
+        connectors = await self._backend.connectors(context.caller)
+        kind, wanted = arguments.get("kind"), arguments.get("connector")
+        if kind is not None:
+            kind = self._backend.catalog.kind(kind).name
+            connectors = [each for each in connectors if each.kind == kind]
+        if wanted is not None:
+            connectors = [each for each in connectors if wanted in (each.id, each.name)]
+        shown = [each.as_document() for each in connectors]
+        if kind is None and wanted is None:
+            return structured({"connectors": shown, "kinds": list(self._backend.catalog.kinds)})
+        assert self._consent is not None
+        if wanted is not None and not connectors:
+            raise InvalidParams(f"there is no connector {wanted!r}; call connect without arguments to see all")
+        again = connectors[0] if wanted is not None else None
+        return await self._consent.offered(context, again.kind if again else str(kind), again, shown)
+
+
+def told(call: Call) -> Call:
+    """The tool with errors as results that tell the model what to mend."""
+
+    async def safe(context: Context, arguments: Mapping[str, Any]) -> Result:
+        try:
+            return await call(context, arguments)
+        except GatewayError as error:
+            return answers.refused(error)
+
+    return safe
+
+
+def _tool(name: str, call: Call) -> Tool:
+    return Tool(
+        name,
+        surface.DESCRIPTIONS[name],
+        call,
+        surface.input_schema(name),
+        surface.OUTPUTS[name],
+        surface.ANNOTATIONS[name],
+    )
+
+
+def _names(connectors: Sequence[ConnectorInfo], kind: str) -> list[str]:
+    return [each.name for each in connectors if each.kind == kind]

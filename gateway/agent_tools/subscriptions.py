@@ -1,0 +1,62 @@
+"""Notifications of tasks, for clients that stay to hear them instead of asking again and again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from gateway.agent_tools.calls import Calls
+from gateway.agent_tools.tasks import JobTasks
+from gateway.mcp.context import Context
+from gateway.mcp.messages import TASKS, missing_capability, notification
+
+#: tasks that one stream tells of at most
+_MAX = 50
+#: seconds after which a waiter looks for itself
+_LOOK = 30.0
+
+
+class TaskSubscriptions:
+    """`taskIds` of a `subscriptions/listen` request; lists of ours do not change while a server runs."""
+
+    capabilities: Mapping[str, Mapping[str, Any]] = {}
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._tasks = JobTasks(calls)
+
+    def honored(self, context: Context, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """The tasks that are told of."""
+        if "taskIds" not in wanted:
+            return {}
+        if not context.message.takes_tasks:
+            raise missing_capability({"extensions": {TASKS: {}}})
+        return {"taskIds": list(wanted["taskIds"])[:_MAX]}
+
+    async def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """Each task as it is, whenever it has changed, until all have ended."""
+        news: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        followers = [
+            asyncio.create_task(self._follow(context, task_id, news)) for task_id in honored.get("taskIds", ())
+        ]
+        try:
+            left = len(followers)
+            while left:
+                task = await news.get()
+                if task is None:
+                    left -= 1
+                else:
+                    yield notification("notifications/tasks", task)
+        finally:
+            for follower in followers:
+                follower.cancel()
+
+    async def _follow(self, context: Context, task_id: str, news: "asyncio.Queue[dict[str, Any] | None]") -> None:
+        try:
+            job = await self._tasks.job(context, task_id)
+            while True:
+                await news.put(await self._tasks.document(context, job))
+                if job.is_done:
+                    return
+                job = await self._calls.changed(context, job, _LOOK)
+        finally:
+            news.put_nowait(None)

@@ -1,0 +1,91 @@
+"""The six tools as models read them: every word here is paid for in each conversation, so there are few."""
+
+from collections.abc import Mapping
+from typing import Any
+
+#: seconds that a call waits at most before it tells of the job instead
+MAX_WAIT = 50
+#: bytes of an answer that goes into the conversation whole
+DEFAULT_BYTES, LEAST_BYTES, MAX_BYTES = 20_000, 500, 200_000
+
+_TEXT = {"type": "string"}
+_OPERATION = {"type": "string", "description": "kind.entity.action"}
+_CONNECTOR = {"type": "string", "description": "name or id, if several fit"}
+_PARAMS = {"type": "object"}
+_ANY_OBJECT = {"type": "object"}
+
+INSTRUCTIONS = (
+    "Reads and changes data in connected business applications. Find an operation by plain words, describe it if its "
+    "signature does not say enough, then read or write."
+)
+
+DESCRIPTIONS: Mapping[str, str] = {
+    "find_operations": "Find operations of the connected apps by plain words. Start here.",
+    "describe_operation": "An operation's params schema, example, record fields, paging, query language.",
+    "read": "Run an operation that changes nothing. A long answer comes as a preview and a resource link.",
+    "write": "Run an operation that changes data. dry_run shows the requests and sends nothing.",
+    "job": "Follow, cancel or retry a job. If it ends unknown the write may have happened: look before retrying.",
+    "connect": "Show connectors and their state; get a link by which a person connects an app.",
+}
+
+INPUTS: Mapping[str, Mapping[str, Any]] = {
+    "find_operations": {
+        "task": {"type": "string", "description": "what to do, in words"},
+        "kind": _TEXT,
+        "effect": {"enum": ["read", "idempotent", "write"]},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 50},
+    },
+    "describe_operation": {"operation": _OPERATION},
+    "read": {
+        "operation": _OPERATION,
+        "params": _PARAMS,
+        "connector": _CONNECTOR,
+        "fields": {"type": "array", "items": _TEXT, "description": "keep only these"},
+        "max_bytes": {"type": "integer", "minimum": LEAST_BYTES, "maximum": MAX_BYTES},
+        "all_pages": {"type": "boolean"},
+    },
+    "write": {
+        "operation": _OPERATION,
+        "params": _PARAMS,
+        "connector": _CONNECTOR,
+        "dry_run": {"type": "boolean"},
+        "idempotency_key": {"type": "string", "description": "calls with one key write once"},
+    },
+    "job": {
+        "job_id": _TEXT,
+        "wait_seconds": {"type": "integer", "minimum": 0, "maximum": MAX_WAIT},
+        "do": {"enum": ["follow", "cancel", "retry"]},
+    },
+    "connect": {"kind": _TEXT, "connector": _CONNECTOR},
+}
+_REQUIRED = {
+    "find_operations": ["task"],
+    "describe_operation": ["operation"],
+    "read": ["operation"],
+    "write": ["operation", "params"],
+    "job": ["job_id"],
+}
+
+OUTPUTS: Mapping[str, Mapping[str, Any]] = {
+    "find_operations": {"type": "object", "properties": {"operations": {"type": "array"}}, "required": ["operations"]},
+    "describe_operation": _ANY_OBJECT,
+    "read": _ANY_OBJECT,
+    "write": _ANY_OBJECT,
+    "job": _ANY_OBJECT,
+    "connect": {"type": "object", "properties": {"connectors": {"type": "array"}}, "required": ["connectors"]},
+}
+
+ANNOTATIONS: Mapping[str, Mapping[str, bool]] = {
+    "find_operations": {"readOnlyHint": True, "openWorldHint": False},
+    "describe_operation": {"readOnlyHint": True, "openWorldHint": False},
+    "read": {"readOnlyHint": True},
+    "write": {"destructiveHint": True},
+    "job": {"destructiveHint": False},
+    "connect": {"destructiveHint": False},
+}
+
+
+def input_schema(name: str) -> dict[str, Any]:
+    """JSON Schema of a tool's arguments."""
+    schema: dict[str, Any] = {"type": "object", "properties": INPUTS[name]}
+    return {**schema, "required": _REQUIRED[name]} if name in _REQUIRED else schema

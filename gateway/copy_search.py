@@ -1,0 +1,74 @@
+"""The use case: search the synchronized copy of a connector's records."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.connectors.responses import Answer
+from gateway.context_store.search.names import Names, with_known_names
+from gateway.context_store.search.parse import parse
+from gateway.context_store.search.search import ContextStore, SearchPage
+from gateway.context_store.sync.schedule import search_fields
+from gateway.credentials.resolver import ConnectorResolver
+from gateway.credentials.store import ConnectorStatus
+from gateway.db.pool import Database
+from gateway.errors import UnknownAction
+from gateway.execution import Done, OperationCall
+from gateway.field_selection import ensure_known, selected_records
+from gateway.identity.model import Caller, Scope
+from gateway.jobs.model import moment
+from gateway.kinds.catalog import SEARCH_ACTION
+from gateway.kinds.spec import Entity
+
+
+class CopySearch:
+    """Filters and sorts over what was copied; before the first load there is nothing to find, and the meta says so."""
+
+    def __init__(self, connectors: ConnectorResolver, database: Database, context_store: ContextStore) -> None:
+        self._connectors = connectors
+        self._database = database
+        self._context_store = context_store
+
+    async def search(self, caller: Caller, call: OperationCall) -> Done:
+        """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
+        page = await self._page(caller, call)
+        result = msgspec.json.encode({"data": selected_records(page.data, call.shape), "meta": _meta(page)})
+        following = {**call.params, "cursor": page.cursor} if page.has_more else None
+        return Done(Answer(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
+
+    async def _page(self, caller: Caller, call: OperationCall) -> SearchPage:
+        opened = await self._connectors.get(caller.organization_id, call.connector_id)
+        kind = opened.connector.kind
+        if SEARCH_ACTION not in kind.actions_of(call.entity):
+            searchable = ", ".join(
+                sorted(name for name in kind.spec.entities if SEARCH_ACTION in kind.actions_of(name))
+            )
+            raise UnknownAction(f"{kind.name} {call.entity} has no {SEARCH_ACTION}; entities that have: {searchable}")
+        caller.require(Scope.READ)
+        if opened.record.status is ConnectorStatus.DISABLED:
+            opened.require_active()
+        fields = search_fields(kind, call.entity)
+        ensure_known(call.shape, f"{call.entity}.{SEARCH_ACTION}", _selectable(kind.entity(call.entity), fields))
+        asked: Mapping[str, Any] = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
+        query = parse(asked, fields, "/params")
+        async with self._database.tenant(caller.organization_id) as connection:
+            return await self._context_store.search(connection, opened.record.id, call.entity, query)
+
+
+def _selectable(entity: Entity, searched: Iterable[str]) -> set[str]:
+    """The fields that records are known to have; none where an account may have fields of its own."""
+    if entity.has_own_fields or not entity.fields:
+        return set()
+    return {*entity.fields, *(name.partition(".")[0] for name in searched)}
+
+
+def _meta(page: SearchPage) -> dict[str, Any]:
+    return {
+        "has_more": page.has_more,
+        "cursor": page.cursor,
+        "took_ms": page.took_ms,
+        "as_of": moment(page.as_of),
+        "total_synced": page.total_synced,
+        "synchronized": page.as_of is not None,
+    }

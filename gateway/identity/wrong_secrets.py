@@ -1,0 +1,67 @@
+"""Wrong secrets, counted by client id and by address: all front ends count together in Redis, each alone without it."""
+
+import hashlib
+import time
+from collections import OrderedDict
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+#: seconds until Redis counts as away
+_TIMEOUT = 0.5
+#: wrong secrets within a window before the next ones are told to wait; an address may be that of a proxy for many
+MAX_BY_ID, MAX_BY_ADDRESS = 20, 60
+#: seconds
+WINDOW = 60
+#: what a process counts by itself at most; the oldest are forgotten first
+REMEMBERED = 10_000
+
+
+class WrongSecrets:
+    """How often somebody was wrong within a window. Ids and addresses are known by their digests only."""
+
+    def __init__(self, redis: "Redis") -> None:
+        self._redis = redis
+        #: count and the monotonic time at which it ends, for as long as Redis is away
+        self.counted_here: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    @classmethod
+    def at(cls, url: str) -> "WrongSecrets":
+        return cls(Redis.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT))
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def seconds_to_wait(self, client_id: str, address: str) -> int:
+        """Count one more; the seconds for which the next one is too many, 0 while it is not."""
+        waits = [
+            await self._wait(f"address {address}", MAX_BY_ADDRESS),
+            await self._wait(f"id {client_id}", MAX_BY_ID),
+        ]
+        return max(waits)
+
+    async def _wait(self, subject: str, most: int) -> int:
+        key = hashlib.sha256(subject.encode(errors="replace")).hexdigest()[:32]
+        try:
+            count, seconds = await self._count(f"gateway:wrong-secrets:{key}")
+        except (RedisError, OSError, TimeoutError):
+            count, seconds = self._count_here(key)
+        return max(1, round(seconds)) if count > most else 0
+
+    async def _count(self, key: str) -> tuple[int, float]:
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.set(key, 0, ex=WINDOW, nx=True)
+            pipe.incr(key)
+            pipe.pttl(key)
+            _, count, milliseconds = await pipe.execute()
+        return int(count), max(0, int(milliseconds)) / 1000
+
+    def _count_here(self, key: str) -> tuple[int, float]:
+        now = time.monotonic()
+        count, ends_at = self.counted_here.pop(key, (0, 0.0))
+        if ends_at <= now:
+            count, ends_at = 0, now + WINDOW
+        self.counted_here[key] = (count + 1, ends_at)
+        if len(self.counted_here) > REMEMBERED:
+            self.counted_here.popitem(last=False)
+        return count + 1, ends_at - now
