@@ -37,6 +37,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
+from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
@@ -99,7 +100,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
         )
         process = process_name()
-        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process))
+        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
         policy = EgressPolicy.of(overrides.values())
         upstreams = Upstreams(await stack.enter_async_context(Transport(policy, limiter)), overrides)
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))

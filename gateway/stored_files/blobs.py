@@ -1,6 +1,7 @@
 """Where stored files lie: a folder by default, an S3-compatible bucket by setting; nothing half-written is seen."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -125,8 +126,17 @@ async def blocks(pieces: AsyncIterator[bytes], least: int) -> AsyncIterator[byte
 
 
 def _created(path: Path) -> BinaryIO:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_private(path.parent)
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb", 0)
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder and what is missing above it, 0700 whatever the umask; what is there keeps its mode."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        with contextlib.suppress(FileExistsError):  # made by another at this moment
+            each.mkdir(mode=0o700)
+            each.chmod(0o700)
 
 
 async def read_all(blob: Blob, pieces: Iterable[bytes | Slice]) -> AsyncIterator[bytes]:
