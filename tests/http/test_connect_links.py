@@ -161,7 +161,7 @@ async def test_the_audit_log_names_who_made_the_link(api: Api):
     async def told() -> list[str]:
         return [entry["what"] for entry in (await api.get("/api/v1/audit")).json()["data"]]
 
-    while "connector.create" not in (found := await told()):  # noqa: ASYNC110  the log is written in batches
+    while "connector.create" not in (found := await told()):
         pass
     assert "connect_session.create" in found
 
