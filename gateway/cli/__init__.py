@@ -11,6 +11,7 @@ SECTIONS = {
         Lazy("find", "gateway.cli.find:find", "Find the operation for a task: gateway find close a ticket"),
         Lazy("search", "gateway.cli.search:search", "Search the synchronized copy of records."),
         Lazy("download", "gateway.cli.download:download", "Save a file, going on where an earlier try stopped."),
+        Lazy("mcp", "gateway.cli.mcp:mcp", "Offer it all to an agent's host over stdio."),
         Lazy("jobs", "gateway.cli.jobs:jobs", "List, watch, cancel and retry long work."),
         Lazy("connect", "gateway.cli.connect:connect", "Bind an account, by credentials or consent."),
         Lazy("connectors", "gateway.cli.connectors:connectors", "List, check and drop the accounts bound."),

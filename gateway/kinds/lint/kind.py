@@ -119,7 +119,7 @@ def _authentication(kind: Kind) -> Iterator[Finding]:
             if method.grant and field not in method.required:
                 yield ("authentication", name, "credentials"), f"the grant needs {field}, required"
     if spec.oauth and spec.oauth_method:
-        known = {*spec.authentication[spec.oauth_method].credentials, *spec.environment}
+        known = {*spec.authentication[spec.oauth_method].credentials, *spec.environment, "expires_in"}
         for name in spec.oauth.learns:
             if name not in known:
                 yield ("oauth", "learns", name), f"is neither a credential nor a variable; {did_you_mean(name, known)}"
