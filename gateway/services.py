@@ -12,6 +12,7 @@ from gateway.connect.service import ConnectLinks
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
+from gateway.console.sessions import ConsoleSessions
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
@@ -84,6 +85,7 @@ class Services:
     #: seals what travels with an agent's client between a question and its answer
     request_states: RequestStates
     connect_links: ConnectLinks
+    console_sessions: ConsoleSessions
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
@@ -180,6 +182,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
             request_states=RequestStates(derived_key(key_list, "mcp request states")),
+            console_sessions=ConsoleSessions(database, identity, tokens, derived_key(key_list, "console forms")),
             connect_links=ConnectLinks(
                 database,
                 catalog,

@@ -32,5 +32,7 @@ class Route:
     is_probe: bool = False
     #: whether a person sees it: errors are pages too, and the OpenAPI document leaves it out
     is_page: bool = False
+    #: whether the caller is who is signed in to the console, and not whose token it is
+    is_console: bool = False
     #: whether HEAD is answered as GET is, without the body
     has_head: bool = False

@@ -1,5 +1,6 @@
 """Every URL on one screen: method, path, handler, and what the OpenAPI document says of it."""
 
+from gateway.http.console_routes import CONSOLE_ROUTES
 from gateway.http.handlers import (
     audit,
     connect,
@@ -536,4 +537,5 @@ ROUTES: tuple[Route, ...] = (
         is_open=True,
         has_head=True,
     ),
+    *CONSOLE_ROUTES,
 )

@@ -30,19 +30,21 @@ async def healthz(request: web.Request) -> web.Response:
 async def readyz(request: web.Request) -> web.Response:
     """GET /readyz: whether to send traffic here. Redis away does not stop the work; it is told all the same."""
     services = request.app[SERVICES]
-    trouble, redis, worker = await asyncio.gather(
-        services.database.trouble(), services.wakeup.is_there(), _is_worker_there(services)
-    )
-    database = trouble is None
+    checks, trouble = await readiness(services)
     is_draining = request.app[IS_DRAINING].is_set()
-    is_ready = database and redis and worker and not is_draining
-    document = {
-        "status": "ready" if is_ready else "not_ready",
-        "checks": {"postgres": database, "redis": redis, "worker": worker, "draining": is_draining},
-    }
+    is_ready = all(checks.values()) and not is_draining
+    document = {"status": "ready" if is_ready else "not_ready", "checks": {**checks, "draining": is_draining}}
     if trouble is not None:
         document["reason"] = f"PostgreSQL: {trouble}"
     return json_response(document, 200 if is_ready else 503, {} if is_ready else {"Retry-After": "2"})
+
+
+async def readiness(services: Services) -> tuple[dict[str, bool], str | None]:
+    """Whether what the gateway needs is there, and what PostgreSQL's trouble is, if it has any."""
+    trouble, redis, worker = await asyncio.gather(
+        services.database.trouble(), services.wakeup.is_there(), _is_worker_there(services)
+    )
+    return {"postgres": trouble is None, "redis": redis, "worker": worker}, trouble
 
 
 async def _is_worker_there(services: Services) -> bool:
