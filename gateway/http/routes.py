@@ -480,6 +480,15 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        "/api/v1/usage",
+        audit.show_usage,
+        "Calls, errors and their duration over time",
+        "Audit",
+        query=audit.UsageQuery,
+        scope=READ,
+    ),
+    Route(
+        "GET",
         "/",
         operations.root,
         "Where to go from here",

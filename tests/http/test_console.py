@@ -120,7 +120,9 @@ async def test_the_cookie_is_new_at_each_sign_in_and_worth_nothing_after_signing
     assert answer.status == 303
 
 
-@pytest.mark.parametrize("wanted", ["https://evil.example/", "//evil.example", "/console\\@evil.example", "/api/v1/jobs"])
+@pytest.mark.parametrize(
+    "wanted", ["https://evil.example/", "//evil.example", "/console\\@evil.example", "/api/v1/jobs"]
+)
 async def test_signing_in_leads_to_pages_of_the_console_only(front: FrontEnd, organization_id, wanted: str):
     client_id, secret = await front.client(organization_id)
     async with new_browser(front) as stranger:
@@ -236,7 +238,7 @@ async def test_a_client_is_made_and_its_secret_shown_once(browser: Browser, fron
 async def test_usage_counts_what_was_called(browser: Browser, api: Api):
     await api.connector()
 
-    while b"<p>0 calls" in (page := await browser.get("/console")).body:  # noqa: ASYNC110  written in batches
+    while b"<p>0 calls" in (page := await browser.get("/console")).body:
         pass
 
     assert re.search(rb"<p>[1-9]\d* calls", page.body)
