@@ -493,6 +493,8 @@ class Entity(Model):
     #: other words for its records, for the search of operations
     also: Phrases = ()
     fields: dict[str, str | JsonSchema] = Field(default_factory=dict)
+    #: whether records may have fields besides, which only the account knows
+    has_own_fields: bool = False
     actions: dict[Identifier, Action]
     search: Search | None = None
 
