@@ -32,7 +32,7 @@ from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
-from gateway.jobs.model import Job, JobStatus, NewJob
+from gateway.jobs.model import Job, JobStatus, JobSummary, NewJob
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Runner
@@ -92,7 +92,7 @@ class Done:
 class Accepted:
     """A job that goes on after the call."""
 
-    job: Job
+    job: JobSummary
     is_replayed: bool = False
 
 
@@ -331,7 +331,8 @@ class Execution:
 
     async def _answered(self, prepared: _Prepared, accepted: stored.AcceptedJob) -> Done | Accepted:
         """What a request gets whose job is there, be it new or that of its key's first use."""
-        job, is_replayed = accepted.job, not accepted.is_new
+        job: JobSummary = accepted.job
+        is_replayed = not accepted.is_new
         if accepted.is_mismatch:
             raise _mismatch(prepared.call)
         if job.is_inline and not job.is_done:
@@ -357,14 +358,14 @@ class Execution:
             return None
         return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
 
-    async def outcome(self, job: Job, base_url: str) -> Answer:
+    async def outcome(self, job: JobSummary, base_url: str) -> Answer:
         """The answer of a job that is done, whole in memory; raises the job's own error."""
-        head = results.completed(results.require_result(job), job, base_url)
-        lines = self._jobs.lines(job, results.stored_parts(job))
+        head = results.completed(results.require_result(job, await self._jobs.head(job)), job, base_url)
+        lines = self._jobs.lines(job, results.stored_parts(job, head))
         pieces = [piece async for piece in results.document(head, lines)]
         return Answer(msgspec.Raw(b"".join(pieces)), head["meta"], is_page="next" in head, next=head.get("next"))
 
-    async def retry(self, caller: Caller, job: Job, *, confirm: bool, request_id: str) -> Job:
+    async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> Job:
         """The work of an ended job as a new one; a write that may have happened only with `confirm`."""
         if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
             raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
@@ -373,6 +374,7 @@ class Execution:
                 'the write may have happened; look it up first, and send {"confirm": true} to send it again',
                 extra={"known": (job.error or {}).get("known")},
             )
+        work = await self._jobs.get_whole(job.organization_id, job.id)
         new = NewJob(
             id=uuid4(),
             organization_id=job.organization_id,
@@ -383,8 +385,8 @@ class Execution:
             kind=job.kind,
             entity=job.entity,
             action=job.action,
-            params=job.params,
-            shape=job.shape,
+            params=work.params,
+            shape=work.shape,
             effect=job.effect,
             labels=job.labels,
             request_id=request_id,
@@ -432,7 +434,7 @@ def _milliseconds(started: float) -> int:
     return round((time.monotonic() - started) * 1000)
 
 
-def _took(job: Job) -> int:
+def _took(job: JobSummary) -> int:
     if job.started_at is None or job.finished_at is None:
         return 0
     return round((job.finished_at - job.started_at).total_seconds() * 1000)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from gateway.connect.service import ConnectLinks
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
@@ -83,6 +84,7 @@ class Services:
     copy_search: CopySearch
     #: seals what travels with an agent's client between a question and its answer
     request_states: RequestStates
+    connect_links: ConnectLinks
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
@@ -124,6 +126,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 is_embedded=settings.embedded,
             )
         )
+        connector_service = ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of)
         connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.grants)
         jobs = JobStore(database, settings.job_retention)
         leases = Leases(database, settings.job_retention)
@@ -167,7 +170,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             identity=identity,
             tokens=tokens,
             connector_store=connector_store,
-            connector_service=ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of),
+            connector_service=connector_service,
             connectors=connectors,
             oauth=oauth,
             jobs=jobs,
@@ -182,6 +185,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
             request_states=RequestStates(derived_key(key_list, "mcp request states")),
+            connect_links=ConnectLinks(
+                database,
+                catalog,
+                identity,
+                connector_store,
+                connector_service,
+                oauth.flows,
+                base_url=settings.base_url,
+                is_embedded=settings.embedded,
+            ),
             deletion=Deletion(
                 database,
                 connector_store,
