@@ -149,20 +149,12 @@ class Transport:
         began = _now()
         try:
             async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
-<<<<<<< HEAD
-                if before is not None:
-                    await before()
-                began = _now()
-                async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
-                    response = UpstreamResponse(answer.status, _lower(answer.headers), await self._read(answer))
-=======
                 with self._connections.one(scope):
                     if before is not None:
                         await before()
                     began = _now()
                     async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
-                        response = UpstreamResponse(answer.status, _lower(answer.headers), await _read_capped(answer))
->>>>>>> main
+                        response = UpstreamResponse(answer.status, _lower(answer.headers), await self._read(answer))
         except NotSent as unsent:
             _count(scope, unsent.error.code, _now() - began)
             raise
