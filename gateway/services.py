@@ -100,7 +100,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     overrides = upstream_overrides()
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
+            Database.open(
+                settings.database_url,
+                size=settings.database_pool,
+                is_patient=True,
+                has_pooler=settings.has_pooler,
+            )
         )
         process = process_name()
         limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
@@ -149,7 +154,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
-        notifications = NotificationListener(settings.database_url)
+        notifications = NotificationListener(settings.session_url)
         notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
         notifications.subscribe(cache.on_notify, cache.invalidate_all)
         notifications.subscribe(tokens.on_notify, tokens.invalidate_all)
