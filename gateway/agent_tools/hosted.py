@@ -164,8 +164,7 @@ class HostedJobs:
         return await self._services.jobs.get(caller.organization_id, job_id)
 
     async def changed(self, caller: HostedCaller, job: Job, seconds: float) -> Job:
-        with caller.parked():
-            return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
+        return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
 
     async def cancel(self, caller: HostedCaller, job: Job) -> Job:
         caller.caller.require(Scope.WRITE)

@@ -9,7 +9,8 @@ from aiohttp import web
 
 from gateway.http.admission import Limits
 from gateway.http.handlers.mcp import open_servers
-from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, ROUTE_OF, SERVICES
+from gateway.http.handlers.operations import readiness
+from gateway.http.keys import CHECKS, EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, ROUTE_OF, SERVICES
 from gateway.http.middleware import edge, set_common_headers
 from gateway.http.openapi import openapi_document
 from gateway.http.routes import ROUTES
@@ -38,9 +39,10 @@ def create_app(settings: Settings) -> web.Application:
             open_services(settings) as opened,
             exposed(settings.metrics_bind, opened.database),
         ):
-            with app[LIMITS].watching(opened.lag):
+            with app[LIMITS].watching(opened.lag, lambda: opened.watch.waiting):
                 app[SERVICES] = opened
                 open_servers(app, opened)
+                app[CHECKS] = readiness(opened)
                 app[EXPOSITION] = Exposition(opened.database)
                 document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
                 app[OPENAPI] = msgspec.json.encode(document)

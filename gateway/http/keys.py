@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
+from gateway.aio.remembered import Remembered
 from gateway.http.admission import Limits
 from gateway.http.audit_entry import PendingEntry
 from gateway.http.route import Route
@@ -21,6 +22,8 @@ OPENAPI = web.AppKey("openapi", bytes)
 LIMITS = web.AppKey("limits", Limits)
 #: what the process tells Prometheus
 EXPOSITION = web.AppKey("exposition", Exposition)
+#: whether what the front end needs is there, by name
+CHECKS = web.AppKey("checks", Remembered[Mapping[str, bool]])
 #: the routes of the contract, by those of the router that stand for them
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
 CALLER = web.RequestKey("caller", Caller)

@@ -3,6 +3,7 @@
 import logging
 import re
 import time
+from collections.abc import Hashable
 from secrets import token_hex
 
 from aiohttp import web
@@ -15,6 +16,7 @@ from gateway.http.bodies import bearer_token
 from gateway.http.errors import from_http, problem_response
 from gateway.http.handlers.jobs import follower
 from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, REQUEST_ID, ROUTE_OF, SERVICES
+from gateway.http.places import Places
 from gateway.http.route import Route
 from gateway.identity.model import Caller
 from gateway.telemetry import tracing
@@ -34,6 +36,7 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
     request_id = _begun(request)
     route = request.app[ROUTE_OF].get(request.match_info.route)
     limits, rates = request.app[LIMITS], NO_RATES
+    places: tuple[Places, Hashable] | None = None
     outcome = "interrupted"
     limits.in_progress += 1
     try:
@@ -47,6 +50,9 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
                 rates = limits.rates.take(caller)
                 if rates.refusal is not None:
                     raise rates.refusal
+            places = _taken(limits.requests, caller.organization_id)
+        elif route is not None and not route.is_probe:
+            places = _taken(limits.strangers, request.remote)
         if route is not None:
             _permit(request, route)
         with tracing.span(request.method, "server", request_id=request_id):
@@ -65,6 +71,8 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = problem_response(InternalError(), request_id)
     finally:
         limits.in_progress -= 1
+        if places is not None:
+            places[0].give_back(places[1])
         _record(request, outcome)
     if not response.prepared:
         response.headers.update(rates.headers)
@@ -73,6 +81,11 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
             response.force_close()
     _count(request, response, time.perf_counter() - started)
     return response
+
+
+def _taken(places: Places, holder: Hashable) -> tuple[Places, Hashable]:
+    places.take(holder)
+    return places, holder
 
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:

@@ -19,6 +19,8 @@ class JobWaiters:
         self._store = store
         self._waiters: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._is_over = False
+        #: how many wait now
+        self.waiting = 0
 
     def on_notify(self, topic: str, subject: str) -> None:
         if topic == "job":
@@ -59,7 +61,11 @@ class JobWaiters:
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= 0 or self._is_over or is_it(job):
                     return job
-                await _set_within(waiter, min(left, _LOOK))
+                self.waiting += 1
+                try:
+                    await _set_within(waiter, min(left, _LOOK))
+                finally:
+                    self.waiting -= 1
         finally:
             self._waiters[key].discard(waiter)
             if not self._waiters[key]:

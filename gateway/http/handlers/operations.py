@@ -1,18 +1,26 @@
 """The gateway about itself: liveness, readiness, its OpenAPI document and a page that shows it."""
 
 import asyncio
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 
 from aiohttp import web
 
+from gateway.aio.remembered import Remembered
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
-from gateway.http.keys import EXPOSITION, IS_DRAINING, OPENAPI, SERVICES
+from gateway.http.keys import CHECKS, EXPOSITION, IS_DRAINING, OPENAPI
 from gateway.http.responses import json_response
 from gateway.services import Services
 
 _PROBE_TIMEOUT = 2.0
 _PROBE = "SELECT 1"
+#: seconds
+_REMEMBERED = 1.0
 _SIGNPOST = {"name": "agent connector gateway", "api": "/api/v1", "openapi": "/openapi.json", "docs": "/docs"}
 
 
@@ -32,17 +40,22 @@ async def healthz(request: web.Request) -> web.Response:
 
 async def readyz(request: web.Request) -> web.Response:
     """GET /readyz: whether to send traffic here. Redis away does not stop the work; it is told all the same."""
-    services = request.app[SERVICES]
-    database, redis, worker = await asyncio.gather(
-        _is_database_there(services.database), services.wakeup.is_there(), _is_worker_there(services)
-    )
-    is_draining = request.app[IS_DRAINING].is_set()
-    is_ready = database and redis and worker and not is_draining
-    document = {
-        "status": "ready" if is_ready else "not_ready",
-        "checks": {"postgres": database, "redis": redis, "worker": worker, "draining": is_draining},
-    }
+    checks = {**await request.app[CHECKS](), "draining": request.app[IS_DRAINING].is_set()}
+    is_ready = all(checks[name] for name in ("postgres", "redis", "worker")) and not checks["draining"]
+    document = {"status": "ready" if is_ready else "not_ready", "checks": checks}
     return json_response(document, 200 if is_ready else 503, {} if is_ready else {"Retry-After": "2"})
+
+
+def readiness(services: Services) -> Remembered[Mapping[str, bool]]:
+    """Whether what the front end needs is there, looked at once a second at most: anybody may ask."""
+
+    async def look() -> Mapping[str, bool]:
+        database, redis, worker = await asyncio.gather(
+            _is_database_there(services.database), services.wakeup.is_there(), _is_worker_there(services)
+        )
+        return {"postgres": database, "redis": redis, "worker": worker}
+
+    return Remembered(look, _REMEMBERED)
 
 
 async def _is_database_there(database: Database) -> bool:
@@ -73,6 +86,20 @@ async def openapi(request: web.Request) -> web.Response:
 
 async def docs(request: web.Request) -> web.Response:
     """GET /docs: the contract as a page, with nothing loaded from elsewhere."""
-    page = (files("gateway.http") / "docs.html").read_text("utf-8")
-    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+    page, policy = _docs()
     return web.Response(text=page, content_type="text/html", headers={"Content-Security-Policy": policy})
+
+
+@cache
+def _docs() -> tuple[str, str]:
+    """The page, and the policy that allows its own style and script by their digests and nothing else."""
+    page = (files("gateway.http") / "docs.html").read_text("utf-8")
+    style, script = (_digests(page, tag) for tag in ("style", "script"))
+    own = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    return page, f"{own}; style-src {style}; script-src {script}"
+
+
+def _digests(page: str, tag: str) -> str:
+    """The sources of a policy (CSP 3 §2.3.1) for what the page holds in elements of that name."""
+    texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+    return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts)
