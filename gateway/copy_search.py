@@ -1,6 +1,6 @@
 """The use case: search the synchronized copy of a connector's records."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,10 +15,11 @@ from gateway.credentials.store import ConnectorStatus
 from gateway.db.pool import Database
 from gateway.errors import UnknownAction
 from gateway.execution import Done, OperationCall
-from gateway.field_selection import selected_records
+from gateway.field_selection import ensure_known, selected_records
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import moment
 from gateway.kinds.catalog import SEARCH_ACTION
+from gateway.kinds.spec import Entity
 
 
 class CopySearch:
@@ -33,7 +34,8 @@ class CopySearch:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
         page = await self._page(caller, call)
         result = msgspec.json.encode({"data": selected_records(page.data, call.shape), "meta": _meta(page)})
-        return Done(Answer(msgspec.Raw(result)), page.took_ms)
+        following = {**call.params, "cursor": page.cursor} if page.has_more else None
+        return Done(Answer(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
 
     async def _page(self, caller: Caller, call: OperationCall) -> SearchPage:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
@@ -47,10 +49,18 @@ class CopySearch:
         if opened.record.status is ConnectorStatus.DISABLED:
             opened.require_active()
         fields = search_fields(kind, call.entity)
+        ensure_known(call.shape, f"{call.entity}.{SEARCH_ACTION}", _selectable(kind.entity(call.entity), fields))
         asked: Mapping[str, Any] = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
         query = parse(asked, fields, "/params")
         async with self._database.tenant(caller.organization_id) as connection:
             return await self._context_store.search(connection, opened.record.id, call.entity, query)
+
+
+def _selectable(entity: Entity, searched: Iterable[str]) -> set[str]:
+    """The fields that records are known to have; none where an account may have fields of its own."""
+    if entity.has_own_fields or not entity.fields:
+        return set()
+    return {*entity.fields, *(name.partition(".")[0] for name in searched)}
 
 
 def _meta(page: SearchPage) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from gateway.errors import (
     RateLimited,
     Unavailable,
 )
-from gateway.field_selection import FieldSelection, selected
+from gateway.field_selection import FieldSelection, ensure_known, selected
 from gateway.http_ranges.integrity import File
 from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
@@ -213,6 +213,7 @@ class Execution:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
         _ensure_permitted(caller, engine_call.effect)
+        ensure_known(call.shape, str(engine_call.operation), engine_call.operation.fields)
         opened.require_active()
         if engine_call.limit is not None:
             call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
@@ -312,7 +313,7 @@ class Execution:
         head = results.completed(results.require_result(job), job, base_url)
         lines = self._jobs.lines(job, results.stored_parts(job))
         pieces = [piece async for piece in results.document(head, lines)]
-        return Answer(msgspec.Raw(b"".join(pieces)), head["meta"])
+        return Answer(msgspec.Raw(b"".join(pieces)), head["meta"], is_page="next" in head, next=head.get("next"))
 
     async def retry(self, caller: Caller, job: Job, *, confirm: bool, request_id: str) -> Job:
         """The work of an ended job as a new one; a write that may have happened only with `confirm`."""

@@ -1,12 +1,14 @@
 """What a caller selects of an answer: which fields, and whether long texts are cut. Without any, nothing is parsed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import msgspec
 
 from gateway.connectors.responses import Answer
+from gateway.errors import FieldError, InvalidParams
+from gateway.kinds.suggestions import did_you_mean
 
 #: characters of a text that are kept when a caller asks for truncation
 _KEPT = 1000
@@ -29,6 +31,23 @@ class FieldSelection:
 
     def as_document(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def ensure_known(selection: FieldSelection, subject: str, known: Collection[str]) -> None:
+    """Raise InvalidParams for fields that no record has; of nested ones the first name decides. `known` may be empty:
+    nothing is declared."""
+    if known:
+        faults = [*_unknown(selection.select_fields, "select_fields", subject, known)]
+        faults += _unknown(selection.exclude_fields, "exclude_fields", subject, known)
+        if faults:
+            raise InvalidParams(faults=faults)
+
+
+def _unknown(paths: Sequence[str] | None, member: str, subject: str, known: Collection[str]) -> Iterator[FieldError]:
+    for index, path in enumerate(paths or ()):
+        if path.split(".")[0] not in known:
+            message = f"{subject}: {member} names {path!r}; {did_you_mean(path.split('.')[0], known)}"
+            yield FieldError(f"/{member}/{index}", f"{member}[{index}]", "unknown", message)
 
 
 def selected(answer: Answer, shape: FieldSelection) -> Answer:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from gateway.connect.service import ConnectLinks
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
@@ -37,6 +38,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
+from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
@@ -81,6 +83,7 @@ class Services:
     copy_search: CopySearch
     #: seals what travels with an agent's client between a question and its answer
     request_states: RequestStates
+    connect_links: ConnectLinks
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
@@ -99,7 +102,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
         )
         process = process_name()
-        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process))
+        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
         policy = EgressPolicy.of(overrides.values())
         upstreams = Upstreams(await stack.enter_async_context(Transport(policy, limiter)), overrides)
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
@@ -121,6 +124,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 is_embedded=settings.embedded,
             )
         )
+        connector_service = ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of)
         connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.grants)
         jobs = JobStore(database, settings.job_retention)
         leases = Leases(database, settings.job_retention)
@@ -161,7 +165,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             identity=identity,
             tokens=tokens,
             connector_store=connector_store,
-            connector_service=ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of),
+            connector_service=connector_service,
             connectors=connectors,
             oauth=oauth,
             jobs=jobs,
@@ -176,6 +180,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
             request_states=RequestStates(derived_key(key_list, "mcp request states")),
+            connect_links=ConnectLinks(
+                database,
+                catalog,
+                identity,
+                connector_store,
+                connector_service,
+                oauth.flows,
+                base_url=settings.base_url,
+                is_embedded=settings.embedded,
+            ),
             deletion=Deletion(
                 database,
                 connector_store,

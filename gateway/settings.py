@@ -66,6 +66,9 @@ class Settings(BaseSettings):
         description="Seconds between synchronizations where they are not to be what the spec says, as JSON by kind or "
         'by kind and entity: {"support-desk": 600, "support-desk.tickets": 60}.',
     )
+    brand_name: str = Field("Agent connector gateway", description="Your name on the pages that people see.")
+    brand_color: str = Field("#1d4ed8", description="The colour of buttons on those pages; white text stands on it.")
+    brand_logo: Path | None = Field(None, description="A logo for those pages: an svg, png, jpg or webp file.")
     shutdown_grace: float = Field(
         30.0,
         gt=0,

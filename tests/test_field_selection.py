@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from gateway.connectors.responses import Answer
-from gateway.field_selection import FieldSelection, selected
+from gateway.errors import InvalidParams
+from gateway.field_selection import FieldSelection, ensure_known, selected
 
 TICKET = {
     "id": 1,
@@ -84,3 +85,27 @@ def test_truncation_cuts_long_texts_wherever_they_are_and_says_so():
 def test_a_shape_kept_with_a_job_holds_only_what_was_wished_for():
     assert FieldSelection(select_fields=["id"]).as_document() == {"select_fields": ["id"], "skip_truncation": True}
     assert FieldSelection(**FieldSelection(limit=3).as_document()) == FieldSelection(limit=3)
+
+
+@pytest.mark.parametrize(
+    ("selection", "faults"),
+    [
+        (FieldSelection(["id", "via.channel"], ["subject"]), {}),
+        (FieldSelection(["idd"]), {"/select_fields/0": "tickets.list: select_fields names 'idd'; did you mean id?"}),
+        (
+            FieldSelection(["id"], ["id", "subjct.x"]),
+            {"/exclude_fields/1": "tickets.list: exclude_fields names 'subjct.x'; did you mean subject?"},
+        ),
+    ],
+)
+def test_fields_that_no_record_has_are_named_with_the_nearest(selection, faults):
+    known = ("id", "subject", "via")
+
+    ensure_known(selection, "tickets.list", ())
+    if not faults:
+        ensure_known(selection, "tickets.list", known)
+        return
+    with pytest.raises(InvalidParams) as refused:
+        ensure_known(selection, "tickets.list", known)
+
+    assert {fault.pointer: fault.message for fault in refused.value.faults} == faults

@@ -3,31 +3,70 @@
 import asyncio
 import contextlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from gateway.jobs.claims import Claims, Shares
 from gateway.jobs.lease import Task
-from gateway.jobs.leases import Leases
 from gateway.jobs.model import Job
 from gateway.jobs.runner import Runner
 from gateway.jobs.wakeup import BATCH
 
-#: of a worker's slots, those that one organization may take; the rest is free for others at once
-_SHARE = 0.75
 #: seconds between looks for jobs that no notification came for: it may be lost, jobs are not
 _POLL = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """How the jobs that a worker runs at a time are divided."""
+
+    total: int
+
+    @property
+    def foreground(self) -> int:
+        """For jobs that somebody waits for; the few others are for those that nobody waits for, so that they go on."""
+        return self.total - self.total // 20
+
+    @property
+    def background(self) -> int:
+        return max(1, self.total // 2)
+
+    @property
+    def organization(self) -> int:
+        """For one organization; the rest is free for others at once."""
+        return max(1, round(self.total * 0.75))
+
+    @property
+    def connector(self) -> int:
+        """For one connector."""
+        return max(1, self.total // 2)
+
+    @property
+    def suspects(self) -> int:
+        """For jobs that lost two workers, and of which few at a time may lose a third."""
+        return max(1, self.total // 5)
 
 
 class Fetcher:
     """Fills the slots of a worker; `tasks` is what it does with a job, by the job's task."""
 
-    def __init__(self, leases: Leases, runner: Runner, tasks: Mapping[str, Task], slots: int) -> None:
-        self._leases = leases
+    def __init__(
+        self,
+        claims: Claims,
+        runner: Runner,
+        tasks: Mapping[str, Task],
+        slots: Slots,
+        concurrency: Mapping[str, int],
+    ) -> None:
+        self._claims = claims
         self._runner = runner
         self._tasks = tasks
         self._slots = slots
-        self._share = max(1, round(slots * _SHARE))
+        self._shares = Shares(slots.organization, slots.connector, concurrency)
         self._is_open = True
         self._is_woken = asyncio.Event()
         self._claiming: asyncio.Task[None] | None = None
+        #: when everything is looked at, and not only what somebody waits for
+        self._polls_at = 0.0
 
     def wake(self) -> None:
         """There may be something to claim, or a slot for it."""
@@ -53,20 +92,38 @@ class Fetcher:
                 await self._is_woken.wait()
 
     async def _claim_all(self) -> None:
-        while self._is_open and (free := min(self._slots - self._runner.held, BATCH)) > 0:
-            claimed = await self._leases.claim(self._runner.worker, free, self._share)
-            for job in claimed:
-                self._start(job)
-            if len(claimed) < free:
-                break
-        await self._claim_suspect()
+        await self._claim(is_background=False)
+        now = asyncio.get_running_loop().time()
+        if now >= self._polls_at:
+            self._polls_at = now + _POLL
+            await self._claim(is_background=True)
+            await self._claim_suspects()
 
-    async def _claim_suspect(self) -> None:
-        """Start one job that lost its worker before, unless one is running here."""
-        if self._is_open and not self._runner.has_suspect and self._runner.held < self._slots:
-            job = await self._leases.claim_suspect(self._runner.worker)
-            if job is not None:
-                self._start(job)
+    async def _claim(self, *, is_background: bool) -> None:
+        while (limit := min(self._room(is_background=is_background), BATCH)) > 0:
+            claimed = await self._claims.claim(self._runner.worker, limit, self._shares, is_background=is_background)
+            self._start(claimed)
+            if len(claimed) < limit:
+                return
 
-    def _start(self, job: Job) -> None:
-        self._runner.start(job, self._tasks[job.task], self.wake)
+    def _room(self, *, is_background: bool) -> int:
+        if not self._is_open:
+            return 0
+        running = sum(job.is_background == is_background for job in self._runner.jobs)
+        share = self._slots.background if is_background else self._slots.foreground
+        return min(share - running, self._slots.total - self._runner.held)
+
+    async def _claim_suspects(self) -> None:
+        """Jobs that lost two workers go on in a small group; what lost more goes on when it is the only one of them."""
+        suspects = [job for job in self._runner.jobs if job.is_suspect]
+        room = min(self._slots.suspects - len(suspects), self._slots.total - self._runner.held)
+        if not self._is_open or room <= 0 or any(job.is_prime_suspect for job in suspects):
+            return
+        claimed = await self._claims.claim_suspects(self._runner.worker, room, is_group=True)
+        if not suspects and not claimed:
+            claimed = await self._claims.claim_suspects(self._runner.worker, 1, is_group=False)
+        self._start(claimed)
+
+    def _start(self, claimed: list[Job]) -> None:
+        for job in claimed:
+            self._runner.start(job, self._tasks[job.task], self.wake)

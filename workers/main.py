@@ -6,6 +6,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from math import ceil
 from typing import TypeAlias
 
 from gateway.aio.deadline import Deadline
@@ -13,17 +14,19 @@ from gateway.aio.gc_tuning import tune_gc
 from gateway.aio.loops import every, running
 from gateway.connectors.responses import Answer
 from gateway.errors import Unavailable
+from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.model import Job
 from gateway.jobs.pruning import prune_jobs
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.wakeup import NotifiedWorker
+from gateway.kinds.catalog import Catalog
 from gateway.services import CLOSING, Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import exposed
 from gateway.telemetry.tracing import configure_tracing
 from workers.delete_connector import delete_connector, delete_workspace
-from workers.fetcher import Fetcher
+from workers.fetcher import Fetcher, Slots
 from workers.operation import operation
 from workers.synchronize import synchronize
 
@@ -38,6 +41,15 @@ TASKS: Mapping[str, WorkerTask] = {
     "delete_connector": delete_connector,
     "delete_workspace": delete_workspace,
 }
+
+
+def concurrency_of(catalog: Catalog) -> dict[str, int]:
+    """Jobs of one connector that run at a time, by kind, where its application publishes what it takes.
+
+    Half as many again wait for a permit, so that the limit is used while others are claimed and their ends written.
+    """
+    limits = {kind.name: kind.spec.rate_limit for kind in catalog}
+    return {name: ceil(limit.concurrent * 1.5) for name, limit in limits.items() if limit and limit.concurrent}
 
 
 async def work(settings: Settings) -> None:
@@ -58,7 +70,10 @@ class Worker:
     def __init__(self, services: Services) -> None:
         self._services = services
         tasks = {name: partial(task, services) for name, task in TASKS.items()}
-        self._fetcher = Fetcher(services.leases, services.runner, tasks, services.settings.worker_jobs)
+        slots = Slots(services.settings.worker_jobs)
+        self._fetcher = Fetcher(
+            Claims(services.database), services.runner, tasks, slots, concurrency_of(services.catalog)
+        )
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 
     async def until(self, stopping: asyncio.Event) -> None:
@@ -73,6 +88,7 @@ class Worker:
             every(60, services.deletion.resume, name="unfinished deletions"),
             every(60, partial(prune_jobs, services.database), name="job pruning"),
             every(60, services.oauth.flows.prune, name="consent pruning"),
+            every(60, services.connect_links.prune, name="connect link pruning"),
             every(300, services.files.prune, name="file pruning"),
         ):
             tune_gc()

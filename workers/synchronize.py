@@ -58,7 +58,8 @@ class _Synchronizing:
         self._job = job
         self._journal = journal
         self._done: dict[str, Any] = dict(journal.state.get("done", {}))
-        self._read = sum(report["records"] for report in self._done.values())
+        # Never less than an earlier attempt told, so that what it reads beyond that is progress.
+        self._read = max(job.progress, sum(report["records"] for report in self._done.values()))
 
     async def all(self) -> Answer:
         """Every entity of the job that is not done; one that fails does not keep the others from theirs."""

@@ -1,14 +1,16 @@
 """Asking a person to connect an application: a page to open, in the client where it can, else as a link."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway.agent_tools import answers
 from gateway.agent_tools.backend import ConnectLink, ConnectorInfo, Jobs
 from gateway.errors import GatewayError
 from gateway.mcp.context import Context
-from gateway.mcp.request_state import RequestStates
 from gateway.mcp.results import Result, input_required, structured, url_elicitation
+
+if TYPE_CHECKING:
+    from gateway.mcp.request_state import RequestStates
 
 #: the key of the question
 _QUESTION = "connect"
@@ -19,7 +21,7 @@ _TIMEOUT = 45
 class Consent:
     """Consents that calls wait for; the link's id travels with the client, sealed."""
 
-    def __init__(self, jobs: Jobs, states: RequestStates) -> None:
+    def __init__(self, jobs: Jobs, states: "RequestStates") -> None:
         self._jobs = jobs
         self._states = states
 

@@ -11,7 +11,8 @@ from gateway.mcp.context import Context
 from gateway.mcp.features import Call, Listing, Tool
 from gateway.mcp.results import Result
 from gateway.operations.entries import OperationEntry
-from gateway.operations.tools import annotations_of, tool_of
+from gateway.operations.formats import annotations_of
+from gateway.operations.tools import tool_of
 
 #: the argument that names the connector, where several fit; no operation has a param of this name
 _CONNECTOR = "connector_name"

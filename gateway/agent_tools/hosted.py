@@ -146,7 +146,8 @@ class HostedBackend:
         if job.action == "download":
             file = StoredFile.of(head["result"])
             async with services.files.open(file) as blob:
-                return await part_of_file(file, offset, limit, lambda part: read_all(blob, [part]))
+                media_type = file.headers.get("Content-Type", "application/octet-stream")
+                return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))
         lines = services.jobs.lines(job, results.stored_parts(job))
         if head["collected"] == results.WHOLE:
             return await part_of_records(lines, offset, limit)

@@ -5,7 +5,6 @@ from itertools import islice
 
 from gateway.agent_tools.backend import Part
 from gateway.http_ranges.ranges import Slice
-from gateway.stored_files.store import StoredFile
 
 #: records, and bytes of anything else, that one read answers unless told otherwise, and at most
 _RECORDS, _MAX_RECORDS = 100, 1000
@@ -44,14 +43,13 @@ async def part_of_text(pieces: AsyncIterator[bytes], offset: int, limit: int | N
 
 
 async def part_of_file(
-    file: StoredFile, offset: int, limit: int | None, read: Callable[[Slice], AsyncIterator[bytes]]
+    size: int, media_type: str, offset: int, limit: int | None, read: Callable[[Slice], AsyncIterator[bytes]]
 ) -> Part:
-    """Bytes of a stored file."""
+    """Bytes of a file; `read` gives those of a slice."""
     count = min(_BYTES if limit is None else limit, _MAX_BYTES)
-    end = min(offset + count, file.size)
+    end = min(offset + count, size)
     data = b"".join([piece async for piece in read(Slice(offset, end - 1))]) if end > offset else b""
-    media_type = file.headers.get("Content-Type", "application/octet-stream")
-    return Part(_text(data, media_type), media_type, offset, len(data), file.size, end >= file.size)
+    return Part(_text(data, media_type), media_type, offset, len(data), size, end >= size)
 
 
 def _text(data: bytes, media_type: str) -> str | bytes:

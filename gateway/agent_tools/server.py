@@ -1,6 +1,7 @@
 """Servers of the protocol with the gateway's tools."""
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from gateway.agent_tools import surface
 from gateway.agent_tools.backend import Backend, Jobs
@@ -12,8 +13,10 @@ from gateway.agent_tools.six import SixTools
 from gateway.agent_tools.subscriptions import TaskSubscriptions
 from gateway.agent_tools.tasks import JobTasks
 from gateway.mcp.features import StaticTools, Tools
-from gateway.mcp.request_state import RequestStates
 from gateway.mcp.server import Server
+
+if TYPE_CHECKING:
+    from gateway.mcp.request_state import RequestStates
 
 _NAME, _TITLE = "agent-connector-gateway", "Agent connector gateway"
 
@@ -21,7 +24,7 @@ _NAME, _TITLE = "agent-connector-gateway", "Agent connector gateway"
 class Servers:
     """The server with six tools, and those with a tool for each operation."""
 
-    def __init__(self, backend: Backend, jobs: Jobs | None = None, states: RequestStates | None = None) -> None:
+    def __init__(self, backend: Backend, jobs: Jobs | None = None, states: "RequestStates | None" = None) -> None:
         self._backend = backend
         self._jobs = jobs
         self._calls = Calls(backend, jobs)

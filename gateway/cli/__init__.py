@@ -8,13 +8,16 @@ from gateway.cli.lazy import Lazy, LazyGroup
 SECTIONS = {
     "Call applications": (
         Lazy("call", "gateway.cli.call:call", "Run one operation: gateway call support-desk tickets list per_page=2"),
+        Lazy("find", "gateway.cli.find:find", "Find the operation for a task: gateway find close a ticket"),
         Lazy("search", "gateway.cli.search:search", "Search the synchronized copy of records."),
         Lazy("download", "gateway.cli.download:download", "Save a file, going on where an earlier try stopped."),
+        Lazy("mcp", "gateway.cli.mcp:mcp", "Offer it all to an agent's host over stdio."),
         Lazy("jobs", "gateway.cli.jobs:jobs", "List, watch, cancel and retry long work."),
         Lazy("connect", "gateway.cli.connect:connect", "Bind an account, by credentials or consent."),
         Lazy("connectors", "gateway.cli.connectors:connectors", "List, check and drop the accounts bound."),
         Lazy("apps", "gateway.cli.apps:apps", "Own OAuth apps, in whose name consent is asked."),
         Lazy("types", "gateway.cli.types:types", "What there is to call, with an example for each operation."),
+        Lazy("tools", "gateway.cli.tools:tools", "Operations as tool definitions for agent frameworks."),
         Lazy("completion", "gateway.cli.completion:completion", "Print the completion script of a shell."),
     ),
     "Run the gateway": (
@@ -27,6 +30,8 @@ SECTIONS = {
         Lazy("sandbox", "gateway.cli.operator:sandbox", "Run a stand-in for all applications."),
         Lazy("migrate", "gateway.cli.operator:migrate", "Bring the database's schema up to this version."),
         Lazy("admin", "gateway.cli.operator:admin", "Manage organizations and clients."),
+        Lazy("backup", "gateway.cli.backup:backup", "Write a dump of the embedded PostgreSQL while it runs."),
+        Lazy("restore", "gateway.cli.backup:restore", "Put a dump in the place of what is there."),
         Lazy("keys", "gateway.cli.keys:keys", "The keys that seal credentials."),
         Lazy("specs", "gateway.cli.specs:specs", "Check the specs of connector kinds."),
     ),

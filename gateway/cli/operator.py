@@ -61,6 +61,7 @@ def up(
     Everything lives in the data directory; a second start goes on where the first one ended. Set
     GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL to use servers of yours. Ctrl-C stops everything cleanly.
     """
+    from gateway.db.service_role import ensure_service_role
     from gateway.embedded import StartupError
     from gateway.embedded.plan import UpOptions
     from gateway.embedded.up import FirstSteps
@@ -81,7 +82,7 @@ def up(
         kinds=tuple(load_catalog(settings.specs).kinds),
     )
     try:
-        run(lambda: start(options, FirstSteps(_migrated, _first_client)))
+        run(lambda: start(options, FirstSteps(_migrated, ensure_service_role, _first_client)))
     except StartupError as error:
         raise click.ClickException(str(error)) from error
 

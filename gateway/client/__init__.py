@@ -8,9 +8,10 @@ from gateway.client.connectors import Consent
 from gateway.client.downloads import Downloaded
 from gateway.client.gateway import Gateway
 from gateway.client.jobs import Job
-from gateway.client.models import Answer, Connector, Health, JobEvent, JobView
+from gateway.client.models import Answer, Connector, Health, JobEvent, JobView, OperationMatch
 from gateway.client.retries import RetryPolicy
 from gateway.client.synchronous import SyncGateway
+from gateway.client.tools import Tool
 
 __all__ = [
     "Answer",
@@ -22,6 +23,8 @@ __all__ = [
     "Job",
     "JobEvent",
     "JobView",
+    "OperationMatch",
     "RetryPolicy",
     "SyncGateway",
+    "Tool",
 ]

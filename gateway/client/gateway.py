@@ -13,12 +13,14 @@ from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Downloaded, Progress, Resource, chunks, download
 from gateway.client.jobs import Job, Jobs, accepted
-from gateway.client.models import Answer, Connector
+from gateway.client.models import Answer, Connector, OperationMatch
 from gateway.client.paging import Listing, next_params
 from gateway.client.retries import RetryPolicy
 from gateway.client.session import ApiRequest, ApiResponse, Session
 from gateway.client.settings import client_settings
+from gateway.client.tools import Tool, runner
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
+from gateway.operations.formats import from_mcp
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 _TYPES = "/api/v1/integrations/connector-types"
@@ -27,6 +29,17 @@ _SEARCH = "context_store_search"
 _READS = frozenset({"list", "get", "api_search", "search", _SEARCH, "download"})
 #: records that a search asks for at a time
 _SEARCH_PAGE = 1000
+
+
+class _Matches(msgspec.Struct):
+    data: list[OperationMatch]
+
+
+class _Tools(msgspec.Struct):
+    #: as MCP writes them
+    data: list[dict[str, Any]]
+    #: name → `kind.entity.action`
+    operations: dict[str, str]
 
 
 class Gateway:
@@ -238,6 +251,45 @@ class Gateway:
         if kind not in self._types:
             self._types[kind] = (await self._session.fetch(ApiRequest("GET", f"{_TYPES}/{kind}"))).into(dict[str, Any])
         return self._types[kind]
+
+    async def find_operations(
+        self,
+        task: str | None = None,
+        *,
+        kind: str | None = None,
+        effect: str | None = None,
+        connector: str | Connector | None = None,
+        limit: int | None = None,
+    ) -> list[OperationMatch]:
+        """The operations that fit a task told in plain words, best first (6 without `limit`); without a task all."""
+        query = await self._narrowed(kind, effect, connector)
+        query |= {name: value for name, value in (("query", task), ("limit", limit)) if value is not None}
+        reply = await self._session.fetch(ApiRequest("GET", "/api/v1/operations", query))
+        return reply.into(_Matches).data
+
+    async def tools(
+        self,
+        *,
+        kind: str | None = None,
+        effect: str | None = None,
+        connector: str | Connector | None = None,
+        operations: Sequence[str] | None = None,
+    ) -> list[Tool]:
+        """Operations as tools for a model; each is run on `connector`, else on the only one of its kind here."""
+        query = await self._narrowed(kind, effect, connector)
+        if operations is not None:
+            query["operations"] = ",".join(operations)
+        reply = await self._session.fetch(ApiRequest("GET", "/api/v1/tools", {**query, "format": "mcp"}))
+        found, bound = reply.into(_Tools), query.get("connector_id")
+        definitions = [from_mcp(document, found.operations[document["name"]]) for document in found.data]
+        return [Tool(definition, runner(self, definition.operation, bound)) for definition in definitions]
+
+    async def _narrowed(
+        self, kind: str | None, effect: str | None, connector: str | Connector | None
+    ) -> dict[str, Any]:
+        connector_id = None if connector is None else (await self.connectors.resolve(connector)).id
+        members = {"kind": kind, "effect": effect, "connector_id": connector_id}
+        return {name: value for name, value in members.items() if value is not None}
 
     async def listing(self, kind: str, entity: str, action: str) -> Listing:
         """How an action of a kind turns its pages."""

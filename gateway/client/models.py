@@ -101,3 +101,23 @@ class FlowView(msgspec.Struct, frozen=True):
     status: str
     connector_id: str | None = None
     error: Any = None
+
+
+class OperationMatch(msgspec.Struct, frozen=True):
+    """An operation that fits a task."""
+
+    #: `kind.entity.action`
+    operation: str
+    kind: str
+    entity: str
+    action: str
+    #: `read`, `idempotent` or `write`
+    effect: str
+    title: str
+    #: params and answer in one line
+    signature: str
+    description: str
+    #: how well it fits; None where all were listed
+    score: float | None = None
+    #: those that could run it: `{id, name, workspace_name, status}`
+    connectors: list[dict[str, Any]] = []

@@ -123,13 +123,16 @@ class Session:
                 raise lost(error) from error
 
     async def _opened(self, call: ApiRequest) -> aiohttp.ClientResponse:
-        """The answer under a good token: one that is refused is renewed once."""
+        return await _judged(await self.exchange(call))
+
+    async def exchange(self, call: ApiRequest) -> aiohttp.ClientResponse:
+        """The answer under a good token, whatever its status: a token that is refused is renewed once."""
         token = await self._good_token()
         response = await self._sent(call, token)
         if response.status == 401:
             response.release()
             response = await self._sent(call, await self._good_token(refused=token))
-        return await _judged(response)
+        return response
 
     async def _good_token(self, refused: str | None = None) -> str:
         """A bearer token; callers that find none good together ask for one together."""

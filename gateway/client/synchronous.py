@@ -15,9 +15,10 @@ from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors, Consent
 from gateway.client.gateway import Gateway
 from gateway.client.jobs import Job, Jobs
+from gateway.client.tools import Tool
 
 #: what still has asynchronous methods when it comes back
-_BRIDGED = (Apps, Connectors, Consent, Job, Jobs)
+_BRIDGED = (Apps, Connectors, Consent, Job, Jobs, Tool)
 _END = object()
 
 
@@ -56,6 +57,9 @@ class Bridge:
             raise AttributeError(name)
         return self._bridged(getattr(self._target, name))
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._called(self._target.__call__)(*args, **kwargs)
+
     def __dir__(self) -> list[str]:
         return [name for name in dir(self._target) if not name.startswith("_")]
 
@@ -65,6 +69,8 @@ class Bridge:
     def _bridged(self, value: Any) -> Any:
         if isinstance(value, _BRIDGED):
             return Bridge(value, self._loop)
+        if isinstance(value, list):
+            return [self._bridged(each) for each in value]
         if isinstance(value, AsyncGenerator):
             return self._iterated(value)
         if inspect.iscoroutine(value):

@@ -23,6 +23,15 @@ def next_params(
     return following
 
 
+def _ensure_served(operation: Operation, params: Mapping[str, Any]) -> None:
+    paging = operation.instead(params).paging
+    if paging is None or paging.pages is None or paging.style is not PagingStyle.PAGE:
+        return
+    if int(params.get(paging.param, 1)) > paging.pages:
+        words = f"the application serves {paging.pages} pages at most, and there are more"
+        raise UpstreamRejected(f"{operation}: {words}; ask for larger pages or for less")
+
+
 def is_incomplete(operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> bool:
     """Whether the application says that it does not list everything."""
     paging = operation.instead(params).paging
@@ -33,6 +42,15 @@ def page_after(
     operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """As `next_params`, for callers who see for themselves whether the list is complete."""
+    following = named_page(operation, params, meta)
+    _ensure_served(operation, following or {})
+    return following
+
+
+def named_page(
+    operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """The params of the page that the Meta names, whether or not the application serves it."""
     paging = operation.instead(params).paging
     if paging is None or meta is None:
         return None
@@ -41,9 +59,6 @@ def page_after(
         return None
     if paging.style is PagingStyle.PAGE:
         follow = _page_number(paging, params, str(follow))
-        if paging.pages is not None and follow > paging.pages:
-            said = f"the application serves {paging.pages} pages at most, and there are more"
-            raise UpstreamRejected(f"{operation}: {said}; ask for larger pages or for less")
     if params.get(paging.param) == follow:  # a page that names itself would be asked for without end
         return None
     return {**params, paging.param: follow}

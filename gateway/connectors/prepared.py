@@ -1,12 +1,12 @@
 """One call, fixed once: what to run, with which params, to which effect and under which rule. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from yarl import URL
 
-from gateway.connectors import requests, responses
+from gateway.connectors import pagination, requests, responses
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer, UpstreamResponse
 from gateway.connectors.rules import NO_RULE, RULES, Rule
@@ -44,7 +44,18 @@ class PreparedCall:
 
     def answer(self, response: UpstreamResponse) -> Answer:
         """The records, or the record, of a successful response; raises UpstreamInvalidResponse."""
-        return self.rule.answer(self.variant, responses.read(self.variant, response))
+        answer = self.rule.answer(self.variant, responses.read(self.variant, response))
+        if not self.variant.is_list:
+            return answer
+        return replace(answer, is_page=True, next=self._next(answer.meta))
+
+    def _next(self, meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """The params of the next page, without those that are there by default."""
+        following = pagination.named_page(self.variant, self.params, meta)
+        if following is None:
+            return None
+        defaults = self.operation.defaults
+        return {name: value for name, value in following.items() if name not in defaults or value != defaults[name]}
 
 
 def prepare(operation: Operation, params: Mapping[str, Any]) -> PreparedCall:

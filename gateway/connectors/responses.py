@@ -70,6 +70,9 @@ class Answer:
     meta: dict[str, Any] | None = None
     #: the member of the result whose records the run's journal holds
     collected: str | None = None
+    #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
+    is_page: bool = False
+    next: Mapping[str, Any] | None = None
 
     @property
     def records(self) -> list[msgspec.Raw]:

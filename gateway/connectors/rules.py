@@ -100,15 +100,9 @@ def _next_page(operation: Operation, params: Mapping[str, Any], request: Upstrea
     return replace(request, url=URL(f"{request.url.origin()}{path}", encoded=True))
 
 
-def _without_offset(operation: Operation, params: Params) -> Params:
-    """`offset` is a param of every other list of the kind; on one that has a single page it is not sent."""
-    return {name: value for name, value in params.items() if name != "offset"}
-
-
 #: every rule by the name that specs use
 RULES: Mapping[str, Rule] = {
     "property_names": Rule(params=with_their_names, answer=with_our_names),
     "query_page": Rule(request=_next_page),
     "query_page_of_200": Rule(params=_with_limit, request=_next_page),
-    "single_page": Rule(params=_without_offset),
 }

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -32,13 +33,16 @@ def token_request(base_url: str, client: Credentials) -> str:
 
 
 def announce(base_url: str, data_dir: Path, client: Credentials | None, *, first_run: bool) -> None:
-    """Say where the gateway answers; the client's secret is shown on the first run only."""
+    """Say where the gateway answers; the client's secret is shown on the first run only, and on a terminal only.
+
+    What is no terminal is often a log, where secrets have no place.
+    """
     click.secho("The gateway is ready.", fg="green", bold=True)
     _fact("base URL", base_url)
     _fact("data", str(data_dir))
     if client is None:
         click.echo("  Make a client with: gateway admin client create")
-    elif not first_run:
+    elif not (first_run and sys.stdout.isatty()):
         _fact("client", f"{client.client_id} (its secret is in {data_dir / FIRST_CLIENT})")
     else:
         _fact("organization", client.organization_id)

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from gateway.embedded import StartupError
-from gateway.embedded.service_user import Account, open_passage
+from gateway.embedded.service_user import Account
 
 LOCK = "lock"
 
@@ -22,18 +22,14 @@ LONGEST_SOCKET_PATH = 103
 SOCKET_NAME = ".s.PGSQL.5432"
 
 
-def private_directory(directory: Path, account: Account | None) -> None:
-    """Make the directory if need be: 0700, or 0710 where a server under another account must pass through."""
+def private_directory(directory: Path) -> None:
+    """Make the directory if need be, 0700; one in use for something else keeps its mode."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     names = {entry.name for entry in directory.iterdir()}
     if names and not names & OURS:
         _accept_foreign(directory)
-    elif account is None or directory.stat().st_uid == account.uid:
-        directory.chmod(0o700)
     else:
-        os.chown(directory, -1, account.gid)
-        directory.chmod(0o710)
-    open_passage(directory, account)
+        directory.chmod(0o700)
 
 
 def _accept_foreign(directory: Path) -> None:

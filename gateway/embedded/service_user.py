@@ -1,21 +1,21 @@
 """Whom the local servers run as, and their way to the files they need.
 
-Postgres refuses to run as root. When we are root, the servers run under an account of their own, and directories on the
-way to their files are opened for passing (never for listing) where that account could not pass.
+Postgres refuses to run as root. When we are root, the servers run under an account of their own. Their directories are
+opened for them, so that they need not pass through what lies above, and nobody's permissions are changed.
 """
 
-import logging
 import os
 import pwd
 import shutil
 import stat
 import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.embedded import StartupError
-
-logger = logging.getLogger(__name__)
+from gateway.embedded.parent_death_signal import FIRST_DESCRIPTOR
 
 #: the account made on a machine where we are root
 ACCOUNT_NAME = "pgserver"
@@ -62,26 +62,25 @@ def _make_account() -> None:
         raise StartupError(f"Making the account {ACCOUNT_NAME} failed: {made.stderr.strip()}. {REMEDY}")
 
 
-def open_passage(directory: Path, account: Account | None) -> None:
-    """Let the account pass through the directory and all above it; adds `o+x` where needed, and says so."""
+def paths_for(account: Account | None, directories: Sequence[Path]) -> list[str]:
+    """How a server names the directories that are opened for it; where it runs as ourselves, by their paths."""
     if account is None:
-        return
-    for step in (directory, *directory.parents):
-        if not _may_pass(step, account):
-            step.chmod(stat.S_IMODE(step.stat().st_mode) | stat.S_IXOTH)
-            logger.warning("%s is now passable (o+x), because the local servers do not run as root", step)
+        return [str(directory) for directory in directories]
+    if sys.platform != "linux":
+        raise StartupError(f"Postgres does not run as root. {REMEDY}")
+    return [f"/proc/self/fd/{number}" for number, _ in enumerate(directories, FIRST_DESCRIPTOR)]
 
 
-def open_installation(root: Path, account: Account | None) -> None:
-    """Let the account read an installed program, also one that was installed under a strict umask."""
+def ensure_readable(root: Path, account: Account | None) -> None:
+    """StartupError, with what to do, where the account cannot run the program that is installed there."""
     if account is None:
         return
-    open_passage(root.parent, account)
-    if root.stat().st_mode & stat.S_IROTH:
-        return
-    for path in (root, *root.rglob("*")):
-        mode = stat.S_IMODE(path.stat().st_mode)
-        path.chmod(mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0))
+    for step in (root, *root.parents):
+        if not _may_pass(step, account) or (step == root and not step.stat().st_mode & stat.S_IROTH):
+            raise StartupError(
+                f"The local servers do not run as root but as user id {account.uid}, which cannot enter {step}, where "
+                f"they are installed. Install the gateway where every user may read it, for example in /opt. {REMEDY}"
+            )
 
 
 def _may_pass(directory: Path, account: Account) -> bool:

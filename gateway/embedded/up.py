@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TypeVar
 
 import aiohttp
 import click
@@ -16,13 +17,14 @@ from gateway.embedded.banner import announce, write_ready_file
 from gateway.embedded.directory import DirectoryLock, private_directory
 from gateway.embedded.first_run import Credentials, database_label, ensure_keys, recall_client, remember_client
 from gateway.embedded.plan import UpOptions
-from gateway.embedded.postgres import EmbeddedPostgres
+from gateway.embedded.postgres import SERVICE_ROLE, EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from gateway.embedded.server import LocalServer
-from gateway.embedded.service_user import server_account
 from gateway.embedded.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: seconds that the front ends may take until they answer
 READY_WITHIN = 60.0
@@ -30,9 +32,12 @@ READY_WITHIN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FirstSteps:
-    """What happens to the database before anything uses it; both are told its URL."""
+    """What happens to the database before anything uses it."""
 
+    #: told the URL of the role that owns it
     migrate: Callable[[str], Awaitable[None]]
+    #: makes the role of front ends and workers; told the URL of the superuser, and the role's name
+    service_role: Callable[[str, str], Awaitable[None]]
     #: makes the first organization and client, None when the database has one
     first_client: Callable[[str], Awaitable[Credentials | None]]
 
@@ -69,7 +74,7 @@ class _Up:
         await self._supervisor.run(self._bring_up())
 
     def _take_directory(self) -> None:
-        private_directory(self._data_dir, server_account(self._data_dir))
+        private_directory(self._data_dir)
         lock = DirectoryLock(self._data_dir)
         lock.acquire()
         self._held.callback(lock.release)
@@ -87,9 +92,8 @@ class _Up:
 
     async def _bring_up(self) -> None:
         options = self._options
-        database_url = options.database_url or await self._serve(EmbeddedPostgres(self._data_dir / "postgres"))
+        database_url, is_first_run = await self._open_database()
         redis_url = options.redis_url or await self._serve(EmbeddedRedis(self._data_dir / "redis"))
-        is_first_run = await self._prepare_database(database_url)
         sandbox = await self._start_sandbox() if options.sandbox else None
         environment = plan.child_environment(
             options, self._address, database_url=database_url, redis_url=redis_url, keys=self._keys, sandbox=sandbox
@@ -99,6 +103,17 @@ class _Up:
         self._is_ready = True
         announce(self._address.base_url, self._data_dir, self._client, first_run=is_first_run)
         self._refresh_ready_file()
+
+    async def _open_database(self) -> tuple[str, bool]:
+        """The URL for front ends and workers, and whether the first client was made now."""
+        if self._options.database_url is not None:
+            await self._reached(self._steps.migrate(self._options.database_url))
+            return self._options.database_url, await self._make_first_client(self._options.database_url)
+        postgres = EmbeddedPostgres(self._data_dir / "postgres")
+        owner_url = await self._serve(postgres)
+        await self._reached(self._steps.migrate(owner_url))
+        await self._reached(self._steps.service_role(owner_url, SERVICE_ROLE))
+        return postgres.service_url, await self._make_first_client(postgres.service_url)
 
     async def _serve(self, server: LocalServer) -> str:
         self._held.callback(server.close)
@@ -111,13 +126,16 @@ class _Up:
         await self._supervisor.start(plan.sandbox_program(self._options, sandbox))
         return sandbox
 
-    async def _prepare_database(self, database_url: str) -> bool:
-        """Migrate, and make the first client unless there is one: True when it was made now."""
+    async def _reached(self, step: Awaitable[T]) -> T:
+        """What a step on the database comes to; StartupError when there is no answer."""
         try:
-            await self._steps.migrate(database_url)
-            made = await self._steps.first_client(database_url)
+            return await step
         except OSError as error:
             raise StartupError(f"The database does not answer: {error}. Check GATEWAY_DATABASE_URL.") from error
+
+    async def _make_first_client(self, database_url: str) -> bool:
+        """Make the first client unless there is one: True when it was made now."""
+        made = await self._reached(self._steps.first_client(database_url))
         label = database_label(self._options.database_url)
         if made:
             remember_client(self._data_dir, label, made)

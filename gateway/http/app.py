@@ -9,11 +9,13 @@ from aiohttp import web
 
 from gateway.http.admission import Limits
 from gateway.http.handlers.mcp import open_servers
-from gateway.http.handlers.operations import readiness
-from gateway.http.keys import CHECKS, EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, ROUTE_OF, SERVICES
+from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, PAGES, READINESS, ROUTE_OF, SERVICES
 from gateway.http.middleware import edge, set_common_headers
 from gateway.http.openapi import openapi_document
+from gateway.http.readiness import readiness
 from gateway.http.routes import ROUTES
+from gateway.pages.brand import Brand
+from gateway.pages.rendering import Pages
 from gateway.services import open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import Exposition, exposed
@@ -25,6 +27,7 @@ def create_app(settings: Settings) -> web.Application:
     app = web.Application(middlewares=[edge], client_max_size=settings.max_body_bytes)
     app[IS_DRAINING] = asyncio.Event()
     app[LIMITS] = Limits(settings)
+    app[PAGES] = Pages(Brand.of(settings))
     app[ROUTE_OF] = {
         app.router.add_route(method, route.path, route.handler): route
         for route in ROUTES
@@ -42,7 +45,7 @@ def create_app(settings: Settings) -> web.Application:
             with app[LIMITS].watching(opened.lag, lambda: opened.watch.waiting):
                 app[SERVICES] = opened
                 open_servers(app, opened)
-                app[CHECKS] = readiness(opened)
+                app[READINESS] = readiness(opened)
                 app[EXPOSITION] = Exposition(opened.database)
                 document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
                 app[OPENAPI] = msgspec.json.encode(document)

@@ -8,8 +8,10 @@ from aiohttp import web
 from gateway.aio.remembered import Remembered
 from gateway.http.admission import Limits
 from gateway.http.audit_entry import PendingEntry
+from gateway.http.readiness import Readiness
 from gateway.http.route import Route
 from gateway.identity.model import Caller
+from gateway.pages.rendering import Pages
 from gateway.services import Services
 from gateway.telemetry.prometheus import Exposition
 
@@ -22,10 +24,12 @@ OPENAPI = web.AppKey("openapi", bytes)
 LIMITS = web.AppKey("limits", Limits)
 #: what the process tells Prometheus
 EXPOSITION = web.AppKey("exposition", Exposition)
-#: whether what the front end needs is there, by name
-CHECKS = web.AppKey("checks", Remembered[Mapping[str, bool]])
+#: whether what the front end needs is there
+READINESS = web.AppKey("readiness", Remembered[Readiness])
 #: the routes of the contract, by those of the router that stand for them
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
+#: templates and style of the pages for people
+PAGES = web.AppKey("pages", Pages)
 CALLER = web.RequestKey("caller", Caller)
 REQUEST_ID = web.RequestKey("request_id", str)
 #: there for requests whose route has an audit name, once their caller is known

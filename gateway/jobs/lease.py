@@ -5,17 +5,25 @@ is another lease: what the first still does is refused by the fence and ends wit
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
-from uuid import UUID
 
 from gateway.connectors.responses import Answer
 from gateway.db.retries import retry_until_available
-from gateway.errors import GatewayError, InternalError, JobCanceled, OutcomeUnknown, Unavailable, UpstreamTimeout
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    JobCanceled,
+    OutcomeUnknown,
+    Unavailable,
+    UpstreamRateLimited,
+    UpstreamTimeout,
+)
 from gateway.jobs import results
-from gateway.jobs.leases import Ending, Leases, LostLease
+from gateway.jobs.leases import Ending, LeaseKey, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, Job, JobStatus
 from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, must_go_on, told
 from gateway.jobs.run_context import JobJournal
@@ -56,7 +64,7 @@ class Lease:
         self.task: asyncio.Task[Outcome | None] = asyncio.create_task(self._run(work), name=f"job {job.id}")
 
     @property
-    def key(self) -> tuple[UUID, int]:
+    def key(self) -> LeaseKey:
         return self.job.id, self.job.fence
 
     def cancel(self) -> None:
@@ -65,10 +73,9 @@ class Lease:
             self._is_canceled = True
             self.task.cancel()
 
-    def lose(self) -> None:
-        """Stop, because another holds the job now or it has ended, unless that is our own end on its way."""
-        if not self._is_ending:
-            self.task.cancel()
+    def lose(self) -> bool:
+        """Stop, because another holds the job now or it has ended, unless that is our own end on its way: False."""
+        return not self._is_ending and self.task.cancel()
 
     async def _run(self, work: Task) -> Outcome | None:
         job = self.job
@@ -82,6 +89,8 @@ class Lease:
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
+            with contextlib.suppress(Unavailable):
+                await self._leases.forgive([self.key])
             return None if self.checkpoint.may_be_repeated else self._too_late()
         except Unavailable:
             log.error("PostgreSQL is away for too long; the result is dropped", extra={"job_id": str(job.id)})
@@ -119,6 +128,7 @@ class Lease:
             return outcome
         if is_requeued(job, outcome, checkpoint.sent_at) and datetime.now(UTC) - job.created_at < _OLDEST:
             await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
+            await self._hold_connector(outcome)
             return outcome
         ending = classify_outcome(job, outcome, checkpoint.sent_at, checkpoint.state)
         if job.is_inline and ending.status is not JobStatus.UNKNOWN and gives_key_back(outcome):
@@ -130,6 +140,17 @@ class Lease:
     def _too_late(self) -> GatewayError:
         lost = OutcomeUnknown("a write was sent, and its answer came too late", extra={"outcome": "unknown"})
         return told(lost, classify_outcome(self.job, lost, self.checkpoint.sent_at, self.checkpoint.state))
+
+    async def _hold_connector(self, outcome: GatewayError) -> None:
+        """Others would be refused as well. What nobody waits for gets less of the limit, and says nothing of them."""
+        if (
+            isinstance(outcome, UpstreamRateLimited)
+            and outcome.retry_after
+            and self.job.connector_id is not None
+            and not self.job.is_background
+        ):
+            with contextlib.suppress(Unavailable):
+                await self._leases.hold(self.job.connector_id, float(outcome.retry_after))
 
     async def _success(self, answer: Answer) -> Ending:
         head, number, lines = results.head_of(answer), 0, None

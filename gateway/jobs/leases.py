@@ -7,74 +7,19 @@ changes nothing any more. Time is the database's clock only.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-from uuid import UUID, uuid4
+from typing import Any, TypeAlias
+from uuid import UUID
 
 from gateway.aio.batching import Batcher
 from gateway.db.pool import Database
 from gateway.jobs.model import Job, JobStatus
-from gateway.jobs.rows import COLUMNS, job_of
-from gateway.telemetry.metrics import JOBS_ENDED, QUEUE_WAIT
+from gateway.telemetry.metrics import JOBS_ENDED
 
 #: seconds that a claim holds without a heartbeat
 LEASE = 10
-#: organizations that one claim looks at, from a random one on
-_TENANTS = 50
+#: seconds for which a connector is not claimed of at most, whatever its application asks for
+_LONGEST_HOLD = 300
 
-_TAKE = f"""
-    UPDATE jobs
-    SET status = 'running', worker = $1, fence = fence + 1, attempt = attempt + 1, next_attempt_at = NULL,
-        lease_until = now() + interval '{LEASE} seconds', started_at = COALESCE(started_at, now())
-    FROM chosen WHERE jobs.id = chosen.id AND jobs.status = 'queued'
-    RETURNING {COLUMNS}
-"""
-_WAITS = "status = 'queued' AND crashes = 0"
-# Fair between organizations: those go first that have the least running, and none takes a whole worker ($4 jobs at
-# most). The recursion hops from organization to organization along the index instead of reading a deep queue, and ends
-# where it began, because UNION drops what it has met. Only what is chosen is locked, so that claims at the same time
-# find something as well.
-_CLAIM = f"""
-    WITH RECURSIVE tenants (organization_id) AS (
-        SELECT COALESCE(
-            (SELECT organization_id FROM jobs WHERE {_WAITS} AND organization_id >= $3
-             ORDER BY organization_id LIMIT 1),
-            (SELECT organization_id FROM jobs WHERE {_WAITS} ORDER BY organization_id LIMIT 1))
-        UNION
-        SELECT COALESCE(
-            (SELECT organization_id FROM jobs WHERE {_WAITS} AND organization_id > tenants.organization_id
-             ORDER BY organization_id LIMIT 1),
-            (SELECT organization_id FROM jobs WHERE {_WAITS} ORDER BY organization_id LIMIT 1))
-        FROM tenants WHERE tenants.organization_id IS NOT NULL
-    ), running AS (
-        SELECT organization_id, count(*) AS everywhere, count(*) FILTER (WHERE worker = $1) AS here
-        FROM jobs WHERE status = 'running' GROUP BY organization_id
-    ), oldest AS (
-        SELECT job.*, row_number() OVER (PARTITION BY job.organization_id ORDER BY job.created_at, job.id) AS place
-        FROM (SELECT organization_id FROM tenants WHERE organization_id IS NOT NULL LIMIT {_TENANTS}) AS tenants
-        CROSS JOIN LATERAL (
-            SELECT id, organization_id, created_at FROM jobs
-            WHERE {_WAITS} AND organization_id = tenants.organization_id
-            ORDER BY created_at, id LIMIT 4 * $2::bigint
-        ) AS job
-    ), ranked AS (
-        SELECT oldest.id, oldest.created_at, place + COALESCE(everywhere, 0) AS turn, place + COALESCE(here, 0) AS here
-        FROM oldest LEFT JOIN running USING (organization_id)
-    ), chosen AS (
-        SELECT jobs.id FROM jobs JOIN ranked ON ranked.id = jobs.id
-        WHERE jobs.status = 'queued' AND ranked.here <= $4
-        ORDER BY ranked.turn, ranked.created_at
-        LIMIT $2 FOR UPDATE OF jobs SKIP LOCKED
-    )
-    {_TAKE}
-"""
-# What lost its worker may be what kills workers, so a worker runs one such job at a time: the next loss is its own.
-_CLAIM_SUSPECT = f"""
-    WITH chosen AS (
-        SELECT id FROM jobs WHERE status = 'queued' AND crashes > 0
-        ORDER BY created_at, id LIMIT 1 FOR UPDATE SKIP LOCKED
-    )
-    {_TAKE}
-"""
 # Rows are always locked in one order, so that statements about several jobs never wait for each other in a circle.
 _HELD = """
     held AS (
@@ -82,11 +27,28 @@ _HELD = """
         WHERE jobs.status = 'running' ORDER BY jobs.id FOR NO KEY UPDATE OF jobs
     )
 """
+# A job that was taken for lost and that nobody has claimed since, so that its fence is the same, is its holder's again.
 _HEARTBEAT = f"""
-    WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), {_HELD}
-    UPDATE jobs SET lease_until = now() + interval '{LEASE} seconds'
+    WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), held AS (
+        SELECT jobs.id FROM jobs JOIN given ON jobs.id = given.id AND jobs.fence = given.fence
+        WHERE jobs.status = 'running' OR jobs.status = 'queued' AND jobs.worker = $3
+        ORDER BY jobs.id FOR NO KEY UPDATE OF jobs
+    )
+    UPDATE jobs
+    SET lease_until = now() + interval '{LEASE} seconds', worker = $3, status = 'running',
+        crashes = CASE WHEN status = 'queued' THEN GREATEST(crashes - 1, 0) ELSE crashes END,
+        message = CASE WHEN status = 'queued' THEN 'its worker is back' ELSE message END
     FROM held WHERE jobs.id = held.id
     RETURNING jobs.id, jobs.fence, jobs.cancel_requested
+"""
+# Its worker lives, so it was no crash. A job that makes its worker fall silent again and again is one all the same.
+_FORGIVE = """
+    WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), lost AS (
+        SELECT jobs.id FROM jobs JOIN given ON jobs.id = given.id AND jobs.fence >= given.fence
+        WHERE status IN ('queued', 'running', 'waiting') AND crashes > 0 AND attempt <= 10
+        ORDER BY jobs.id FOR NO KEY UPDATE OF jobs
+    )
+    UPDATE jobs SET crashes = crashes - 1 FROM lost WHERE jobs.id = lost.id
 """
 # The lease begins anew with the note, so that whoever wrote it knows how long it holds. Nothing more is sent for a job
 # that is to be canceled.
@@ -102,11 +64,13 @@ _SENDING = f"""
 _NOT_DONE = """
     UPDATE jobs SET sending_since = $3 WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
 """
-# Written twice, because the first answer was lost, it is there once: parts have numbers.
+# Written twice, because the first answer was lost, it is there once: parts have numbers. Losses count against a job
+# only where it made no progress between them.
 _SAVE = """
     WITH saved AS (
         UPDATE jobs
-        SET state = $3, sending_since = CASE WHEN NOT $6 THEN sending_since END, parts = greatest(parts, $4::integer)
+        SET state = $3, sending_since = CASE WHEN NOT $6 THEN sending_since END, parts = greatest(parts, $4::integer),
+            crashes = 0
         WHERE id = $1 AND fence = $2 AND status = 'running'
         RETURNING id, organization_id
     ), stored AS (
@@ -124,7 +88,8 @@ _PUT_PART = """
     RETURNING part
 """
 _PROGRESS = """
-    UPDATE jobs SET progress = $3, total = $4, message = $5
+    UPDATE jobs
+    SET progress = $3, total = $4, message = $5, crashes = CASE WHEN $6 THEN 0 ELSE crashes END
     WHERE id = $1 AND fence = $2 AND status = 'running'
     RETURNING cancel_requested
 """
@@ -161,6 +126,14 @@ _WAIT = f"""
     WHERE id = $1 AND fence = $2 AND status = 'running'
     RETURNING id
 """
+# The first of several who were refused says how long: each later one is told to come later.
+_HOLD = """
+    INSERT INTO connector_holds AS hold (connector_id, held_until)
+    VALUES ($1, now() + make_interval(secs => $2))
+    ON CONFLICT (connector_id) DO UPDATE
+    SET held_until = CASE WHEN hold.held_until > now() THEN LEAST(hold.held_until, EXCLUDED.held_until)
+                          ELSE EXCLUDED.held_until END
+"""
 # What goes back counts as never taken.
 _REQUEUE = f"""
     UPDATE jobs
@@ -190,6 +163,10 @@ class Ending:
     lines: str | None = None
 
 
+#: a claim of a job: its id and its fence
+LeaseKey: TypeAlias = tuple[UUID, int]
+
+
 class LostLease(Exception):
     """Somebody else holds the job now, or it has ended: stop, and write nothing more."""
 
@@ -203,26 +180,16 @@ class Leases:
         self._sending: Batcher[Job, bool | None] = Batcher(self._sending_all)
         self._finishing: Batcher[tuple[Job, Ending], bool] = Batcher(self._finish_all)
 
-    async def claim(self, worker: str, most: int, share: int) -> list[Job]:
-        """Up to `most` queued jobs, now ours to run; no organization gets more than `share` jobs of this worker."""
+    async def heartbeat(self, worker: str, held: Sequence[LeaseKey]) -> dict[LeaseKey, bool]:
+        """Extend these leases; those still ours, and whether a caller wants them canceled."""
         async with self._database.system() as connection:
-            claimed = [job_of(row) for row in await connection.fetch(_CLAIM, worker, most, uuid4(), share)]
-        for job in claimed:
-            if job.attempt == 1 and job.started_at is not None:
-                QUEUE_WAIT.observe((job.started_at - job.created_at).total_seconds())
-        return claimed
-
-    async def claim_suspect(self, worker: str) -> Job | None:
-        """The oldest job that lost its worker before."""
-        async with self._database.system() as connection:
-            row = await connection.fetchrow(_CLAIM_SUSPECT, worker)
-        return None if row is None else job_of(row)
-
-    async def heartbeat(self, held: Sequence[tuple[UUID, int]]) -> dict[tuple[UUID, int], bool]:
-        """Extend these leases, by job id and fence; those still ours, and whether a caller wants them canceled."""
-        async with self._database.system() as connection:
-            rows = await connection.fetch(_HEARTBEAT, [job_id for job_id, _ in held], [fence for _, fence in held])
+            rows = await connection.fetch(_HEARTBEAT, *_columns(held), worker)
         return {(row["id"], row["fence"]): row["cancel_requested"] for row in rows}
+
+    async def forgive(self, lost: Sequence[LeaseKey]) -> None:
+        """Take back that these jobs lost their worker, because it lives and was only taken for dead."""
+        async with self._database.system() as connection:
+            await connection.execute(_FORGIVE, *_columns(lost))
 
     async def sending(self, job: Job) -> bool:
         """Commit that the first byte of a write is about to go out, unless a caller wants it canceled: False."""
@@ -253,7 +220,7 @@ class Leases:
 
     async def progress(self, job: Job, done: int, total: int | None, message: str) -> bool:
         """Tell how far it is; whether a caller wants it canceled."""
-        return bool(await self._fenced(_PROGRESS, job, done, total, _plain(message)))
+        return bool(await self._fenced(_PROGRESS, job, done, total, _plain(message), done > job.progress))
 
     async def finish(self, job: Job, ending: Ending) -> None:
         """The one write that ends a job."""
@@ -271,6 +238,11 @@ class Leases:
     async def wait(self, job: Job, seconds: float, reason: str) -> None:
         """Put it aside until the application takes requests again."""
         await self._fenced(_WAIT, job, seconds, _plain(reason), self._retention)
+
+    async def hold(self, connector_id: UUID, seconds: float) -> None:
+        """Let no new job of a connector be claimed for so long: its rate scope is used up."""
+        async with self._database.system() as connection:
+            await connection.execute(_HOLD, connector_id, min(seconds, _LONGEST_HOLD))
 
     async def requeue(self, job: Job) -> bool:
         """Give up a job that may be run again, for another worker; whether one is needed."""
@@ -301,6 +273,10 @@ def _ended(job: Job, ending: Ending) -> tuple[Any, ...]:
         ending.part,
         ending.lines,
     )
+
+
+def _columns(keys: Sequence[LeaseKey]) -> tuple[list[UUID], list[int]]:
+    return [job_id for job_id, _ in keys], [fence for _, fence in keys]
 
 
 def _plain(text: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from gateway.db.pool import Connection, Database
 from gateway.errors import Unavailable, WorkerCrashed
@@ -14,24 +15,32 @@ log = logging.getLogger(__name__)
 
 #: seconds between sweeps
 INTERVAL = 2.0
-#: workers that a job may lose before it is given up
-CRASHES = 2
+#: workers that a job may lose in a row, without progress in between, before it is given up: one is no evidence, after a
+#: second it runs in a small group, after a third as the only suspect; and where others were lost in the same death
+_MAX_LOSSES, _MAX_LOSSES_AMONG_OTHERS = 4, 6
 #: seconds after which a worker without a sign of life counts as gone
 _GONE = 15
+#: between two sweeps of a process that was frozen, by the database's clock
+_FREEZE = timedelta(seconds=LEASE / 2)
 #: any number; all gateways agree on it
 _LOCK = 0x73776570
 
-_TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
+_TRY_LOCK = "SELECT now() AS now, pg_try_advisory_xact_lock($1) AS is_ours"
 # A server that was away let all leases run out: their holders get the time to say that they are still there.
 _JUST_STARTED = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => $1)"
 _LOST = "status = 'running' AND lease_until < now()"
+_IS_GIVEN_UP = f"""
+    (crashes + 1 >= {_MAX_LOSSES_AMONG_OTHERS} OR crashes + 1 >= {_MAX_LOSSES} AND NOT EXISTS (
+        SELECT FROM jobs AS other
+        WHERE other.status = 'running' AND other.worker = jobs.worker AND other.id <> jobs.id))
+"""
 _ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $6), lease_until = NULL, worker = NULL"
 
 # What is not run again: writes whose answer was lost, also those of callers who waited, and what lost too many workers.
 _ENDING = f"""
     SELECT {COLUMNS} FROM jobs
     WHERE {_LOST} AND effect <> 'read' AND sending_since IS NOT NULL AND (effect = 'write' OR is_inline)
-       OR {_LOST} AND NOT is_inline AND crashes + 1 >= {CRASHES}
+       OR {_LOST} AND NOT is_inline AND {_IS_GIVEN_UP}
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 _END = f"""
@@ -41,10 +50,10 @@ _END = f"""
 """
 # What was run for a caller who waited, and did not go out, leaves no trace: with the row goes its idempotency key.
 _FORGET_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
-# What was sent stays noted: should nobody ever learn what came of it, the job says so.
+# What was sent stays noted: should nobody ever learn what came of it, the job says so. Who held it may take it back.
 _RETURN_LOST = f"""
     UPDATE jobs
-    SET status = 'queued', crashes = crashes + 1, lease_until = NULL, worker = NULL,
+    SET status = 'queued', crashes = crashes + 1, lease_until = NULL,
         message = 'its worker was lost; waiting for another'
     WHERE {_LOST}
     RETURNING id
@@ -69,18 +78,30 @@ class Maintenance:
         #: seconds after an absence of PostgreSQL for which nothing is taken for lost
         self._timeout = timeout
         self._sweeps_to_wait = 0
+        self._swept_at: datetime | None = None
 
     async def sweep(self) -> int:
         """End, return and forget what is overdue; how many jobs became due. Nothing while another worker sweeps."""
         try:
             async with self._database.system() as connection, connection.transaction():
-                if not await connection.fetchval(_TRY_LOCK, _LOCK):
+                locked = await connection.fetchrow(_TRY_LOCK, _LOCK)
+                self._notice_freeze(locked["now"])
+                if not locked["is_ours"]:
                     return 0
                 due = len(await connection.fetch(_RETURN_DUE))
                 return due + (await self._lost(connection) if await self._may_judge(connection) else 0)
         except Unavailable:
-            self._sweeps_to_wait = round(self._timeout / INTERVAL)
+            self._wait()
             raise
+
+    def _wait(self) -> None:
+        self._sweeps_to_wait = round(self._timeout / INTERVAL)
+
+    def _notice_freeze(self, now: datetime) -> None:
+        """What froze this process may have frozen others, who get the time to say that they are still there."""
+        if self._swept_at is not None and now - self._swept_at > _FREEZE:
+            self._wait()
+        self._swept_at = now
 
     async def _may_judge(self, connection: Connection) -> bool:
         self._sweeps_to_wait = max(0, self._sweeps_to_wait - 1)

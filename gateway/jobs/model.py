@@ -53,6 +53,8 @@ class NewJob:
     shape: Mapping[str, Any] = field(default_factory=dict)
     effect: Effect = Effect.READ
     is_inline: bool = False
+    #: whether nobody waits for it, so that it gives way to what somebody waits for
+    is_background: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     request_id: str | None = None
     #: how to look up what a write whose answer was lost may have made
@@ -80,6 +82,7 @@ class Job:
     shape: dict[str, Any]
     effect: Effect
     is_inline: bool
+    is_background: bool
     labels: dict[str, str]
     request_id: str | None
     find_by: str | None
@@ -115,8 +118,13 @@ class Job:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether a worker was lost while it ran this job, perhaps because of it."""
-        return self.crashes > 0
+        """Whether workers were lost while they ran this job, perhaps because of it: once is no evidence."""
+        return self.crashes >= 2
+
+    @property
+    def is_prime_suspect(self) -> bool:
+        """Whether it lost a worker among few suspects, so that it is to be the only one."""
+        return self.crashes >= 3
 
 
 def url_of(job: Job, base_url: str) -> str:

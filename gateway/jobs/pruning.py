@@ -1,4 +1,4 @@
-"""What is deleted when its time is over: jobs with their results, idempotency keys, tokens, workers that are gone."""
+"""What is deleted when its time is over: jobs with their results, idempotency keys, tokens, workers, pauses."""
 
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
@@ -52,7 +52,26 @@ _GONE_WORKERS = """
     )
     DELETE FROM workers USING gone WHERE workers.id = gone.id
 """
-_STATEMENTS = (_EXPIRED_RESULTS, _OLD_JOBS, _OLD_SCHEDULED_JOBS, _EXPIRED_KEYS, _EXPIRED_TOKENS, _GONE_WORKERS)
+_ENDED_HOLDS = """
+    WITH ended AS (
+        SELECT connector_id FROM connector_holds WHERE held_until < now() LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM connector_holds USING ended WHERE connector_holds.connector_id = ended.connector_id
+"""
+_ENDED_PAUSES = """
+    WITH ended AS (SELECT scope_id FROM rate_pauses WHERE paused_until < now() LIMIT $1 FOR UPDATE SKIP LOCKED)
+    DELETE FROM rate_pauses USING ended WHERE rate_pauses.scope_id = ended.scope_id
+"""
+_STATEMENTS = (
+    _EXPIRED_RESULTS,
+    _OLD_JOBS,
+    _OLD_SCHEDULED_JOBS,
+    _EXPIRED_KEYS,
+    _EXPIRED_TOKENS,
+    _GONE_WORKERS,
+    _ENDED_HOLDS,
+    _ENDED_PAUSES,
+)
 
 
 async def prune_jobs(database: Database) -> int:

@@ -22,8 +22,12 @@ def head_of(answer: Answer) -> dict[str, Any]:
     if answer.collected is not None:
         return {"result": answer.decoded(), "collected": answer.collected, "meta": answer.meta}
     if _is_list(answer):
-        return {"result": None, "collected": WHOLE, "meta": answer.meta}
+        return {"result": None, "collected": WHOLE, "meta": answer.meta, **_page(answer)}
     return {"result": answer.decoded(), "collected": None, "meta": answer.meta}
+
+
+def _page(answer: Answer) -> dict[str, Any]:
+    return {"next": answer.next} if answer.is_page else {}
 
 
 def parts_of(answer: Answer) -> Iterator[str]:

@@ -8,9 +8,9 @@ from gateway.kinds.spec import Effect
 
 COLUMNS = """
     jobs.id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, params, shape,
-    effect, is_inline, labels::text AS labels, request_id, find_by, traceparent, status, cancel_requested, total,
-    progress, message, error, result, attempt, crashes, jobs.fence, sending_since, state, parts, version,
-    jobs.created_at, started_at, finished_at, next_attempt_at, jobs.expires_at
+    effect, is_inline, background AS is_background, labels::text AS labels, request_id, find_by, traceparent, status,
+    cancel_requested, total, progress, message, error, result, attempt, crashes, jobs.fence, sending_since, state,
+    parts, version, jobs.created_at, started_at, finished_at, next_attempt_at, jobs.expires_at
 """
 
 _DOCUMENTS = ("params", "shape", "labels", "state")

@@ -13,7 +13,7 @@ from gateway.aio.loops import every, running
 from gateway.connectors.responses import Answer
 from gateway.errors import Unavailable
 from gateway.jobs.lease import Lease, Task
-from gateway.jobs.leases import Leases
+from gateway.jobs.leases import LeaseKey, Leases
 from gateway.jobs.model import Job
 from gateway.jobs.run_context import JobJournal
 
@@ -28,16 +28,15 @@ class Runner:
         self._leases = leases
         self.worker = worker
         self._heartbeat = heartbeat
-        self._held: dict[tuple[UUID, int], Lease] = {}
+        self._held: dict[LeaseKey, Lease] = {}
 
     @property
     def held(self) -> int:
         return len(self._held)
 
     @property
-    def has_suspect(self) -> bool:
-        """Whether one of them has lost a worker before."""
-        return any(lease.job.is_suspect for lease in self._held.values())
+    def jobs(self) -> list[Job]:
+        return [lease.job for lease in self._held.values()]
 
     @asynccontextmanager
     async def renewing_leases(self) -> AsyncIterator["Runner"]:
@@ -82,19 +81,16 @@ class Runner:
     async def beat(self) -> None:
         """Extend all leases, and apply what became of the jobs meanwhile; raises Unavailable."""
         keys = list(self._held)
-        alive = await self._leases.heartbeat(keys) if keys else {}
-        for key in keys:
-            self._apply(key, alive.get(key))
-
-    def _apply(self, key: tuple[UUID, int], cancel_requested: bool | None) -> None:
-        """A lease that was just ended may be missing from the heartbeat's answer: it knows that by itself."""
-        lease = self._held.get(key)
-        if lease is None:
+        if not keys:
             return
-        if cancel_requested is None:
-            lease.lose()
-        elif cancel_requested:
-            lease.cancel()
+        alive = await self._leases.heartbeat(self.worker, keys)
+        for key in keys:
+            if alive.get(key) and key in self._held:
+                self._held[key].cancel()
+        # A lease that was just ended may be missing from the heartbeat's answer: it knows that by itself.
+        lost = [key for key in keys if key not in alive and key in self._held and self._held[key].lose()]
+        if lost:
+            await self._leases.forgive(lost)
 
     def on_notify(self, topic: str, subject: str) -> None:
         """A notification of a caller who wants a job canceled."""

@@ -19,12 +19,12 @@ from gateway.kinds.spec import Effect
 
 _INSERTED = """
     id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, params, shape, effect,
-    is_inline, labels, request_id, find_by, token_hash, traceparent
+    is_inline, labels, request_id, find_by, token_hash, traceparent, background
 """
 _NEW = """
     unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
            $10::text[], $11::text[], $12::text[], $13::boolean[], $14::jsonb[], $15::text[], $16::text[], $17::bytea[],
-           $18::text[])
+           $18::text[], $19::boolean[])
 """
 # Sent again, because the answer to its commit was lost, it finds what it inserted.
 _INSERT = f"INSERT INTO jobs ({_INSERTED}) SELECT * FROM {_NEW} ON CONFLICT (id) DO NOTHING RETURNING {COLUMNS}"
@@ -32,7 +32,7 @@ _ACCEPTED = f"SELECT {COLUMNS} FROM jobs WHERE id = ANY ($1::uuid[])"
 # Born running: held by the process that accepted it.
 _INSERT_CLAIMED = f"""
     INSERT INTO jobs ({_INSERTED}, status, worker, lease_until, fence, attempt, started_at)
-    SELECT *, 'running', $19::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {_NEW}
+    SELECT *, 'running', $20::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {_NEW}
     RETURNING {COLUMNS}
 """
 # The first to come keeps the key, and who comes at the same time waits here; a key past its time is as good as none.
@@ -323,4 +323,5 @@ def _values(new: NewJob) -> tuple[Any, ...]:
         new.find_by,
         new.token_hash,
         new.traceparent,
+        new.is_background,
     )

@@ -59,13 +59,6 @@ class Operation:
         return self.action.request.split(" ", 1)[1]
 
     @cached_property
-    def numeric_ids(self) -> frozenset[str]:
-        """The params of the path that are integers; callers may send them as text."""
-        schemas = self.action.params
-        in_path = (placement.name for placement in self.placements if placement.where == "path")
-        return frozenset(name for name in in_path if schemas[name].get("type") == "integer")
-
-    @cached_property
     def placements(self) -> tuple[Placement, ...]:
         by_default = "query" if self.method in ("GET", "DELETE") else "body"
         in_path = set(re.findall(r"{(\w+)}", self.action.request))
@@ -108,6 +101,16 @@ class Operation:
             for name, schema in self.action.params.items()
         }
         return {name: defaults for name, defaults in found.items() if defaults}
+
+    @property
+    def example(self) -> dict[str, Any]:
+        """A call of it, as an execute body."""
+        return {"entity": self.entity_id, "action": self.action_id, "params": self.action.example}
+
+    @property
+    def fields(self) -> dict[str, str | dict[str, Any]]:
+        """The fields of its records as far as they are declared; none where an account has fields of its own."""
+        return {} if self.entity.has_own_fields else self.action.fields or self.entity.fields
 
     @cached_property
     def paging(self) -> Paging | None:

@@ -73,7 +73,7 @@ def _action(operation: Operation) -> dict[str, Any]:
         "meta": list(paging.meta) if paging else [],
         "paging": _paging(paging),
         "alternatives": _alternatives(action, operation),
-        "example": {"entity": operation.entity_id, "action": operation.action_id, "params": action.example},
+        "example": operation.example,
     }
 
 

@@ -1,7 +1,8 @@
 """Params against their schema: everything wrong with them at once, before anything is sent."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,21 +16,31 @@ from gateway.kinds.suggestions import did_you_mean
 _SHOWN_CHARACTERS = 60
 #: nesting beyond which params are refused; no application takes more
 _DEPTH = 64
+#: the format of a text that names several things; callers may send an array
+COMMA_SEPARATED = "comma-separated"
+#: numbers as callers write them in text, and the most characters of one
+_INTEGER, _DECIMAL, _MAX_DIGITS = re.compile(r"[0-9]+"), re.compile(r"-?[0-9]+\.[0-9]+"), 19
 #: what a format looks like
 _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026-01-31"}
 
 
 def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
-    given = _with_limit_mapped(operation, _with_numeric_ids(operation, params))
+    given = {name: _read(operation, operation.action.params.get(name, {}), value) for name, value in params.items()}
+    given = _with_limit_mapped(operation, given)
     found = list(islice(_unsafe_values(operation, given), MAX_FAULTS)) or _faults(operation, given)
     if found:
-        raise InvalidParams(faults=found)
+        raise invalid(operation, found)
     completed = {**operation.defaults, **given}
     for name, defaults in operation.member_defaults.items():
         if isinstance(completed.get(name), dict):
             completed[name] = {**defaults, **completed[name]}
     return {name: _integral(value) for name, value in completed.items()}
+
+
+def invalid(operation: Operation, faults: Iterable[FieldError]) -> InvalidParams:
+    """The error for these faults of a call, with an example of a call as it should be."""
+    return InvalidParams(faults=faults, extra={"example": operation.example})
 
 
 def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,14 +51,15 @@ def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[
     is_own_param = size == "limit" or (size is None and "limit" in operation.action.params)
     if not operation.is_list or "limit" not in given or is_own_param:
         return given
-    limit = given.pop("limit")
-    if not _is_integer(limit) or limit < 1:
-        raise InvalidParams(faults=[_fault(operation, ["limit"], "minimum", f"limit is {_shown(limit)}; at least 1")])
+    limit = _whole_number(given.pop("limit"))
+    if limit is None or limit < 1:
+        text = f"limit is {_shown(params['limit'])}; at least 1"
+        raise invalid(operation, [_fault(operation, ["limit"], "minimum", text)])
     if size is None:
         return given
     if given.setdefault(size, limit) != limit:
         text = f"limit is {limit} and {size} is {_shown(given[size])}; send one of them"
-        raise InvalidParams(faults=[_fault(operation, ["limit"], "conflict", text)])
+        raise invalid(operation, [_fault(operation, ["limit"], "conflict", text)])
     return given
 
 
@@ -56,18 +68,46 @@ def unpaged_limit(operation: Operation, params: Mapping[str, Any]) -> int | None
     is_sized = operation.paging is not None and operation.paging.size is not None
     if not operation.is_list or is_sized or "limit" in operation.action.params:
         return None
-    limit = params.get("limit")
-    return limit if _is_integer(limit) else None
+    return _whole_number(params.get("limit"))
 
 
-def _with_numeric_ids(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Ids of the path may come as text: clients keep ids as strings, and `"35436"` names the same ticket as 35436."""
-    ids = operation.numeric_ids
-    return {name: int(value) if name in ids and _is_digits(value) else value for name, value in params.items()}
+def _read(operation: Operation, schema: Mapping[str, Any], value: Any) -> Any:
+    """A value as its schema means it: callers and models send numbers as text, and several ids as an array.
+
+    `"35436"` names the same ticket as 35436; where the application takes a comma-separated text, `[1, 2]` is `"1,2"`.
+    """
+    if not isinstance(value, str | list | dict):
+        return value
+    schema = _resolved(operation, schema)
+    types = _types(schema)
+    if isinstance(value, str):
+        return _number(value, types)
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        return {name: _read(operation, known[name], inner) if name in known else inner for name, inner in value.items()}
+    if schema.get("format") == COMMA_SEPARATED and value and all(isinstance(item, str | int) for item in value):
+        return ",".join(map(str, value))
+    return [_read(operation, schema["items"], item) for item in value] if "items" in schema else value
 
 
-def _is_digits(value: Any) -> bool:
-    return isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
+def _number(text: str, types: Sequence[str]) -> Any:
+    """The number that a text of digits is, where no text is wanted."""
+    if "string" in types or len(text) > _MAX_DIGITS:
+        return text
+    if ("integer" in types or "number" in types) and _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if "number" in types and _DECIMAL.fullmatch(text) else text
+
+
+def _types(schema: Mapping[str, Any]) -> Sequence[str]:
+    types = schema.get("type", ())
+    return (types,) if isinstance(types, str) else types
+
+
+def _resolved(operation: Operation, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "$ref" not in schema:
+        return schema
+    return {**operation.spec.definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
 
 
 def _faults(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
@@ -93,7 +133,8 @@ def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> It
             known = _schema_at(operation, place).get("properties", {})
             for unexpected in kind.value:
                 named = [*place, unexpected]
-                hint = did_you_mean(unexpected, known)
+                hint = operation.action.refuses.get(unexpected) if not place else None
+                hint = hint or _within(operation, place, unexpected) or did_you_mean(unexpected, known)
                 yield _fault(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
         case "enum":
             yield _fault(operation, place, "enum", f"{said}; allowed: {', '.join(map(str, kind.value))}")
@@ -107,6 +148,14 @@ def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> It
         case _:
             expectation = f"{_expectation(kind.name, kind.value)}{_condition(error)}"
             yield _fault(operation, place, kind.name, f"{said}; {expectation}")
+
+
+def _within(operation: Operation, place: list[str], name: str) -> str | None:
+    """Where a member belongs that was given beside the object that holds it: `subject` is `ticket.subject`."""
+    for outer in _schema_at(operation, place).get("properties", {}):
+        if name in _schema_at(operation, [*place, outer]).get("properties", {}):
+            return f"did you mean {'.'.join([*place, outer, name])}?"
+    return None
 
 
 def _condition(error: jsonschema_rs.ValidationError) -> str:
@@ -168,8 +217,7 @@ def _schema_at(operation: Operation, place: list[str]) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = operation.schema
     for part in place:
         schema = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part, {})
-        if "$ref" in schema:
-            schema = {**operation.spec.definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
+        schema = _resolved(operation, schema)
     return schema
 
 
@@ -211,8 +259,13 @@ def _has_lone_surrogate(text: str) -> bool:
     return False
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _whole_number(value: object) -> int | None:
+    """The whole number that a value is, be it written 2, 2.0 or "2"."""
+    if isinstance(value, str):
+        value = _number(value, ("integer",))
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _integral(value: Any) -> Any:

@@ -197,6 +197,8 @@ class OAuthEndpoints(Model):
     learns: dict[str, JsonPath] = Field(default_factory=dict)
     #: the application's own words for RFC 6749's `invalid_grant`: the refresh token counts no more
     refused: tuple[str, ...] = ()
+    #: and for `invalid_client`: the app's id or secret is wrong
+    app_refused: tuple[str, ...] = ()
 
 
 class Variable(Model):
@@ -300,7 +302,7 @@ def _request(value: str) -> str:
 
 RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]
 #: the rules of `gateway.connectors.rules` and `gateway.connectors.long_running`
-RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "single_page", "update_tickets"]
+RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "update_tickets"]
 _PLACES = ("path", "query", "body", "header")
 
 
@@ -340,6 +342,8 @@ class Action(Model):
     write_if: JsonPath | None = None
     params: dict[str, JsonSchema] = Field(default_factory=dict)
     required: tuple[str, ...] = ()
+    #: params of other lists that this one lacks → what to do instead
+    refuses: dict[str, str] = Field(default_factory=dict)
     #: further JSON Schema keywords over all params together (`oneOf`, `not`, `dependentRequired`)
     constraints: JsonSchema = Field(default_factory=dict)
     #: constant query members; one with several values is sent once for each
@@ -489,6 +493,8 @@ class Entity(Model):
     #: other words for its records, for the search of operations
     also: Phrases = ()
     fields: dict[str, str | JsonSchema] = Field(default_factory=dict)
+    #: whether records may have fields besides, which only the account knows
+    has_own_fields: bool = False
     actions: dict[Identifier, Action]
     search: Search | None = None
 

@@ -9,15 +9,17 @@ import contextlib
 import heapq
 import itertools
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
+from typing import Any
 
 from gateway.aio.loops import every, running
 from gateway.connectors.rate_limits import RateScope
 from gateway.errors import UpstreamRateLimited
 from gateway.kinds.spec import RateLimit
 from gateway.limits.budget import BACKGROUND_SHARE, Budget
+from gateway.limits.pauses import Pauses
 from gateway.limits.shared import SharedLimits
 
 #: seconds between looks at what the other processes know, and for which an unused scope is still looked at
@@ -31,9 +33,19 @@ _UNLIMITED = RateLimit(requests=1_000_000, seconds=1)
 class ScopeLimiter:
     """The permits of one rate scope in this process, and who gets the next."""
 
-    def __init__(self, scope_id: str, limit: RateLimit, shared: SharedLimits) -> None:
+    def __init__(
+        self,
+        scope_id: str,
+        limit: RateLimit,
+        shared: SharedLimits,
+        learn: Callable[["ScopeLimiter"], Coroutine[Any, Any, None]],
+    ) -> None:
         self.scope_id = scope_id
         self.budget = Budget.of(limit)
+        self._learn = learn
+        #: what the other processes know, asked for before the first permit
+        self._learning: asyncio.Task[None] | None = None
+        self._has_learned = False
         self.used_at = 0.0
         self._shared = shared
         self._in_flight = 0
@@ -50,7 +62,7 @@ class ScopeLimiter:
         """Take a permit at once, where nobody waits and nothing limits."""
         self.used_at = now
         is_limited = now < self.budget.paused_until or self.budget.is_throttled(now)
-        if self._waiting or is_limited or not self._has_room():
+        if self._waiting or is_limited or not self._has_learned or not self._has_room():
             return False
         self._in_flight += 1
         return True
@@ -60,6 +72,8 @@ class ScopeLimiter:
 
     async def acquire(self, timeout: float, *, is_background: bool) -> None:
         """Take a permit in turn, callers first; raises UpstreamRateLimited."""
+        if not self._has_learned:
+            await self._learned()
         now = asyncio.get_running_loop().time()
         if self.budget.paused_until - now > timeout:
             raise self._refusal(now)
@@ -75,6 +89,13 @@ class ScopeLimiter:
             if isinstance(error, TimeoutError):
                 raise self._refusal(asyncio.get_running_loop().time()) from None
             raise
+
+    async def _learned(self) -> None:
+        """Once for all who come first; what cannot be learned now comes with the next look at the others."""
+        if self._learning is None:
+            self._learning = asyncio.create_task(self._learn(self), name="first look at a rate scope")
+        await asyncio.wait([self._learning])
+        self._has_learned = True
 
     def _refusal(self, now: float) -> UpstreamRateLimited:
         return UpstreamRateLimited(
@@ -164,17 +185,23 @@ class _Permit(contextlib.AbstractAsyncContextManager[None]):
 class SharedRateLimiter:
     """The rate limiter of a process: one limiter for each scope, and what the other processes know."""
 
-    def __init__(self, shared: SharedLimits) -> None:
+    def __init__(self, shared: SharedLimits, pauses: Pauses | None = None) -> None:
         self._shared = shared
+        self._pauses = pauses
+        #: pauses that had begun before this process, as moments of its monotonic clock
+        self._earlier: dict[str, float] = {}
         self._scopes: dict[str, ScopeLimiter] = {}
         self._publishing: set[asyncio.Task[None]] = set()
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, redis_url: str, process: str) -> AsyncIterator["SharedRateLimiter"]:
+    async def open(
+        cls, redis_url: str, process: str, pauses: Pauses | None = None
+    ) -> AsyncIterator["SharedRateLimiter"]:
         """A rate limiter that knows what the others know for as long as the block lasts."""
-        limiter = cls(SharedLimits.at(redis_url, process))
+        limiter = cls(SharedLimits.at(redis_url, process), pauses)
         try:
+            await limiter._read_earlier()
             async with running(every(_SHARED_INTERVAL, limiter._refresh, name="shared rate limits")):
                 yield limiter
         finally:
@@ -197,20 +224,43 @@ class SharedRateLimiter:
         limiter, now = self._limiter(scope), asyncio.get_running_loop().time()
         limiter.budget.pause(now, seconds)
         self._publish(limiter, now)
+        if self._pauses is not None:
+            self._in_background(self._pauses.save(scope.id, seconds))
 
     def _limiter(self, scope: RateScope) -> ScopeLimiter:
         limiter = self._scopes.get(scope.id)
         if limiter is None:
-            limiter = self._scopes[scope.id] = ScopeLimiter(scope.id, scope.limit or _UNLIMITED, self._shared)
+            limiter = ScopeLimiter(scope.id, scope.limit or _UNLIMITED, self._shared, self._learn)
+            self._scopes[scope.id] = limiter
         return limiter
+
+    async def _read_earlier(self) -> None:
+        now = asyncio.get_running_loop().time()
+        left = {} if self._pauses is None else await self._pauses.left()
+        self._earlier = {scope_id: now + seconds for scope_id, seconds in left.items()}
+
+    async def _learn(self, limiter: ScopeLimiter) -> None:
+        """What the others know of a scope, at its first use here: from Redis, or as far as PostgreSQL can tell."""
+        states = await self._shared.states([limiter.scope_id], time.time())
+        now = asyncio.get_running_loop().time()
+        paused = self._earlier.pop(limiter.scope_id, now) - now
+        if states is not None:
+            state = states[limiter.scope_id]
+            limiter.budget.apply(now, state.processes, max(paused, state.paused), state.throttled)
+            return
+        left = {} if self._pauses is None else await self._pauses.left(limiter.scope_id)
+        limiter.budget.apply(now, 1, max(paused, left.get(limiter.scope_id, 0.0)), 0.0)
 
     def _publish(self, limiter: ScopeLimiter, now: float) -> None:
         budget = limiter.budget
-        publishing = asyncio.create_task(
+        self._in_background(
             self._shared.publish(limiter.scope_id, budget.paused_until - now, budget.throttled_until - now)
         )
-        self._publishing.add(publishing)
-        publishing.add_done_callback(self._publishing.discard)
+
+    def _in_background(self, publishing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(publishing, name="publish a rate limit")
+        self._publishing.add(task)
+        task.add_done_callback(self._publishing.discard)
 
     async def _refresh(self) -> None:
         now = asyncio.get_running_loop().time()

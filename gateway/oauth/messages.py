@@ -94,7 +94,9 @@ def revoke_request(
         return UpstreamRequest(oauth.revoke_method, address, headers, None, Effect.IDEMPOTENT) if access else None
     if app is None or not (refresh or access):
         return None
-    form, _ = prepare_revoke_token_request(refresh or access, "refresh_token" if refresh else "access_token")
+    # Where the body is JSON, it is the application's own form of RFC 7009, which knows no hint.
+    hint = None if oauth.encoding == "json" else "refresh_token" if refresh else "access_token"
+    form, _ = prepare_revoke_token_request(refresh or access, hint)
     return _request(oauth, oauth.revoke_method, address, app, form, Effect.IDEMPOTENT)
 
 

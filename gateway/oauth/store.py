@@ -207,6 +207,10 @@ class FlowStore:
         async with self._database.tenant(flow.organization_id) as connection:
             await connection.execute(_FAIL, flow.organization_id, flow.id, error, description)
 
+    async def abandon(self, organization_id: UUID, flow_id: UUID) -> None:
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_FAIL, organization_id, flow_id, "superseded", "another consent took its place")
+
     async def state(self, organization_id: UUID, flow_id: UUID) -> FlowState:
         """Where it stands; raises NotFound, for another organization's just the same."""
         async with self._database.tenant(organization_id) as connection:

@@ -124,7 +124,8 @@ def _unclear(status: int) -> TokenError:
 def _meaning(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:
     if code == "invalid_grant" or code in oauth.refused:
         return TokenErrorKind.GRANT
-    return TokenErrorKind.APP if code in _APP_CODES or status == 401 else TokenErrorKind.TRANSIENT
+    is_of_app = code in _APP_CODES or code in oauth.app_refused or status == 401
+    return TokenErrorKind.APP if is_of_app else TokenErrorKind.TRANSIENT
 
 
 def _first_text(document: Any, places: Iterable[JsonPath]) -> str | None:

@@ -16,7 +16,14 @@ STAND_IN = (sys.executable, str(Path(__file__).with_name("stand_in.py")))
 
 async def migrate(url):
     connection = await asyncpg.connect(url)
-    await connection.execute("CREATE TABLE IF NOT EXISTS clients (id text)")
+    await connection.execute("CREATE TABLE IF NOT EXISTS clients (id text); GRANT ALL ON clients TO PUBLIC")
+    await connection.close()
+
+
+async def service_role(url, role):
+    connection = await asyncpg.connect(url)
+    if not await connection.fetchval("SELECT count(*) FROM pg_roles WHERE rolname = $1", role):
+        await connection.execute(f"CREATE ROLE {role} LOGIN")
     await connection.close()
 
 
@@ -33,7 +40,7 @@ def main(data_dir, ready_file, *wishes):
     options |= {name: json.loads(value) for name, _, value in (wish.partition("=") for wish in wishes)}
     wanted = UpOptions(data_dir=Path(data_dir), ready_file=Path(ready_file), **options)
     try:
-        asyncio.run(up(wanted, FirstSteps(migrate, first_client)))
+        asyncio.run(up(wanted, FirstSteps(migrate, service_role, first_client)))
     except StartupError as error:
         sys.exit(str(error))
 

@@ -14,7 +14,7 @@ def mode_of(path):
 
 
 def test_a_new_directory_is_private(place):
-    private_directory(place / "data", account=None)
+    private_directory(place / "data")
 
     assert mode_of(place / "data") == 0o700
 
@@ -22,7 +22,7 @@ def test_a_new_directory_is_private(place):
 def test_an_empty_directory_becomes_private(place):
     place.chmod(0o755)
 
-    private_directory(place, account=None)
+    private_directory(place)
 
     assert mode_of(place) == 0o700
 
@@ -31,7 +31,7 @@ def test_a_directory_with_other_files_keeps_its_mode(place):
     (place / "notes.txt").touch()
     place.chmod(0o755)
 
-    private_directory(place, account=None)
+    private_directory(place)
 
     assert mode_of(place) == 0o755
 
@@ -41,7 +41,7 @@ def test_a_directory_that_others_fill_and_may_write_to_is_refused(place):
     place.chmod(0o777)
 
     with pytest.raises(StartupError, match="Choose an empty data directory"):
-        private_directory(place, account=None)
+        private_directory(place)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

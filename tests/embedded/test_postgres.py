@@ -10,8 +10,11 @@ import asyncpg
 import psutil
 import pytest
 
+from gateway.db.migrate import migrate
+from gateway.db.pool import Database
+from gateway.db.service_role import ensure_service_role
 from gateway.embedded import StartupError
-from gateway.embedded.postgres import EmbeddedPostgres
+from gateway.embedded.postgres import SERVICE_ROLE, EmbeddedPostgres
 from gateway.embedded.stale_processes import processes_of
 
 KEEP = "CREATE TABLE kept AS SELECT 42 AS answer"
@@ -25,6 +28,39 @@ async def test_it_serves_a_database_of_its_own_over_a_unix_socket_only(postgres,
     assert await sql(url, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") is True
     assert await sql(url, "SHOW listen_addresses") == ""
     assert [c for c in psutil.Process(postgres.pid).net_connections("inet") if c.status == "LISTEN"] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another account for the server")
+async def test_as_root_it_changes_nothing_outside_its_directory_and_needs_no_way_in(place, sql):
+    closed = place / "closed"
+    closed.mkdir(mode=0o700)
+    outside = (place, closed, *place.parents)
+    before = [path.stat().st_mode for path in outside]
+    postgres = EmbeddedPostgres(closed / "data" / "postgres", durable=False)
+
+    answer = await sql(postgres.start(), "SELECT 1")
+    owner = psutil.Process(postgres.pid).uids().real
+    postgres.stop()
+
+    assert answer == 1
+    assert owner != 0
+    assert [path.stat().st_mode for path in outside] == before
+
+
+async def test_the_role_for_processes_is_no_superuser_and_can_become_the_application(postgres, sql):
+    await migrate(postgres.start())
+    for _ in range(2):
+        await ensure_service_role(postgres.url, SERVICE_ROLE)
+
+    is_super = await sql(postgres.service_url, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+    async with Database.open(postgres.service_url) as database, database.system() as connection:
+        role = await connection.fetchval("SELECT current_user")
+
+    assert (is_super, role) == (False, "gateway_app")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await sql(postgres.service_url, "SELECT pg_read_file('/etc/hostname')")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await sql(postgres.service_url, "DROP TABLE jobs")
 
 
 async def test_its_socket_is_closed_to_other_users(postgres):

@@ -21,12 +21,12 @@ RUN_UP = str(Path(__file__).with_name("run_up.py"))
 class Run:
     """One `up` process."""
 
-    def __init__(self, place: Path, *wishes: str, **environment: str) -> None:
+    def __init__(self, place: Path, *wishes: str, stdout: int = subprocess.PIPE, **environment: str) -> None:
         self.ready_file = place / "ready.json"
         self.process = subprocess.Popen(
             [sys.executable, RUN_UP, str(place / "data"), str(self.ready_file), *wishes],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -46,13 +46,39 @@ class Run:
         return self.process.communicate(timeout=30)
 
 
+class Terminal:
+    """A terminal, and what is written to it."""
+
+    def __init__(self) -> None:
+        self._master, self.slave = os.openpty()
+        os.set_blocking(self._master, False)
+
+    def read(self) -> str:
+        """What was written since the last look."""
+        try:
+            return os.read(self._master, 1 << 16).decode().replace("\r\n", "\n")
+        except BlockingIOError:
+            return ""
+
+    def close(self) -> None:
+        os.close(self._master)
+        os.close(self.slave)
+
+
+@pytest.fixture
+def terminal():
+    opened = Terminal()
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
 def start(place, eventually):
     """Start `up` and wait until it is ready."""
     runs = []
 
-    def started(*wishes: str, **environment: str) -> Run:
-        run = Run(place, *wishes, **environment)
+    def started(*wishes: str, stdout: int = subprocess.PIPE, **environment: str) -> Run:
+        run = Run(place, *wishes, stdout=stdout, **environment)
         runs.append(run)
         eventually(run.is_ready)
         return run
@@ -81,11 +107,20 @@ def test_files_with_secrets_are_private(start, place):
     assert stat.S_IMODE((place / "data").stat().st_mode) & stat.S_IRWXO == 0
 
 
-def test_the_secret_is_shown_once_with_a_line_that_gets_a_token(start):
-    first = start()
+def test_what_is_no_terminal_is_told_where_the_secret_is_and_never_the_secret(start, place):
+    shown, errors = start().stop()
+
+    assert "sesame" not in shown + errors
+    assert f"its secret is in {place / 'data' / 'first-client.json'}" in shown
+
+
+def test_a_terminal_is_shown_the_secret_once_with_a_line_that_gets_a_token(start, terminal):
+    first = start(stdout=terminal.slave)
     base_url = first.facts()["base_url"]
-    shown_first, _ = first.stop()
-    shown_later, _ = start().stop()
+    first.stop()
+    shown_first = terminal.read()
+    start(stdout=terminal.slave).stop()
+    shown_later = terminal.read()
 
     [curl] = [line for line in shown_first.splitlines() if line.strip().startswith("curl")]
     arguments = shlex.split(curl)

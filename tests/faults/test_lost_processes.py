@@ -90,30 +90,6 @@ async def test_a_frozen_workers_late_result_is_refused_and_nothing_is_sent_twice
     assert gateway.upstream.created["frozen-1"] == 1
 
 
-async def test_a_job_whose_worker_dies_twice_is_given_up_and_a_hundred_others_finish(gateway: Arena):
-    gateway.upstream.slowest = 0.2
-    worker = await gateway.add_worker()
-    async with gateway.caller() as caller:
-        await caller.connect()
-        gateway.upstream.gate.clear()
-        deadly = await caller.submit("tickets", "get", {"ticket_id": 666})
-        others = await asyncio.gather(*(caller.submit("tickets", "get", {"ticket_id": n}) for n in range(100)))
-        await caller.running(deadly["id"])
-
-        await worker.kill()
-        worker = await gateway.add_worker()
-        await until(lambda: _has_attempt(caller, deadly["id"], 2))
-        await worker.kill()
-        gateway.upstream.gate.set()
-        await gateway.add_worker()
-        ended = await caller.ended(deadly["id"])
-        rest = [await caller.ended(job["id"]) for job in others]
-
-    assert ended["status"] == "failed"
-    assert ended["error"]["code"] == "worker_crashed"
-    assert {job["status"] for job in rest} == {"succeeded"}
-
-
 async def test_a_call_whose_front_end_died_before_sending_gives_its_key_back(gateway: Arena):
     await gateway.add_worker()
     doomed = await gateway.add_front()
@@ -178,10 +154,6 @@ async def test_twenty_equal_requests_with_one_key_make_one_write(gateway: Arena)
 
 async def _is_created(gateway: Arena, external_id: str) -> bool:
     return gateway.upstream.created[external_id] > 0
-
-
-async def _has_attempt(caller, job_id: str, attempt: int) -> bool:
-    return (await caller.job(job_id))["attempt"] >= attempt
 
 
 async def _executes(caller, entity: str, action: str, params, key: str) -> bool:

@@ -26,6 +26,9 @@ class Upstream:
         #: while it is not set, answers wait
         self.gate = asyncio.Event()
         self.gate.set()
+        #: the ticket whose reader dies, and tells that it was asked for
+        self.deadly: int | None = None
+        self.fatal = asyncio.Event()
         #: tells that a request has come in
         self.arrived = asyncio.Event()
         self.url = ""
@@ -69,6 +72,9 @@ class Upstream:
         return web.json_response({"tickets": tickets, "next_page": None, "previous_page": None, "count": 3})
 
     async def _get(self, request: web.Request) -> web.Response:
+        if int(request.match_info["id"]) == self.deadly:
+            self.fatal.set()
+            await asyncio.sleep(60)
         await self._taken()
         return web.json_response({"ticket": {"id": int(request.match_info["id"]), "subject": "s"}})
 

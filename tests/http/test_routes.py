@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hashlib
+import re
 from uuid import UUID, uuid4
 
 import aiohttp
@@ -23,8 +24,9 @@ def named(route):
 
 
 def path_of(route):
-    ids = {name: uuid4() for name in ("connector_id", "job_id", "workspace_id", "flow_id")}
-    return route.path.format(**ids, entity="attachments", kind="support-desk", connector_type="support-desk")
+    """The path with names that exist and ids that do not."""
+    known = {"entity": "attachments", "kind": "support-desk", "connector_type": "support-desk"}
+    return re.sub(r"{(\w+)(:[^}]*)?}", lambda variable: known.get(variable[1]) or str(uuid4()), route.path)
 
 
 async def status_and_code(session, route, headers):

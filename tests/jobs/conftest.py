@@ -8,6 +8,7 @@ import pytest
 
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
+from gateway.jobs.claims import Claims, Shares
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.model import Job, NewJob
@@ -16,6 +17,8 @@ from gateway.kinds.spec import Effect
 
 RETENTION = 3600
 WORKER = "here"
+#: of a worker with a hundred slots, where connectors have no share of their own
+SHARES = Shares(organization=75, connector=75)
 
 
 @pytest.fixture
@@ -33,11 +36,17 @@ async def no_jobs_left(database: Database):
     yield
     async with database.system() as connection:
         await connection.execute("DELETE FROM jobs")
+        await connection.execute("DELETE FROM connector_holds")
 
 
 @pytest.fixture
 def jobs(database: Database) -> JobStore:
     return JobStore(database, RETENTION)
+
+
+@pytest.fixture
+def claims(database: Database) -> Claims:
+    return Claims(database)
 
 
 @pytest.fixture
@@ -65,12 +74,12 @@ def new_job(organization_id: UUID) -> Callable[..., NewJob]:
 
 
 @pytest.fixture
-def claimed(jobs: JobStore, leases: Leases, new_job: Callable[..., NewJob]) -> Callable[..., Any]:
+def claimed(jobs: JobStore, claims: Claims, new_job: Callable[..., NewJob]) -> Callable[..., Any]:
     """`await claimed()`: a job that this worker runs."""
 
     async def claim(**members: Any) -> Job:
         await jobs.accept(new_job(**members))
-        return (await leases.claim(WORKER, 1, 100))[0]
+        return (await claims.claim(WORKER, 1, SHARES))[0]
 
     return claim
 

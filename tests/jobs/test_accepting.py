@@ -9,6 +9,7 @@ import pytest
 from gateway.errors import NotFound
 from gateway.jobs.model import JobStatus
 from gateway.jobs.store import IdempotencyKey, JobFilter
+from tests.jobs.conftest import SHARES
 
 KEY = IdempotencyKey("k", b"request", 3600)
 
@@ -94,9 +95,9 @@ async def test_a_key_past_its_time_is_free(jobs, new_job, sql):
     assert second.job.id != first.job.id
 
 
-async def test_a_job_born_running_is_held_by_who_accepted_it(jobs, new_job, leases):
+async def test_a_job_born_running_is_held_by_who_accepted_it(jobs, new_job, claims):
     accepted = await jobs.accept(new_job(), claimed_by="me")
-    claimed = await leases.claim("another", 1, 100)
+    claimed = await claims.claim("another", 1, SHARES)
 
     assert (accepted.job.status, accepted.job.fence, accepted.job.attempt) == (JobStatus.RUNNING, 1, 1)
     assert claimed == []

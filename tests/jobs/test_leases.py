@@ -8,26 +8,26 @@ from gateway.jobs.leases import Ending, LostLease
 from gateway.jobs.model import JobStatus
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
-from tests.jobs.conftest import WORKER
+from tests.jobs.conftest import SHARES, WORKER
 
 SUCCESS = Ending(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
 
 
-async def test_a_job_is_claimed_once(jobs, leases, new_job):
+async def test_a_job_is_claimed_once(jobs, claims, new_job):
     await jobs.accept(new_job())
 
-    first, second = await leases.claim(WORKER, 5, 100), await leases.claim("another", 5, 100)
+    first, second = await claims.claim(WORKER, 5, SHARES), await claims.claim("another", 5, SHARES)
 
     assert len(first) == 1
     assert (first[0].status, first[0].fence, first[0].attempt) == (JobStatus.RUNNING, 1, 1)
     assert second == []
 
 
-async def test_claims_at_the_same_time_share_the_jobs_between_them(jobs, leases, new_job):
+async def test_claims_at_the_same_time_share_the_jobs_between_them(jobs, claims, new_job):
     accepted = {(await jobs.accept(new_job())).job.id for _ in range(40)}
 
-    claims = await asyncio.gather(*(leases.claim(f"worker-{number}", 10, 100) for number in range(4)))
-    claimed = [job.id for jobs in claims for job in jobs]
+    batches = await asyncio.gather(*(claims.claim(f"worker-{number}", 10, SHARES) for number in range(4)))
+    claimed = [job.id for batch in batches for job in batch]
 
     assert len(claimed) == len(set(claimed))
     assert set(claimed) == accepted
@@ -58,11 +58,11 @@ async def test_an_end_is_written_once(jobs, leases, claimed):
     ],
     ids=["finish", "sending", "save", "put_part", "progress", "wait", "requeue"],
 )
-async def test_who_lost_its_lease_writes_nothing(leases, maintenance, claimed, lost, late):
+async def test_who_lost_its_lease_writes_nothing(leases, claims, maintenance, claimed, lost, late):
     job = await claimed(effect=Effect.READ)
     await lost(job)
     await maintenance.sweep()
-    await leases.claim_suspect("another")
+    await claims.claim("another", 1, SHARES)
 
     with pytest.raises(LostLease):
         await late(leases, job)
@@ -73,16 +73,75 @@ async def test_a_heartbeat_tells_what_is_still_ours_and_what_is_to_be_canceled(j
     await jobs.request_cancel(canceled.organization_id, canceled.id)
     await leases.finish(ended, SUCCESS)
 
-    ours = await leases.heartbeat([(job.id, job.fence) for job in (kept, canceled, ended)])
+    ours = await leases.heartbeat(WORKER, [(job.id, job.fence) for job in (kept, canceled, ended)])
 
     assert ours == {(kept.id, kept.fence): False, (canceled.id, canceled.fence): True}
+
+
+async def test_a_holder_that_was_taken_for_lost_takes_its_job_back(jobs, leases, maintenance, claimed, lost, sql):
+    job = await claimed(effect=Effect.READ)
+    await lost(job)
+    await maintenance.sweep()
+
+    ours = await leases.heartbeat(WORKER, [(job.id, job.fence)])
+    (again,) = await sql("SELECT status, worker, crashes FROM jobs WHERE id = $1", job.id)
+    await leases.finish(job, SUCCESS)
+
+    assert ours == {(job.id, job.fence): False}
+    assert tuple(again) == ("running", WORKER, 0)
+
+
+async def test_a_job_that_another_has_claimed_is_not_taken_back(jobs, leases, claims, maintenance, claimed, lost):
+    job = await claimed(effect=Effect.READ)
+    await lost(job)
+    await maintenance.sweep()
+    await claims.claim("another", 1, SHARES)
+
+    assert await leases.heartbeat(WORKER, [(job.id, job.fence)]) == {}
+
+
+@pytest.mark.parametrize(("attempts", "crashes"), [(1, 0), (11, 1)])
+async def test_a_loss_is_forgiven_when_its_worker_is_still_there_but_not_for_ever(
+    jobs, leases, maintenance, claimed, lost, sql, attempts, crashes
+):
+    job = await claimed(effect=Effect.READ)
+    await sql("UPDATE jobs SET attempt = $2 WHERE id = $1", job.id, attempts)
+    await lost(job)
+    await maintenance.sweep()
+
+    await leases.forgive([(job.id, job.fence)])
+
+    assert await crashes_of(sql, job) == crashes
+
+
+async def crashes_of(sql, job) -> int:
+    return (await sql("SELECT crashes FROM jobs WHERE id = $1", job.id))[0][0]
+
+
+PROGRESS = {
+    "checkpoint": lambda leases, job: leases.save(job, {"at": 1}, 0, ""),
+    "further than before": lambda leases, job: leases.progress(job, job.progress + 1, None, "m"),
+    "as far as before": lambda leases, job: leases.progress(job, job.progress, None, "m"),
+}
+
+
+@pytest.mark.parametrize(("step", "crashes"), [("checkpoint", 0), ("further than before", 0), ("as far as before", 2)])
+async def test_losses_count_only_where_there_was_no_progress_between_them(leases, claimed, sql, step, crashes):
+    job = await claimed(effect=Effect.READ)
+    await sql("UPDATE jobs SET crashes = 2 WHERE id = $1", job.id)
+
+    await PROGRESS[step](leases, job)
+
+    assert await crashes_of(sql, job) == crashes
 
 
 async def test_ends_and_heartbeats_at_once_do_not_wait_for_each_other_in_a_circle(leases, claimed):
     held = [await claimed() for _ in range(50)]
     beats = [(job.id, job.fence) for job in reversed(held)]
 
-    await asyncio.gather(*(leases.heartbeat(beats) for _ in range(5)), *(leases.finish(job, SUCCESS) for job in held))
+    await asyncio.gather(
+        *(leases.heartbeat(WORKER, beats) for _ in range(5)), *(leases.finish(job, SUCCESS) for job in held)
+    )
 
 
 async def test_nothing_more_is_sent_for_a_job_that_is_to_be_canceled(jobs, leases, claimed, sql):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gateway.jobs.model import JobStatus
+from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
-from tests.jobs.conftest import WORKER
+from tests.jobs.conftest import SHARES, WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)
 
@@ -46,12 +46,30 @@ async def test_an_unknown_write_tells_what_is_known(jobs, leases, maintenance, c
     assert error["known"]["sent_at"].endswith("Z")
 
 
-async def test_a_job_that_lost_two_workers_is_given_up(jobs, leases, maintenance, claimed, lost):
+#: after so many losses in a row: how it is claimed next
+NEXT = {1: "as any", 2: "in a group", 3: "alone"}
+
+
+async def claimed_again(claims) -> tuple[str, Job]:
+    """The job that is due, and how it was claimed."""
+    for how, claim in (
+        ("as any", lambda: claims.claim(WORKER, 1, SHARES)),
+        ("in a group", lambda: claims.claim_suspects(WORKER, 1, is_group=True)),
+        ("alone", lambda: claims.claim_suspects(WORKER, 1, is_group=False)),
+    ):
+        if found := await claim():
+            return how, found[0]
+    raise AssertionError("nothing is due")
+
+
+async def test_a_job_that_kills_its_workers_is_isolated_and_then_given_up(jobs, claims, maintenance, claimed, lost):
     job = await claimed(effect=Effect.READ)
+    for losses in (1, 2, 3):
+        await lost(job)
+        await maintenance.sweep()
+        how, job = await claimed_again(claims)
+        assert (how, job.crashes) == (NEXT[losses], losses)
     await lost(job)
-    await maintenance.sweep()
-    again = await leases.claim_suspect(WORKER)
-    await lost(again)
 
     await maintenance.sweep()
     ended = await jobs.get(job.organization_id, job.id)
@@ -59,17 +77,34 @@ async def test_a_job_that_lost_two_workers_is_given_up(jobs, leases, maintenance
     assert (ended.status, ended.error["code"]) == (JobStatus.FAILED, "worker_crashed")
 
 
-async def test_what_lost_a_worker_is_claimed_one_by_one_and_apart(leases, maintenance, claimed, lost):
-    suspects = [await claimed(effect=Effect.READ) for _ in range(3)]
-    for suspect in suspects:
-        await lost(suspect)
+@pytest.mark.parametrize(("crashes", "status"), [(3, JobStatus.QUEUED), (4, JobStatus.QUEUED), (5, JobStatus.FAILED)])
+async def test_a_death_in_which_others_were_lost_too_is_little_evidence(
+    jobs, maintenance, claimed, lost, sql, crashes, status
+):
+    job, another = await claimed(effect=Effect.READ), await claimed(effect=Effect.READ)
+    await sql("UPDATE jobs SET crashes = $2 WHERE id = $1", job.id, crashes)
+    await lost(job)
+    await lost(another)
+
     await maintenance.sweep()
 
-    among_others = await leases.claim(WORKER, 10, 75)
-    alone = await leases.claim_suspect(WORKER)
+    assert (await jobs.get(job.organization_id, job.id)).status is status
+    assert (await jobs.get(another.organization_id, another.id)).status is JobStatus.QUEUED
 
-    assert among_others == []
-    assert alone.id == suspects[0].id
+
+async def test_all_jobs_of_a_dead_worker_are_due_at_once(claims, maintenance, sql, organization_id):
+    await sql(
+        """
+        INSERT INTO jobs (id, organization_id, status, worker, lease_until)
+        SELECT gen_random_uuid(), $1, 'running', 'dead', now() - interval '1 second' FROM generate_series(1, 200)
+        """,
+        organization_id,
+    )
+
+    await maintenance.sweep()
+    claimed = [await claims.claim(f"worker-{number}", 20, SHARES) for number in range(10)]
+
+    assert sum(map(len, claimed)) == 200
 
 
 async def test_an_inline_call_that_was_lost_before_sending_gives_its_key_back(jobs, maintenance, new_job, lost):

@@ -18,7 +18,7 @@ from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
 from tests.databases import refusing
-from tests.jobs.conftest import WORKER
+from tests.jobs.conftest import SHARES, WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)
 
@@ -162,9 +162,9 @@ async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claim
     assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.CANCELED
 
 
-async def test_a_job_that_was_canceled_before_it_began_does_nothing(jobs, leases, new_job):
+async def test_a_job_that_was_canceled_before_it_began_does_nothing(jobs, leases, new_job, claims):
     await jobs.accept(new_job())
-    job = (await leases.claim(WORKER, 1, 100))[0]
+    job = (await claims.claim(WORKER, 1, SHARES))[0]
     await jobs.request_cancel(job.organization_id, job.id)
     await leases.requeue(job)
 
@@ -279,7 +279,7 @@ async def test_heartbeats_go_on_after_any_error_of_postgresql(database_url, runn
 
 
 async def test_a_job_that_the_same_process_claims_again_keeps_its_result(
-    jobs, leases, maintenance, claimed, lost, new_job
+    jobs, leases, claims, maintenance, claimed, lost, new_job
 ):
     runner, first_may_end, second_may_end = Runner(leases, WORKER), asyncio.Event(), asyncio.Event()
     both_ended = asyncio.Semaphore(0)
@@ -296,7 +296,7 @@ async def test_a_job_that_the_same_process_claims_again_keeps_its_result(
     runner.start(job, first, both_ended.release)
     await lost(job)
     await maintenance.sweep()
-    runner.start(await leases.claim_suspect(WORKER), second, both_ended.release)
+    runner.start((await claims.claim(WORKER, 1, SHARES))[0], second, both_ended.release)
 
     first_may_end.set()
     await both_ended.acquire()

@@ -134,3 +134,27 @@ async def test_the_gateway_tells_what_there_is_to_call(command):
 
     assert code == 0
     assert json.loads(out)["paging"]["param"] == "page"
+
+
+async def test_an_operation_is_found_by_plain_words(command, desk):
+    code, found, _ = await command("find", "close", "a", "zendesk", "ticket", "-n", "2")
+    _, table, _ = await command("find", "close a zendesk ticket", "-c", desk, "-o", "table")
+    _, offline, _ = await command("find", "--offline", "close a zendesk ticket")
+
+    assert code == 0
+    assert json.loads(found)[0]["operation"] == "support-desk.tickets.update"
+    assert len(json.loads(found)) == 2
+    assert desk in {connector["id"] for connector in json.loads(found)[0]["connectors"]}
+    assert table.startswith("support-desk tickets.update(ticket_id*, ")
+    assert json.loads(offline)[0]["operation"] == "support-desk.tickets.update"
+
+
+async def test_tools_are_printed_in_the_format_that_is_asked_for(command, desk):
+    words = ("tools", "--format", "anthropic", "--operations", "support-desk.tickets.get,team-chat.channels.list")
+    code, asked, _ = await command(*words, "-c", desk)
+    _, offline, _ = await command(*words, "--offline")
+
+    assert code == 0
+    assert [tool["name"] for tool in json.loads(asked)] == ["support-desk__tickets__get"]
+    assert json.loads(offline)[0] == json.loads(asked)[0]
+    assert set(json.loads(asked)[0]) == {"name", "description", "input_schema"}

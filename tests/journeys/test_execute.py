@@ -212,3 +212,42 @@ async def test_refused_credentials_make_the_connector_ask_for_new_ones(support_d
     assert after.json()["status"] == "needs_reauth"
     assert (blocked.status, blocked.json()["connector_status"]) == (409, "needs_reauth")
     assert mended.status == 200
+
+
+async def test_following_next_reads_the_whole_list_and_ends(support_desk):
+    params, pages = {"per_page": 2}, []
+    while params is not None and len(pages) < 4:
+        document = await support_desk.execute("tickets", "list", params)
+        pages.append([record["id"] for record in document["result"]])
+        params = document["next"]
+    stored = await support_desk.send("tickets", "list", {"per_page": 2}, headers={"Prefer": "respond-async"})
+    result = await support_desk.api.get(f"/api/v1/jobs/{stored.json()['job']['id']}/result?wait=20")
+    found = await support_desk.execute("tickets", "context_store_search", {"query": {}, "limit": 1})
+    single = await support_desk.execute("tickets", "get", {"ticket_id": pages[0][0]})
+
+    assert len({id_ for page in pages for id_ in page}) == 8
+    assert result.json()["next"] == {"per_page": 2, "page": 2}
+    assert "next" in found
+    assert "next" not in single
+
+
+async def test_numbers_as_text_and_ids_as_an_array_are_understood(support_desk):
+    listed = await support_desk.execute("tickets", "list", {"limit": "3"})
+    ids = [record["id"] for record in listed["result"]]
+    bulk = {"ids": [str(id_) for id_ in ids], "ticket": {"priority": "low"}}
+    updated = await support_desk.send("ticket_bulk_updates", "create", bulk, headers={"Prefer": "wait=30"})
+
+    assert len(ids) == 3
+    assert updated.json()["result"]["succeeded"] == 3
+
+
+async def test_a_refusal_names_unknown_fields_and_carries_an_example(support_desk):
+    fields = await support_desk.send("tickets", "list", {}, select_fields=["subjet"])
+    searched = await support_desk.send("tickets", "context_store_search", {"query": {}}, exclude_fields=["subjet"])
+    params = await support_desk.send("tickets", "get", {"ticket_id": "x"})
+
+    assert [answer.status for answer in (fields, searched, params)] == [422, 422, 422]
+    assert "did you mean subject?" in fields.json()["detail"]
+    assert "did you mean subject?" in searched.json()["errors"][0]["message"]
+    assert params.json()["example"]["entity"] == "tickets"
+    assert params.json()["detail"] == params.json()["message"] == params.json()["errors"][0]["message"]

@@ -121,6 +121,62 @@ def test_text_that_is_no_id_is_refused(text):
         validated(OPERATION, {"id": text})
 
 
+NUMBERS = small_operation(
+    {
+        "params": {
+            "count": {"type": "integer"},
+            "ratio": {"type": "number"},
+            "name": {"type": "string"},
+            "either": {"type": ["integer", "string"]},
+            "thing": {"$ref": "#/$defs/thing"},
+            "ids": {"type": "string", "format": "comma-separated"},
+            "tags": {"type": "array", "items": {"type": "integer"}},
+        }
+    },
+    definitions={"thing": {"type": "object", "properties": {"id": {"type": "integer"}}}},
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"count": "2"}, {"count": 2}),
+        ({"ratio": "2"}, {"ratio": 2}),
+        ({"ratio": "2.5"}, {"ratio": 2.5}),
+        ({"name": "2"}, {"name": "2"}),
+        ({"either": "2"}, {"either": "2"}),
+        ({"thing": {"id": "7", "other": "8"}}, {"thing": {"id": 7, "other": "8"}}),
+        ({"tags": ["1", 2]}, {"tags": [1, 2]}),
+        ({"ids": [1, "2", 3]}, {"ids": "1,2,3"}),
+        ({"ids": "1,2"}, {"ids": "1,2"}),
+    ],
+)
+def test_numbers_may_come_as_text_and_several_ids_as_an_array(given, read):
+    assert validated(NUMBERS, given) == read
+
+
+@pytest.mark.parametrize("given", [{"name": ["a", "b"]}, {"ids": [["a"]]}, {"ids": []}, {"count": "1e3"}])
+def test_what_is_not_meant_so_is_still_refused(given):
+    with pytest.raises(InvalidParams, match="expected"):
+        validated(NUMBERS, given)
+
+
+def test_a_member_beside_its_object_is_told_where_it_belongs():
+    thing = {"type": "object", "properties": {"subject": {"type": "string"}}, "additionalProperties": False}
+
+    with pytest.raises(InvalidParams, match=r"subject is not a param; did you mean thing\.subject\?"):
+        validated(small_operation({"params": {"thing": thing}}), {"subject": "x"})
+
+
+def test_a_refusal_carries_an_example_of_the_operation():
+    operation = small_operation({"params": {"id": {"type": "integer"}}, "example": {"id": 7}})
+
+    with pytest.raises(InvalidParams) as refused:
+        validated(operation, {"id": "x"})
+
+    assert refused.value.extra == {"example": {"entity": "things", "action": "act", "params": {"id": 7}}}
+
+
 def test_defaults_complete_params_and_objects_that_were_given():
     owner = {"type": "object", "properties": {"role": {"type": "string", "default": "admin"}, "name": {}}}
     operation = small_operation({"params": {"limit": {"type": "integer", "default": 25}, "owner": owner}})
@@ -168,7 +224,7 @@ def test_limit_is_sent_under_the_applications_name(action, given, sent):
     [
         (LISTED, {"limit": 101}, "per_page is 101; at most 100"),
         (LISTED, {"limit": 0}, "limit is 0; at least 1"),
-        (LISTED, {"limit": "5"}, "limit is '5'; at least 1"),
+        (LISTED, {"limit": "five"}, "limit is 'five'; at least 1"),
         (LISTED, {"limit": True}, "limit is True; at least 1"),
         (LISTED, {"limit": 5, "per_page": 6}, "limit is 5 and per_page is 6; send one of them"),
         ({}, {"limit": 5}, "limit is not a param"),

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from uuid import uuid4
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from gateway.connectors.rate_limits import RateScope
 from gateway.errors import UpstreamRateLimited
 from gateway.kinds.spec import RateLimit
+from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
 
 NOBODYS_REDIS = "redis://127.0.0.1:1/0"
@@ -114,6 +115,50 @@ async def test_after_a_limit_all_processes_together_keep_to_the_budget(limiters)
 
     # 30 requests at 10 a second: one window may have been begun before, and one is open at the end.
     assert 1.0 <= took <= 4.5
+
+
+async def refused_for(limiter: SharedRateLimiter, who: RateScope) -> float:
+    """Seconds that the first request of a scope is told to wait."""
+    with pytest.raises(UpstreamRateLimited) as refused:
+        await permitted(limiter, who, timeout=1)
+    return refused.value.retry_after
+
+
+async def test_a_process_that_starts_later_holds_to_a_pause_from_its_first_request_on(limiters, redis_url):
+    limited = scope()
+    limiters[0].pause(limited, 30)
+    await asyncio.gather(*limiters[0]._publishing)
+
+    async with SharedRateLimiter.open(redis_url, uuid4().hex) as later:
+        assert 25 <= await refused_for(later, limited) <= 31
+
+
+@pytest.mark.parametrize("is_started_later", [True, False])
+async def test_without_redis_a_pause_is_known_from_postgresql(database, is_started_later):
+    limited, pauses = scope(), Pauses(database)
+    async with AsyncExitStack() as stack:
+        others = [] if is_started_later else [await stack.enter_async_context(_alone(pauses))]
+        async with _alone(pauses) as first:
+            first.pause(limited, 30)
+        others = others or [await stack.enter_async_context(_alone(pauses))]
+
+        assert 25 <= await refused_for(others[0], limited) <= 31
+
+
+async def test_a_pause_is_not_shortened_and_is_forgotten_when_it_is_over(database):
+    pauses, long, short = Pauses(database), uuid4().hex, uuid4().hex
+    await pauses.save(long, 60)
+    await pauses.save(long, 1)
+    await pauses.save(short, 0)
+
+    left = await pauses.left()
+
+    assert 55 < left[long] <= 60
+    assert short not in left
+
+
+def _alone(pauses: Pauses) -> AbstractAsyncContextManager[SharedRateLimiter]:
+    return SharedRateLimiter.open(NOBODYS_REDIS, uuid4().hex, pauses)
 
 
 async def test_without_redis_a_process_holds_to_what_it_knows_itself():

@@ -125,7 +125,7 @@ def test_a_public_client_only_names_itself(catalog: Catalog) -> None:
             None,
             {"token": "r1", "token_type_hint": "refresh_token", "client_id": "app/1", "client_secret": "s&cret"},
         ),
-        ("workspace-notes", "POST", BASIC, {"token": "r1", "token_type_hint": "refresh_token"}),
+        ("workspace-notes", "POST", BASIC, {"token": "r1"}),
     ],
 )
 def test_a_grant_is_revoked_as_the_application_wants_it(

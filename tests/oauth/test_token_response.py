@@ -43,6 +43,11 @@ def _answer(status: int, body: object) -> UpstreamResponse:
             Tokens({"access_token": "bot", "refresh_token": "r"}, {}, NOW + timedelta(hours=12)),
         ),
         ("team-chat", {"ok": True, "authed_user": {"access_token": "user"}}, Tokens({"access_token": "user"})),
+        (
+            "team-chat",
+            {"ok": True, "authed_user": {"access_token": "user", "refresh_token": "r", "expires_in": 43200}},
+            Tokens({"access_token": "user", "refresh_token": "r"}, {}, NOW + timedelta(hours=12)),
+        ),
     ],
 )
 def test_tokens_are_found_with_what_comes_along(catalog: Catalog, kind: str, body: object, tokens: Tokens) -> None:
@@ -88,6 +93,22 @@ def test_a_token_of_less_than_two_minutes_is_renewed_at_half_its_life(catalog: C
             "invalid_refresh_token",
             TokenErrorKind.GRANT,
             False,
+        ),
+        (
+            *("team-chat", 200, {"ok": False, "error": "bad_client_secret"}),
+            *("bad_client_secret", TokenErrorKind.APP, False),
+        ),
+        (
+            *("team-chat", 200, {"ok": False, "error": "invalid_client_id"}),
+            *("invalid_client_id", TokenErrorKind.APP, False),
+        ),
+        (
+            *("crm-query", 400, {"error": "inactive_user", "error_description": "user is inactive"}),
+            *("inactive_user", TokenErrorKind.GRANT, False),
+        ),
+        (
+            *("crm-query", 400, {"error": "inactive_org", "error_description": "organization locked"}),
+            *("inactive_org", TokenErrorKind.GRANT, False),
         ),
         ("team-chat", 200, {"ok": False, "error": "ratelimited"}, "ratelimited", TokenErrorKind.TRANSIENT, False),
         ("team-chat", 200, {"ok": False, "error": "x", "access_token": "a"}, "x", TokenErrorKind.TRANSIENT, False),

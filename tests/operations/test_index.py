@@ -1,18 +1,16 @@
 """Operations found by plain words; `questions.jsonl` measures how well."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from gateway.kinds.catalog import load_catalog
 from gateway.kinds.spec import Effect
 from gateway.operations.entries import entries_of
 from gateway.operations.index import OperationIndex
+from tests.operations.evaluation import OWN, evaluated, questions_in, searching
 
 CATALOG = load_catalog()
 INDEX = OperationIndex(CATALOG)
-QUESTIONS = [json.loads(line) for line in Path(__file__).with_name("questions.jsonl").read_text("utf-8").splitlines()]
+QUESTIONS = questions_in(OWN)
 
 
 def names(text, **options):
@@ -25,12 +23,10 @@ def test_the_questions_name_operations_that_are_there(question):
 
 
 def test_most_questions_find_their_operation_first_and_nearly_all_among_five():
-    found = [(names(question["question"], limit=5), set(question["gold"])) for question in QUESTIONS]
-    first = sum(bool(gold.intersection(each[:1])) for each, gold in found)
-    among_five = sum(bool(gold.intersection(each)) for each, gold in found)
+    found = evaluated(searching(INDEX), QUESTIONS)
 
-    assert first / len(found) >= 0.8
-    assert among_five / len(found) >= 0.93
+    assert found.hit_1 >= 0.85, found.misses
+    assert found.hit_5 >= 0.98, found.misses
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,9 @@ import pytest
 from mcp_types import Tool
 
 from gateway.kinds.catalog import load_catalog
-from gateway.kinds.spec import Effect
 from gateway.operations.entries import OperationEntry, entries_of, entry_of
-from gateway.operations.tools import (
-    FORMATS,
-    ToolDefinition,
-    annotations_of,
-    as_anthropic,
-    as_mcp,
-    as_openai,
-    effect_of,
-    tool_name,
-    tool_of,
-)
+from gateway.operations.formats import FORMATS, ToolDefinition, as_anthropic, as_mcp, as_openai, from_mcp
+from gateway.operations.tools import tool_name, tool_of
 
 CATALOG = load_catalog()
 TOOLS = [tool_of(entry) for entry in entries_of(CATALOG)]
@@ -89,7 +79,7 @@ def test_every_operation_is_a_tool_that_the_format_accepts(tool, format_name):
 
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf", "not", "enum"])
 def test_the_rules_refuse_combinators_at_the_top(keyword):
-    refused = ToolDefinition("t", "k.e.a", "T", "T.", {"type": "object", "properties": {}, keyword: []}, Effect.READ)
+    refused = ToolDefinition("t", "k.e.a", "T", "T.", {"type": "object", "properties": {}, keyword: []}, "read")
 
     assert not jsonschema_rs.Draft202012Validator(RULES["openai"]).is_valid(as_openai(refused))
 
@@ -116,9 +106,9 @@ def long_kind():
     return CATALOG.kind("incident-management")
 
 
-@pytest.mark.parametrize("effect", Effect)
-def test_hints_tell_the_effect(effect):
-    assert effect_of(annotations_of(effect)) is effect
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_a_definition_comes_back_from_the_protocols_format(tool):
+    assert from_mcp(as_mcp(tool), tool.operation) == tool
 
 
 def test_a_definition_tells_what_its_schema_cannot():

@@ -1,5 +1,7 @@
 """Stores of files, a folder and a bucket alike: all or nothing, read in parts, forgotten when told."""
 
+import os
+import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -124,3 +126,30 @@ async def test_a_store_that_is_away_is_unavailable():
 
     with pytest.raises(Unavailable):
         await away.put(NAME, pieces(b"0123"))
+
+
+async def test_a_full_disk_is_unavailable_and_leaves_nothing(tmp_path: Path):
+    blobs = FolderBlobs(tmp_path / "blobs")
+    partial = tmp_path / "blobs" / f"{NAME}.part"
+    partial.parent.mkdir(parents=True)
+    partial.symlink_to("/dev/full")
+
+    with pytest.raises(Unavailable, match="ENOSPC") as full:
+        await blobs.put(NAME, pieces(b"01234"))
+
+    assert full.value.retry_after
+    assert await names(blobs) == []
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
+async def test_the_folder_is_private_under_any_umask(tmp_path, umask):
+    folder = tmp_path / "data" / "blobs"
+    before = os.umask(umask)
+    try:
+        await FolderBlobs(folder).put("owner/item", pieces(b"bytes"))
+    finally:
+        os.umask(before)
+
+    made = (tmp_path / "data", folder, folder / "owner")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700] * 3
+    assert stat.S_IMODE((folder / "owner" / "item").stat().st_mode) & 0o077 == 0

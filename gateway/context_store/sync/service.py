@@ -139,6 +139,7 @@ class Synchronization:
             kind=record.kind,
             entity=names[0] if len(names) == 1 else None,
             params={"entities": list(names), "full": is_full},
+            is_background=client_id is None,
         )
         job = (await self.jobs.accept(new)).job
         await self.wakeup.notify(job.id, job.attempt)

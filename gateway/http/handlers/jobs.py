@@ -9,11 +9,12 @@ from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from gateway.connectors.download import ACTION as DOWNLOAD
+from gateway.connectors.responses import NULL, Answer
 from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest
 from gateway.http.bodies import Body, Moment, Query, path_id, read_body, read_query, whole_number
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
-from gateway.http.handlers.outcomes import is_sdk
+from gateway.http.handlers.outcomes import is_sdk, metadata
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import MAX_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.identity.model import Caller
@@ -204,12 +205,8 @@ async def _document(
     async for piece in results.document(head, lines):
         yield piece
     took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
-    metadata = {
-        "connector_instance_id": str(job.connector_id),
-        "execution_time_ms": round(took * 1000),
-        "request_id": request[REQUEST_ID],
-    }
-    rest = {"connector_metadata": head["meta"], "execution_metadata": metadata}
+    answer = Answer(NULL, head["meta"], is_page="next" in head, next=head.get("next"))
+    rest = metadata(request, str(job.connector_id), answer, round(took * 1000))
     yield b"," + msgspec.json.encode(rest)[1:]
 
 

@@ -16,8 +16,9 @@ from gateway.http.responses import json_response
 from gateway.kinds.spec import Effect
 from gateway.operations.descriptions import summary
 from gateway.operations.entries import OperationEntry, entry_of
+from gateway.operations.formats import FORMATS
 from gateway.operations.index import DEFAULT_LIMIT, is_wanted
-from gateway.operations.tools import FORMATS, tool_of
+from gateway.operations.tools import tool_of
 from gateway.services import Services
 
 #: connectors that an operation is shown with at most

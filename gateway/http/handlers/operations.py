@@ -1,26 +1,16 @@
 """The gateway about itself: liveness, readiness, its OpenAPI document and a page that shows it."""
 
-import asyncio
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
 from aiohttp import web
 
-from gateway.aio.remembered import Remembered
-from gateway.db.pool import Database
-from gateway.errors import Unavailable
-from gateway.http.keys import CHECKS, EXPOSITION, IS_DRAINING, OPENAPI
+from gateway.http.keys import EXPOSITION, IS_DRAINING, OPENAPI, READINESS
 from gateway.http.responses import json_response
-from gateway.services import Services
 
-_PROBE_TIMEOUT = 2.0
-_PROBE = "SELECT 1"
-#: seconds
-_REMEMBERED = 1.0
 _SIGNPOST = {"name": "agent connector gateway", "api": "/api/v1", "openapi": "/openapi.json", "docs": "/docs"}
 
 
@@ -40,38 +30,13 @@ async def healthz(request: web.Request) -> web.Response:
 
 async def readyz(request: web.Request) -> web.Response:
     """GET /readyz: whether to send traffic here. Redis away does not stop the work; it is told all the same."""
-    checks = {**await request.app[CHECKS](), "draining": request.app[IS_DRAINING].is_set()}
-    is_ready = all(checks[name] for name in ("postgres", "redis", "worker")) and not checks["draining"]
+    found = await request.app[READINESS]()
+    checks = {**found.checks, "draining": request.app[IS_DRAINING].is_set()}
+    is_ready = all(found.checks.values()) and not checks["draining"]
     document = {"status": "ready" if is_ready else "not_ready", "checks": checks}
+    if found.reason is not None:
+        document["reason"] = found.reason
     return json_response(document, 200 if is_ready else 503, {} if is_ready else {"Retry-After": "2"})
-
-
-def readiness(services: Services) -> Remembered[Mapping[str, bool]]:
-    """Whether what the front end needs is there, looked at once a second at most: anybody may ask."""
-
-    async def look() -> Mapping[str, bool]:
-        database, redis, worker = await asyncio.gather(
-            _is_database_there(services.database), services.wakeup.is_there(), _is_worker_there(services)
-        )
-        return {"postgres": database, "redis": redis, "worker": worker}
-
-    return Remembered(look, _REMEMBERED)
-
-
-async def _is_database_there(database: Database) -> bool:
-    try:
-        async with asyncio.timeout(_PROBE_TIMEOUT), database.system() as connection:
-            await connection.fetchval(_PROBE)
-    except (Unavailable, TimeoutError):
-        return False
-    return True
-
-
-async def _is_worker_there(services: Services) -> bool:
-    try:
-        return await services.maintenance.is_a_worker_there()
-    except Unavailable:
-        return False
 
 
 async def metrics(request: web.Request) -> web.Response:

@@ -1,6 +1,7 @@
 """What calls come to: the envelope around an answer, and what the audit log is to say of them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -14,19 +15,21 @@ def envelope(
     request: web.Request, connector_id: str, answer: Answer, took_ms: int, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     """The answer of an inline call; the records' bytes are spliced in as the application sent them."""
-    body = msgspec.json.encode(
-        {
-            "status": "success",
-            "result": answer.result,
-            "connector_metadata": answer.meta,
-            "execution_metadata": {
-                "connector_instance_id": connector_id,
-                "execution_time_ms": took_ms,
-                "request_id": request[REQUEST_ID],
-            },
-        }
-    )
-    return web.Response(body=body, content_type="application/json", headers=headers)
+    members = {"status": "success", "result": answer.result, **metadata(request, connector_id, answer, took_ms)}
+    return web.Response(body=msgspec.json.encode(members), content_type="application/json", headers=headers)
+
+
+def metadata(request: web.Request, connector_id: str, answer: Answer, took_ms: int) -> dict[str, Any]:
+    """What stands beside the result: how a page goes on, what the application says of it, and what the call took."""
+    return {
+        **({"next": answer.next} if answer.is_page else {}),
+        "connector_metadata": answer.meta,
+        "execution_metadata": {
+            "connector_instance_id": connector_id,
+            "execution_time_ms": took_ms,
+            "request_id": request[REQUEST_ID],
+        },
+    }
 
 
 def is_sdk(request: web.Request) -> bool:

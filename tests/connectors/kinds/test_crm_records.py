@@ -191,7 +191,7 @@ def test_six_filter_groups_and_3000_characters_are_accepted():
             "at most 50 with propertiesWithHistory",
         ),
         ("objects.list", {}, "objectType", "objectType is missing"),
-        ("contacts.list", {"properties": ["email"]}, "properties", "expected string"),
+        ("contacts.list", {"properties": [["email"]]}, "properties", "expected string"),
         ("contacts.get", {"id": "1"}, "contactId", "contactId is missing"),
     ],
 )

@@ -269,6 +269,14 @@ def test_every_example_is_valid(operation):
     assert validated(operation, operation.action.example).keys() >= operation.action.example.keys()
 
 
+def test_null_clears_when_a_ticket_is_due():
+    operation = KIND.operation("tickets", "update")
+
+    sent = validated(operation, {"ticket_id": 1, "ticket": {"due_at": None}})
+
+    assert sent["ticket"] == {"due_at": None}
+
+
 def test_a_bulk_update_of_250_tickets_goes_out_in_three_batches(offline):
     ids = [str(number) for number in range(1, 251)]
 
@@ -324,7 +332,7 @@ TICKET_ID = {"ticket_id": 1}
         ("ticket_bulk_updates.create", {"ids": "1", "ticket": {"status": "closed"}}, "ticket.status", "'closed'"),
         ("ticket_bulk_updates.create", {"ids": "1,x", "ticket": {}}, "ids", "digits separated by commas"),
         ("ticket_bulk_updates.create", {"ids": "", "ticket": {}}, "ids", "digits separated by commas"),
-        ("ticket_bulk_updates.create", {"ids": [1, 2], "ticket": {}}, "ids", "expected string"),
+        ("ticket_bulk_updates.create", {"ids": [[1], 2], "ticket": {}}, "ids", "expected string"),
         ("ticket_bulk_updates.create", {"ids": "1", "ticket": {"subject": "x"}}, "ticket.subject", "is not a param"),
         ("tickets.create", {"ticket": {"subject": "x", "priority": "hot"}}, "ticket.priority", "urgent, high"),
         ("tickets.create", {"ticket": {"subject": "x", "type": "bug"}}, "ticket.type", "problem, incident"),
@@ -337,7 +345,7 @@ TICKET_ID = {"ticket_id": 1}
         ),
         (
             "tickets.update",
-            {**TICKET_ID, "ticket": {"custom_fields": [{"id": "5"}]}},
+            {**TICKET_ID, "ticket": {"custom_fields": [{"id": "five"}]}},
             "ticket.custom_fields.0.id",
             "expected integer",
         ),

@@ -32,7 +32,7 @@ WINDOW = {"oldest": "1503435900.000000", "latest": "1503436000.000000"}
 #: reads: action, params, path, query
 READS: list[tuple[str, dict[str, Any], str, dict[str, str]]] = [
     ("users.list", {}, "users.list", {"limit": "200"}),
-    ("users.list", {"limit": 1000, "cursor": "dXNlcjpV="}, "users.list", {"limit": "1000", "cursor": "dXNlcjpV="}),
+    ("users.list", {"limit": 999, "cursor": "dXNlcjpV="}, "users.list", {"limit": "999", "cursor": "dXNlcjpV="}),
     ("users.get", {"user": "U1"}, "users.info", {"user": "U1"}),
     ("channels.list", {}, "conversations.list", {"limit": "200"}),
     (
@@ -85,7 +85,7 @@ WRITES: list[tuple[str, dict[str, Any], str]] = [
     ("channel_archives.create", {"channel": "C1"}, "conversations.archive"),
     (
         "ephemeral_messages.create",
-        {"channel": "C1", "user": "U1", "text": "psst", "thread_ts": TS, "blocks": BLOCKS, "mrkdwn": True},
+        {"channel": "C1", "user": "U1", "text": "psst", "thread_ts": TS, "blocks": BLOCKS},
         "chat.postEphemeral",
     ),
     (
@@ -150,7 +150,7 @@ def test_what_can_be_repeated_without_harm_says_so():
 @pytest.mark.parametrize(
     ("action", "params", "field", "said"),
     [
-        ("users.list", {"limit": 1001}, "limit", "at most 1000"),
+        ("users.list", {"limit": 1000}, "limit", "at most 999"),
         ("users.get", {}, "user", "user is missing"),
         ("users.get", {"user_id": "U1", "user": "U1"}, "user_id", "did you mean user?"),
         ("channels.list", {"types": "public"}, "types", "comma-separated mix of public_channel"),
@@ -166,7 +166,7 @@ def test_what_can_be_repeated_without_harm_says_so():
         ("channel_topics.create", {"channel": "C1", "topic": "t" * 251}, "topic", "at most 250 characters"),
         (
             "bookmarks.create",
-            {"channel_id": "C1", "title": "x", "type": "file"},
+            {"channel_id": "C1", "title": "x", "type": "file", "link": "https://x"},
             "type",
             "type is 'file'; allowed: link",
         ),

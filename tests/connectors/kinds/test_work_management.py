@@ -245,12 +245,33 @@ def test_a_write_wraps_its_fields_in_data(offline, action, place, data, request_
     assert shown["headers"].get("Content-Type") == (None if data is None else "application/json")
 
 
-def test_a_search_has_one_page_and_sends_no_offset(offline):
-    [shown] = offline("work-management").dry_run(
-        "workspace_task_search", "list", {"workspace_gid": GID, "offset": "eyJ0", "limit": 2}
-    )
+def test_a_search_refuses_an_offset_and_says_how_to_go_on():
+    with pytest.raises(InvalidParams) as refused:
+        validated(KIND.operation("workspace_task_search", "list"), {"workspace_gid": GID, "offset": "eyJ0", "limit": 2})
 
-    assert dict(URL(shown["url"]).query) == {"limit": "2"}
+    [fault] = refused.value.faults
+    assert fault.field == "offset"
+    assert "send sort_by created_at and created_at.before" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("action", "data"),
+    [
+        ("tasks.create", {"name": "x", "workspace": GID, "resource_subtype": "section"}),
+        ("projects.update", {"color": "pink"}),
+    ],
+)
+def test_what_the_application_refuses_is_refused_before_it_is_sent(action, data):
+    ids = {"projects.update": {"project_gid": GID}}.get(action, {})
+
+    with pytest.raises(InvalidParams, match="allowed: "):
+        validated(KIND.operation(*action.split(".")), {**ids, "data": data})
+
+
+def test_null_clears_a_colour():
+    operation = KIND.operation("projects", "update")
+
+    assert validated(operation, {"project_gid": GID, "data": {"color": None}})["data"] == {"color": None}
 
 
 @pytest.mark.parametrize("operation", KIND.operations.values(), ids=str)
@@ -305,7 +326,7 @@ ONE_FILTER = "exactly one of project, section, assignee with workspace must be g
             "tasks.create",
             {"data": {"name": "x", "workspace": GID, "resource_subtype": "bug"}},
             "data.resource_subtype",
-            "allowed: default_task, milestone, section, approval",
+            "allowed: default_task, milestone, approval, custom",
         ),
         ("tasks.update", {"task_gid": GID, "data": {}}, "data", "at least 1 members"),
         ("tasks.update", {"task_gid": GID, "data": {"due_on": "31.1."}}, "data.due_on", "must be a date"),

@@ -86,6 +86,7 @@ class WorkspaceNotes(NotesWorld):
         return {
             "POST /v1/search": self.search,
             "POST /v1/pages": self.create_page,
+            "PATCH /v1/data_sources/{data_source_id}": self.update_data_source,
             "GET /v1/blocks/{block_id}/children": self.children,
             "PATCH /v1/blocks/{block_id}/children": self.append,
             "PATCH /v1/blocks/{block_id}": self.update_block,
@@ -122,6 +123,13 @@ class WorkspaceNotes(NotesWorld):
         row.record["url"] = f"https://www.notion.so/{row.id.replace('-', '')}"
         self._append(row.id, call.body.get("children") or (), call.now)
         return Reply({**row.record, "request_id": _REQUEST_ID})
+
+    def update_data_source(self, call: Call) -> Reply:
+        """Members of the database around it are none of its own."""
+        for name in ("cover", "description"):
+            if name in call.body:
+                raise Refusal(400, message=f"body failed validation: body.{name} should be not present.")
+        return self.update_record(self.kind.operation("data_sources", "update"), call)
 
     def children(self, call: Call) -> Reply:
         return self._paged(self._below("blocks", self._container(call.params["block_id"])), call.query)

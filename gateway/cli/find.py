@@ -1,0 +1,94 @@
+"""`gateway find`: the operations that fit a task told in plain words."""
+
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from gateway.cli.client_session import gateway_options, opened, run
+from gateway.cli.failures import EXIT_CODES, note
+from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.shell_completion import complete_kind, own_folders
+from gateway.cli.words import printable
+from gateway.errors import Unauthorized, Unavailable
+
+Found = list[dict[str, Any]]
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("task", nargs=-1, required=True)
+@click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind.")
+@click.option("--effect", type=click.Choice(["read", "idempotent", "write"]), help="Only operations of this effect.")
+@click.option("-c", "--connector", metavar="NAME|ID", help="Only operations of this connector.")
+@click.option("-n", "--limit", type=click.IntRange(min=1, max=1000), default=6, show_default=True, help="How many.")
+@click.option("--offline", is_flag=True, help="From the shipped specs, without asking the gateway.")
+@output_option
+@gateway_options
+def find(
+    task: tuple[str, ...],
+    kind: str | None,
+    effect: str | None,
+    connector: str | None,
+    limit: int,
+    offline: bool,
+    wanted: str | None,
+    **where: Any,
+) -> None:
+    """Find the operations for TASK, best first, each in one line with its params.
+
+    \b
+    gateway find close a zendesk ticket
+    gateway find who is on call --effect read
+    """
+    text = " ".join(task)
+    if offline:
+        found = _shipped(text, kind, effect, limit)
+    else:
+        found = run(_asked(text, kind, effect, connector, limit, **where))
+    form = format_of(wanted)
+    if form is Format.TABLE:
+        _print(found)
+    else:
+        write(found, form)
+
+
+async def _asked(
+    text: str, kind: str | None, effect: str | None, connector: str | None, limit: int, **where: Any
+) -> Found:
+    """What the gateway finds; what is found in the shipped specs, when it cannot be asked."""
+    try:
+        async with opened(**where) as gateway:
+            found = await gateway.find_operations(text, kind=kind, effect=effect, connector=connector, limit=limit)
+            return [msgspec.to_builtins(match) for match in found]
+    except (Unauthorized, Unavailable) as error:
+        if connector is not None:
+            raise
+        note(f"{error.detail}; searched are the specs that came with this command")
+        return _shipped(text, kind, effect, limit)
+
+
+def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Found:
+    from gateway.kinds.catalog import load_catalog
+    from gateway.operations.descriptions import summary
+    from gateway.operations.index import OperationIndex
+
+    catalog = load_catalog(own_folders())
+    named = catalog.kind(kind).name if kind else None
+    matches = OperationIndex(catalog).search(text, named, effect, limit)
+    return [{**summary(match.entry), "score": match.score, "connectors": []} for match in matches]
+
+
+def _print(found: Found) -> None:
+    """Two lines for each: how to call it and what it does."""
+    console = Console(soft_wrap=True, highlight=False)
+    if not found:
+        Console(stderr=True).print(Text("nothing fits; say it in other words, or see: gateway types", style="dim"))
+    for each in found:
+        effect = "" if each["effect"] == "read" else f"  {each['effect']}"
+        console.print(Text.assemble((f"{each['kind']} ", "bold"), printable(each["signature"]), (effect, "yellow")))
+        names = ", ".join(connector["name"] for connector in each["connectors"])
+        console.print(
+            Text(f"  {printable(each['description'])}{f' [{printable(names)}]' if names else ''}", style="dim")
+        )

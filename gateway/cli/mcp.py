@@ -1,0 +1,80 @@
+"""`gateway mcp`: the tools for a host that starts its servers itself and talks to them over stdio."""
+
+import os
+from contextlib import AsyncExitStack
+from typing import Any
+
+import click
+
+from gateway.cli.client_session import gateway_options, run
+from gateway.cli.failures import EXIT_CODES
+from gateway.cli.shell_completion import complete_kind
+
+
+@click.command(epilog=EXIT_CODES)
+@click.option("--kind", metavar="KIND", shell_complete=complete_kind, help="A tool for each operation of this kind.")
+@click.option("--tools", metavar="PATTERNS", help="A tool for each operation that fits, such as team-chat.messages.*")
+@click.option(
+    "--in-process", metavar="KIND", shell_complete=complete_kind, help="Reach one application without a gateway."
+)
+@click.option("--upstream", metavar="URL", help="With --in-process: another address for the application, to try it.")
+@gateway_options
+def mcp(**options: Any) -> None:
+    """Speak the Model Context Protocol over stdio, for hosts such as editors and assistants.
+
+    Passes on to a gateway, or, with --in-process, calls the application from here with credentials of the
+    environment: SUPPORT_DESK_SUBDOMAIN, SUPPORT_DESK_EMAIL and SUPPORT_DESK_API_TOKEN for support-desk.
+    """
+    run(_serve(**options))
+
+
+async def _serve(
+    kind: str | None,
+    tools: str | None,
+    in_process: str | None,
+    upstream: str | None,
+    url: str | None,
+    workspace: str | None,
+    organization: str | None,
+) -> None:
+    from gateway.mcp import stdio  # loaded when it is spoken, as the rest of the command
+
+    async with AsyncExitStack() as stack:
+        if in_process is None:
+            answer = await _bridge(stack, kind, tools, url, organization)
+        else:
+            answer = await _local(stack, in_process, upstream)
+        reader, writer = await stack.enter_async_context(stdio.standard_streams())
+        await stdio.serve(reader, writer, answer)
+
+
+async def _bridge(
+    stack: AsyncExitStack, kind: str | None, tools: str | None, url: str | None, organization: str | None
+) -> Any:
+    from gateway.client.mcp import Bridge
+    from gateway.client.retries import RetryPolicy
+    from gateway.client.session import Session
+    from gateway.client.settings import client_settings
+
+    settings = client_settings(url, organization_id=organization)
+    session = await stack.enter_async_context(Session(settings, RetryPolicy()))
+    return Bridge(session, "/mcp" if kind is None else f"/mcp/{kind}", {} if tools is None else {"tools": tools}).answer
+
+
+async def _local(stack: AsyncExitStack, kind: str, upstream: str | None) -> Any:
+    from gateway import connect
+    from gateway.agent_tools.local import LocalBackend, environment_credentials, variables_of
+    from gateway.agent_tools.server import Servers
+    from gateway.errors import InvalidCredentials
+    from gateway.kinds.catalog import load_catalog
+    from gateway.mcp.stdio import LocalServer
+
+    catalog = load_catalog()
+    try:
+        connector = await stack.enter_async_context(
+            connect(kind, environment_credentials(kind, catalog, os.environ), upstream=upstream)
+        )
+    except InvalidCredentials as error:
+        names = ", ".join(variables_of(kind, catalog).values())
+        raise click.UsageError(f"{error.detail}; the environment may hold {names}") from error
+    return LocalServer(Servers(LocalBackend(connector)).six).answer

@@ -1,0 +1,71 @@
+"""`gateway tools`: operations as tool definitions for agent frameworks."""
+
+from typing import Any
+
+import click
+
+from gateway.cli.client_session import gateway_options, names, opened, run
+from gateway.cli.failures import EXIT_CODES, note
+from gateway.cli.output import Format, write
+from gateway.cli.shell_completion import complete_kind, own_folders
+from gateway.errors import Unauthorized, Unavailable
+from gateway.operations.formats import FORMATS
+
+Definitions = list[dict[str, Any]]
+
+
+@click.command(epilog=EXIT_CODES)
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="mcp", show_default=True, help="Whose API.")
+@click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind.")
+@click.option("--effect", type=click.Choice(["read", "idempotent", "write"]), help="Only operations of this effect.")
+@click.option("-c", "--connector", metavar="NAME|ID", help="Only operations of this connector.")
+@click.option("--operations", multiple=True, metavar="NAMES", help="Only these: kind.entity.action,…")
+@click.option("--offline", is_flag=True, help="From the shipped specs, without asking the gateway.")
+@gateway_options
+def tools(
+    form: str,
+    kind: str | None,
+    effect: str | None,
+    connector: str | None,
+    operations: tuple[str, ...],
+    offline: bool,
+    **where: Any,
+) -> None:
+    """Print tool definitions as a JSON array, ready for a model's API.
+
+    \b
+    gateway tools --format openai --kind support-desk --effect read
+    """
+    named = names(operations)
+    if offline:
+        found = _shipped(form, kind, effect, named)
+    else:
+        found = run(_asked(form, kind, effect, connector, named, **where))
+    write(found, Format.JSON)
+
+
+async def _asked(
+    form: str, kind: str | None, effect: str | None, connector: str | None, named: list[str] | None, **where: Any
+) -> Definitions:
+    """What the gateway has; what the shipped specs have, when it cannot be asked."""
+    try:
+        async with opened(**where) as gateway:
+            found = await gateway.tools(kind=kind, effect=effect, connector=connector, operations=named)
+            return [tool.definition(form) for tool in found]
+    except (Unauthorized, Unavailable) as error:
+        if connector is not None:
+            raise
+        note(f"{error.detail}; shown are the specs that came with this command")
+        return _shipped(form, kind, effect, named)
+
+
+def _shipped(form: str, kind: str | None, effect: str | None, named: list[str] | None) -> Definitions:
+    from gateway.kinds.catalog import load_catalog
+    from gateway.operations.entries import entries_of, entry_of
+    from gateway.operations.index import is_wanted
+    from gateway.operations.tools import tool_of
+
+    catalog = load_catalog(own_folders())
+    of_kind = catalog.kind(kind).name if kind else None
+    entries = entries_of(catalog) if named is None else [entry_of(catalog, name) for name in named]
+    return [FORMATS[form](tool_of(entry)) for entry in entries if is_wanted(entry, of_kind, effect, None)]

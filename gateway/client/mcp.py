@@ -1,0 +1,81 @@
+"""Messages of the Model Context Protocol passed on to a gateway: what comes over stdio goes over HTTP with a token."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import aiohttp
+import mcp_types as types
+import msgspec
+
+from gateway.client.session import ApiRequest, Session
+from gateway.errors import GatewayError
+from gateway.mcp.context import Send
+from gateway.mcp.headers import METHOD, NAME, NAMED_BY, VERSION, encoded
+from gateway.mcp.messages import HANDSHAKE_VERSIONS, Message, RpcError, error_response, id_of, message_of
+
+_ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+class Bridge:
+    """Answers requests by a gateway's; a client that began with `initialize` keeps its revision."""
+
+    def __init__(self, session: Session, path: str, query: Mapping[str, str]) -> None:
+        self._session = session
+        self._path = path
+        self._query = query
+        self._negotiated: str | None = None
+
+    async def answer(self, document: Any, send: Send) -> Mapping[str, Any]:
+        """The gateway's response to one request; its notifications are sent on the way."""
+        try:
+            message = message_of(document)
+            call = ApiRequest("POST", self._path, self._query, document, {**_ACCEPT, **self._headers(message)})
+            async with await self._session.exchange(call) as reply:
+                answered = await _response_of(reply, send)
+        except RpcError as error:
+            return error_response(id_of(document), error)
+        except GatewayError as error:
+            return error_response(id_of(document), RpcError(types.INTERNAL_ERROR, error.detail))
+        if message.method == "initialize" and "result" in answered:
+            self._negotiated = answered["result"]["protocolVersion"]
+        return answered
+
+    def _headers(self, message: Message) -> dict[str, str]:
+        """What the transport repeats of the body; nothing for an earlier revision's first request."""
+        version = message.version or self._negotiated
+        if version is None:
+            return {}
+        if version in HANDSHAKE_VERSIONS:
+            return {VERSION: version}
+        headers = {VERSION: version, METHOD: message.method}
+        named = message.params.get(NAMED_BY.get(message.method, ""))
+        return {**headers, NAME: encoded(named)} if isinstance(named, str) else headers
+
+
+async def _response_of(reply: aiohttp.ClientResponse, send: Send) -> dict[str, Any]:
+    """The response; notifications before it are sent on. Raises RpcError for what is no answer of the protocol."""
+    try:
+        if reply.content_type == "text/event-stream":
+            async for document in _events(reply):
+                if "id" in document:
+                    return document
+                await send(document)
+            raise RpcError(types.INTERNAL_ERROR, "the gateway closed the stream before it answered")
+        answered = msgspec.json.decode(await reply.read())
+    except (aiohttp.ClientError, OSError, msgspec.DecodeError) as error:
+        raise RpcError(types.INTERNAL_ERROR, f"the answer of the gateway was lost: {error}") from error
+    if not isinstance(answered, dict) or "jsonrpc" not in answered:
+        detail = answered.get("detail") if isinstance(answered, dict) else None
+        raise RpcError(types.INTERNAL_ERROR, detail or f"the gateway answered with status {reply.status}")
+    return answered
+
+
+async def _events(reply: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
+    """The messages of a stream, a `data` line each."""
+    buffer = b""
+    async for chunk in reply.content.iter_any():
+        buffer += chunk
+        *lines, buffer = buffer.split(b"\n")
+        for line in lines:
+            if line.startswith(b"data: "):
+                yield msgspec.json.decode(line.removeprefix(b"data: "))

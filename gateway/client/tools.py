@@ -1,0 +1,100 @@
+"""Operations as tools for a model: definitions in the format of its API, each with what runs it."""
+
+import base64
+import codecs
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from gateway.operations.formats import FORMATS, ToolDefinition
+
+if TYPE_CHECKING:
+    from gateway.client.gateway import Gateway
+
+#: bytes of a file that a tool answers at most; the params' `range_header` asks for others
+MAX_FILE_BYTES = 64 * 1024
+
+Run = Callable[[Mapping[str, Any]], Awaitable[Any]]
+
+
+class Tool:
+    """One operation for a model: `definition("openai")` is what it is told, calling it is what it asked for."""
+
+    def __init__(self, definition: ToolDefinition, run: Run) -> None:
+        self._definition = definition
+        self._run = run
+
+    @property
+    def name(self) -> str:
+        return self._definition.name
+
+    @property
+    def operation(self) -> str:
+        """`kind.entity.action`."""
+        return self._definition.operation
+
+    @property
+    def title(self) -> str:
+        return self._definition.title
+
+    @property
+    def description(self) -> str:
+        return self._definition.description
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the arguments."""
+        return dict(self._definition.schema)
+
+    @property
+    def effect(self) -> str:
+        """`read` changes nothing; a host may want to ask its user before `idempotent` and `write`."""
+        return self._definition.effect
+
+    def definition(self, format: str) -> dict[str, Any]:  # noqa: A002 - the API's own word
+        """As `mcp`, `openai` or `anthropic` write tools."""
+        return FORMATS[format](self._definition)
+
+    async def call(self, arguments: Mapping[str, Any]) -> Any:
+        """The result of the operation; a file comes as `{content, encoding, bytes, complete}`."""
+        return await self._run(arguments)
+
+    async def __call__(self, **arguments: Any) -> Any:
+        return await self.call(arguments)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}>"
+
+
+def runner(gateway: "Gateway", operation: str, connector: str | None) -> Run:
+    """What runs an operation on a connector, else on the only one of its kind in the workspace."""
+    kind, entity, action = operation.split(".")
+
+    async def run(arguments: Mapping[str, Any]) -> Any:
+        if action == "download":
+            return await _file(gateway, connector or kind, entity, arguments)
+        return (await gateway.execute(connector or kind, entity, action, arguments)).result
+
+    return run
+
+
+async def _file(gateway: "Gateway", connector: str, entity: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The beginning of a file, as text where it is text."""
+    content = bytearray()
+    async with aclosing(gateway.chunks(connector, entity, params)) as chunks:
+        async for chunk in chunks:
+            content += chunk
+            if len(content) > MAX_FILE_BYTES:
+                break
+    complete = len(content) <= MAX_FILE_BYTES
+    return {**_shown(bytes(content[:MAX_FILE_BYTES]), complete), "complete": complete}
+
+
+def _shown(content: bytes, complete: bool) -> dict[str, Any]:
+    """As text, without the half of a character at the end of what was cut; else as base64."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        text = decoder.decode(content, final=complete)
+    except UnicodeDecodeError:
+        return {"content": base64.b64encode(content).decode(), "encoding": "base64", "bytes": len(content)}
+    return {"content": text, "encoding": "utf-8", "bytes": len(content) - len(decoder.getstate()[0])}

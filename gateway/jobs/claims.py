@@ -1,0 +1,132 @@
+"""Claiming: which queued jobs a worker gets next, fair between organizations and between the connectors of each.
+
+Every connector has a queue of its own in PostgreSQL. What it cannot run now stays there and holds no worker's slot:
+more jobs than its application takes at a time, and all of them while its rate scope is used up.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from gateway.db.pool import Database
+from gateway.jobs.leases import LEASE
+from gateway.jobs.model import Job
+from gateway.jobs.rows import COLUMNS, job_of
+from gateway.telemetry.metrics import QUEUE_WAIT
+
+#: queues that one claim looks at, from a random one on
+_QUEUES = 50
+
+_TAKE = f"""
+    UPDATE jobs
+    SET status = 'running', worker = $1, fence = fence + 1, attempt = attempt + 1, next_attempt_at = NULL,
+        lease_until = now() + interval '{LEASE} seconds', started_at = COALESCE(started_at, now())
+    FROM chosen WHERE jobs.id = chosen.id AND jobs.status = 'queued'
+    RETURNING {COLUMNS}
+"""
+_QUEUE = "COALESCE(connector_id, organization_id)"
+_WAITS = "status = 'queued' AND background = $9"
+_FIRST = f"SELECT organization_id, {_QUEUE} AS queue FROM jobs WHERE {_WAITS}"
+_IN_ORDER = f"ORDER BY organization_id, {_QUEUE} LIMIT 1"
+# Those go first that have the least running: of an organization's queues, and then of the organizations. The recursion
+# hops from queue to queue along the index instead of reading deep ones, and ends where it began, because UNION drops
+# what it has met. Only what is chosen is locked, so that claims at the same time find something as well. Of a connector
+# on hold only those may go whose own time has come.
+_CLAIM = f"""
+    WITH RECURSIVE queues (organization_id, queue) AS (
+        SELECT organization_id, queue FROM (
+            (SELECT 0 AS lap, * FROM (
+                {_FIRST} AND (organization_id, {_QUEUE}) >= ($3::uuid, $4::uuid) {_IN_ORDER}) AS a)
+            UNION ALL (SELECT 1, * FROM ({_FIRST} {_IN_ORDER}) AS b)
+            ORDER BY lap LIMIT 1) AS first
+        UNION
+        SELECT following.organization_id, following.queue FROM queues CROSS JOIN LATERAL (
+            (SELECT 0 AS lap, * FROM (
+                {_FIRST} AND (organization_id, {_QUEUE}) > (queues.organization_id, queues.queue) {_IN_ORDER}) AS a)
+            UNION ALL (SELECT 1, * FROM ({_FIRST} {_IN_ORDER}) AS b)
+            ORDER BY lap LIMIT 1) AS following
+    ), running AS (
+        SELECT organization_id, {_QUEUE} AS queue, count(*) AS everywhere, count(*) FILTER (WHERE worker = $1) AS here
+        FROM jobs WHERE status = 'running' GROUP BY 1, 2
+    ), of_organization AS (
+        SELECT organization_id, sum(everywhere) AS everywhere, sum(here) AS here FROM running GROUP BY 1
+    ), oldest AS (
+        SELECT job.*, queues.organization_id, queues.queue, row_number() OVER (
+            PARTITION BY queues.organization_id, queues.queue ORDER BY job.created_at, job.id) AS place
+        FROM (SELECT * FROM queues LIMIT {_QUEUES}) AS queues
+        LEFT JOIN connector_holds AS hold ON hold.connector_id = queues.queue AND held_until > now()
+        CROSS JOIN LATERAL (
+            SELECT id, kind, attempt, crashes, created_at FROM jobs
+            WHERE {_WAITS} AND organization_id = queues.organization_id AND {_QUEUE} = queues.queue
+            ORDER BY created_at, id LIMIT 4 * $2::bigint
+        ) AS job
+        WHERE crashes < 2 AND (hold.connector_id IS NULL OR attempt > 0)
+    ), within_queue AS (
+        SELECT oldest.*, place + COALESCE(everywhere, 0) AS turn
+        FROM oldest LEFT JOIN running USING (organization_id, queue)
+        LEFT JOIN unnest($7::text[], $8::bigint[]) AS published (kind, concurrency) ON published.kind = oldest.kind
+        WHERE place + COALESCE(here, 0) <= $6
+          AND (concurrency IS NULL OR place + COALESCE(everywhere, 0) <= concurrency)
+    ), within_organization AS (
+        SELECT *, row_number() OVER (PARTITION BY organization_id ORDER BY turn, created_at, id) AS number
+        FROM within_queue
+    ), chosen AS (
+        SELECT jobs.id FROM jobs JOIN within_organization AS ranked ON ranked.id = jobs.id
+        LEFT JOIN of_organization ON of_organization.organization_id = ranked.organization_id
+        WHERE jobs.status = 'queued' AND number + COALESCE(here, 0) <= $5
+        ORDER BY number + COALESCE(everywhere, 0), ranked.created_at
+        LIMIT $2 FOR UPDATE OF jobs SKIP LOCKED
+    )
+    {_TAKE}
+"""
+# What lost two workers may be what kills them: it runs among few of its kind, and then alone among them.
+_CLAIM_SUSPECTS = f"""
+    WITH chosen AS (
+        SELECT id FROM jobs WHERE status = 'queued' AND crashes >= 2 AND (crashes = 2) = $3
+        ORDER BY created_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
+    )
+    {_TAKE}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Jobs that a worker may run at a time of one organization and of one connector, and all workers by kind."""
+
+    organization: int
+    connector: int
+    #: what the application of a kind takes at a time from one connector
+    concurrency: Mapping[str, int] = field(default_factory=dict)
+
+
+class Claims:
+    """Claims of queued jobs, by compare-and-set; a claimed job is its worker's to run."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(self, worker: str, limit: int, shares: Shares, *, is_background: bool = False) -> list[Job]:
+        """Up to `limit` queued jobs: those that somebody waits for, or those that nobody does."""
+        async with self._database.system() as connection:
+            rows = await connection.fetch(
+                _CLAIM,
+                worker,
+                limit,
+                uuid4(),
+                uuid4(),
+                shares.organization,
+                shares.connector,
+                list(shares.concurrency),
+                list(shares.concurrency.values()),
+                is_background,
+            )
+        claimed = [job_of(row) for row in rows]
+        for job in claimed:
+            if job.attempt == 1 and job.started_at is not None:
+                QUEUE_WAIT.observe((job.started_at - job.created_at).total_seconds())
+        return claimed
+
+    async def claim_suspects(self, worker: str, limit: int, *, is_group: bool) -> list[Job]:
+        """The oldest jobs that lost two workers, to run in a group; or those that lost more, to run alone."""
+        async with self._database.system() as connection:
+            return [job_of(row) for row in await connection.fetch(_CLAIM_SUSPECTS, worker, limit, is_group)]

@@ -1,0 +1,35 @@
+"""Pauses in PostgreSQL: what a process that starts later, or finds Redis away, still has to hold to."""
+
+from gateway.db.pool import Database
+from gateway.errors import Unavailable
+
+_SAVE = """
+    INSERT INTO rate_pauses AS pause (scope_id, paused_until) VALUES ($1, now() + make_interval(secs => $2))
+    ON CONFLICT (scope_id) DO UPDATE SET paused_until = GREATEST(pause.paused_until, EXCLUDED.paused_until)
+"""
+_LEFT = """
+    SELECT scope_id, extract(epoch FROM paused_until - now())::float8 AS seconds FROM rate_pauses
+    WHERE paused_until > now() AND ($1::text IS NULL OR scope_id = $1)
+"""
+
+
+class Pauses:
+    """Seconds of silence that applications asked for, by rate scope; nothing where PostgreSQL is away."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(self, scope_id: str, seconds: float) -> None:
+        try:
+            async with self._database.system() as connection:
+                await connection.execute(_SAVE, scope_id, seconds)
+        except Unavailable:
+            return
+
+    async def left(self, scope_id: str | None = None) -> dict[str, float]:
+        """Seconds that are left, of one scope or of all."""
+        try:
+            async with self._database.system() as connection:
+                return {row["scope_id"]: row["seconds"] for row in await connection.fetch(_LEFT, scope_id)}
+        except Unavailable:
+            return {}

@@ -1,0 +1,79 @@
+"""Tool definitions as MCP, OpenAI and Anthropic write them; light, because callers' programs load it too."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ToolDefinition:
+    """A tool before any format: what a model reads of it, and which operation it runs."""
+
+    #: at most 64 of `[a-zA-Z0-9_-]`
+    name: str
+    #: `kind.entity.action`
+    operation: str
+    title: str
+    description: str
+    #: JSON Schema 2020-12 of the params, an object without combinators at the top
+    schema: Mapping[str, Any]
+    #: `read`, `idempotent` or `write`
+    effect: str
+
+
+def as_mcp(tool: ToolDefinition) -> dict[str, Any]:
+    """A `Tool` of the Model Context Protocol, with the hints that a host asks its user by."""
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": dict(tool.schema),
+        "annotations": annotations_of(tool.effect),
+    }
+
+
+def as_openai(tool: ToolDefinition) -> dict[str, Any]:
+    """A function tool of OpenAI's chat completions."""
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.schema)}
+    return {"type": "function", "function": function}
+
+
+def as_anthropic(tool: ToolDefinition) -> dict[str, Any]:
+    """A tool of Anthropic's messages."""
+    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
+
+
+def annotations_of(effect: str) -> dict[str, bool]:
+    """MCP's hints; every operation reaches an application outside."""
+    return {
+        "readOnlyHint": effect == "read",
+        "destructiveHint": effect != "read",
+        "idempotentHint": effect != "write",
+        "openWorldHint": True,
+    }
+
+
+def effect_of(annotations: Mapping[str, Any]) -> str:
+    """The effect behind MCP's hints."""
+    if annotations.get("readOnlyHint"):
+        return "read"
+    return "idempotent" if annotations.get("idempotentHint") else "write"
+
+
+def from_mcp(document: Mapping[str, Any], operation: str) -> ToolDefinition:
+    """The definition behind what `as_mcp` wrote."""
+    return ToolDefinition(
+        name=document["name"],
+        operation=operation,
+        title=document["title"],
+        description=document["description"],
+        schema=document["inputSchema"],
+        effect=effect_of(document["annotations"]),
+    )
+
+
+FORMATS: Mapping[str, Callable[[ToolDefinition], dict[str, Any]]] = {
+    "mcp": as_mcp,
+    "openai": as_openai,
+    "anthropic": as_anthropic,
+}

@@ -1,0 +1,54 @@
+"""The configuration in docs/how-to/agents.md is what hosts need: each block is started as it stands."""
+
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from tests.running import CREDENTIALS
+
+DOCUMENT = (Path(__file__).parents[2] / "docs/how-to/agents.md").read_text("utf-8")
+
+
+def configurations() -> list[dict]:
+    """Each server of each block of JSON and TOML."""
+    blocks = re.findall(r"```(json|toml)\n(.*?)```", DOCUMENT, re.DOTALL)
+    documents = [json.loads(text) if language == "json" else tomllib.loads(text) for language, text in blocks]
+    members = [
+        document[name]
+        for document in documents
+        for name in ("mcpServers", "servers", "mcp_servers")
+        if name in document
+    ]
+    return [server for servers in members for server in servers.values()]
+
+
+def test_every_usual_host_is_there():
+    assert len(configurations()) == 4
+
+
+@pytest.mark.parametrize("place", range(4))
+async def test_a_host_that_copies_the_configuration_has_tools(running, place):
+    server = configurations()[place]
+    known = {
+        "GATEWAY_URL": running.base_url,
+        "GATEWAY_CLIENT_ID": running.client_id,
+        "GATEWAY_CLIENT_SECRET": running.client_secret,
+        **{f"SUPPORT_DESK_{name.upper()}": value for name, value in CREDENTIALS.items()},
+    }
+    assert server["command"] == "gateway"
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "gateway", *server["args"]],
+        env={name: known[name] for name in server["env"]},
+    )
+
+    async with Client(parameters) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+
+    assert names[:4] == ["find_operations", "describe_operation", "read", "write"]
