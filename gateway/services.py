@@ -43,6 +43,7 @@ from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.operations.index import OperationIndex
+from gateway.response_cache import ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
@@ -104,7 +105,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         process = process_name()
         limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
         policy = EgressPolicy.of(overrides.values())
-        upstreams = Upstreams(await stack.enter_async_context(Transport(policy, limiter)), overrides)
+        transport = Transport(policy, limiter, max_connections=settings.max_upstream_connections)
+        upstreams = Upstreams(await stack.enter_async_context(transport), overrides)
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
         identity = IdentityStore(database)
         wrong_secrets = WrongSecrets.at(settings.redis_url)
@@ -131,6 +133,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         watch = JobWaiters(jobs)
         runner = Runner(leases, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
+        cache = ResponseCache(database, settings.cache_bytes)
         execution = Execution(
             connectors,
             jobs,
@@ -140,6 +143,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             files,
             JobQuota(database, settings.organization_jobs),
             WriteThrough(database),
+            cache,
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
@@ -147,6 +151,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         audit = await stack.enter_async_context(Audit(database).writing())
         notifications = NotificationListener(settings.database_url)
         notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
+        notifications.subscribe(cache.on_notify, cache.invalidate_all)
         notifications.subscribe(tokens.on_notify, tokens.invalidate_all)
         notifications.subscribe(watch.on_notify, watch.wake_all)
         notifications.subscribe(runner.on_notify, lambda: None)  # what it may miss it learns with the next heartbeat

@@ -98,6 +98,14 @@ class Settings(BaseSettings):
         le=1,
         description="Share of its time that a front end may be busy before it turns requests away; 1 is never.",
     )
+    max_upstream_connections: int = Field(
+        5000, ge=1, description="Connections to applications that one process holds; a call that finds none is 503."
+    )
+    cache_bytes: int = Field(
+        64 << 20,
+        ge=0,
+        description="Bytes of answers that one process remembers for callers who accept an age (Cache-Control).",
+    )
     metrics_bind: str | None = Field(
         None,
         description="Host and port on which each process serves its own /metrics and /healthz; workers have no other.",

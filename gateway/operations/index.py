@@ -49,7 +49,7 @@ class Weights:
     verb: float = 0.8
     common: float = 0.3
     #: what other kinds keep where an application is named
-    unnamed: float = 0.55
+    unnamed: float = 0.4
     #: a kind that has a connector, against an equal
     connected: float = 1.08
 
