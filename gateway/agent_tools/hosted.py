@@ -54,6 +54,11 @@ class HostedCaller:
     def organization_id(self) -> UUID:
         return self.caller.organization_id
 
+    def may_see(self, workspace_name: str | None) -> bool:
+        """Whether what was granted reaches a workspace."""
+        allowed = self.caller.client.workspaces
+        return allowed is None or workspace_name in allowed
+
     @property
     def principal(self) -> str:
         """What sealed states are bound to."""
@@ -87,7 +92,7 @@ class HostedBackend:
                 record.status_reason,
             )
             for record in records
-            if record.status is not ConnectorStatus.DISABLED
+            if record.status is not ConnectorStatus.DISABLED and caller.may_see(record.workspace_name)
         ]
 
     async def execute(self, caller: HostedCaller, call: AgentCall) -> Answer | Job:
@@ -140,7 +145,7 @@ class HostedBackend:
     async def part(self, caller: HostedCaller, kept_id: str, offset: int, limit: int | None) -> Part:
         caller.caller.require(Scope.READ)
         services = self._services
-        job = await services.jobs.get(caller.organization_id, _job_id(kept_id))
+        job = await _seen(services, caller, _job_id(kept_id))
         job = await services.watch.done(caller.organization_id, job.id, _LOOK)
         head = results.completed(results.require_result(job), job, caller.base_url)
         if job.action == "download":
@@ -162,7 +167,7 @@ class HostedJobs:
 
     async def get(self, caller: HostedCaller, job_id: UUID) -> Job:
         caller.caller.require(Scope.READ)
-        return await self._services.jobs.get(caller.organization_id, job_id)
+        return await _seen(self._services, caller, job_id)
 
     async def changed(self, caller: HostedCaller, job: Job, seconds: float) -> Job:
         with caller.parked():
@@ -201,6 +206,9 @@ class HostedJobs:
         """That of the connector, or the organization's only one."""
         if connector is not None and connector.workspace_name is not None:
             return connector.workspace_name
+        allowed = caller.caller.client.workspaces
+        if allowed is not None:
+            return min(allowed) if allowed else _WORKSPACE
         found = await self._services.identity.workspaces(caller.organization_id, None, None, 2)
         return found[0].name if len(found) == 1 else _WORKSPACE
 
@@ -213,6 +221,14 @@ class HostedJobs:
                 await asyncio.sleep(_LOOK)
             state = await flows.state(caller.caller, UUID(link_id))
         return state.status is FlowStatus.COMPLETED
+
+
+async def _seen(services: Services, caller: HostedCaller, job_id: UUID) -> Job:
+    """The job; raises NotFound for one of a workspace that was not granted, as for another organization's."""
+    job = await services.jobs.get(caller.organization_id, job_id)
+    if not caller.may_see(job.workspace_name):
+        raise NotFound("there is no such job")
+    return job
 
 
 def _job_id(text: str) -> UUID:
