@@ -11,6 +11,7 @@ from uuid import uuid4
 from gateway.authorization.hosts import Hosts
 from gateway.authorization.service import AuthorizationServer
 from gateway.authorization.store import AuthorizationStore
+from gateway.connect.service import ConnectLinks
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
@@ -46,6 +47,7 @@ from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.operations.index import OperationIndex
+from gateway.response_cache import ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
@@ -89,6 +91,7 @@ class Services:
     authorization: AuthorizationServer
     #: seals what travels with a browser from one page of a consent to the next
     page_seals: SealedText
+    connect_links: ConnectLinks
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
@@ -109,7 +112,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         process = process_name()
         limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
         policy = EgressPolicy.of(overrides.values())
-        upstreams = Upstreams(await stack.enter_async_context(Transport(policy, limiter)), overrides)
+        transport = Transport(policy, limiter, max_connections=settings.max_upstream_connections)
+        upstreams = Upstreams(await stack.enter_async_context(transport), overrides)
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
         identity = IdentityStore(database)
         wrong_secrets = WrongSecrets.at(settings.redis_url)
@@ -129,12 +133,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 is_embedded=settings.embedded,
             )
         )
+        connector_service = ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of)
         connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.grants)
         jobs = JobStore(database, settings.job_retention)
         leases = Leases(database, settings.job_retention)
         watch = JobWaiters(jobs)
         runner = Runner(leases, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
+        cache = ResponseCache(database, settings.cache_bytes)
         execution = Execution(
             connectors,
             jobs,
@@ -144,6 +150,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             files,
             JobQuota(database, settings.organization_jobs),
             WriteThrough(database),
+            cache,
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
@@ -152,6 +159,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         audit = await stack.enter_async_context(Audit(database).writing())
         notifications = NotificationListener(settings.database_url)
         notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
+        notifications.subscribe(cache.on_notify, cache.invalidate_all)
         notifications.subscribe(tokens.on_notify, tokens.invalidate_all)
         notifications.subscribe(watch.on_notify, watch.wake_all)
         notifications.subscribe(runner.on_notify, lambda: None)  # what it may miss it learns with the next heartbeat
@@ -170,7 +178,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             identity=identity,
             tokens=tokens,
             connector_store=connector_store,
-            connector_service=ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of),
+            connector_service=connector_service,
             connectors=connectors,
             oauth=oauth,
             jobs=jobs,
@@ -189,6 +197,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 authorizations, Hosts(authorizations), settings.base_url, settings.token_seconds
             ),
             page_seals=SealedText(derived_key(key_list, "authorization pages")),
+            connect_links=ConnectLinks(
+                database,
+                catalog,
+                identity,
+                connector_store,
+                connector_service,
+                oauth.flows,
+                base_url=settings.base_url,
+                is_embedded=settings.embedded,
+            ),
             deletion=Deletion(
                 database,
                 connector_store,

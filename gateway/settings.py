@@ -66,6 +66,9 @@ class Settings(BaseSettings):
         description="Seconds between synchronizations where they are not to be what the spec says, as JSON by kind or "
         'by kind and entity: {"support-desk": 600, "support-desk.tickets": 60}.',
     )
+    brand_name: str = Field("Agent connector gateway", description="Your name on the pages that people see.")
+    brand_color: str = Field("#1d4ed8", description="The colour of buttons on those pages; white text stands on it.")
+    brand_logo: Path | None = Field(None, description="A logo for those pages: an svg, png, jpg or webp file.")
     shutdown_grace: float = Field(
         30.0,
         gt=0,
@@ -87,6 +90,14 @@ class Settings(BaseSettings):
         gt=0,
         le=1,
         description="Share of its time that a front end may be busy before it turns requests away; 1 is never.",
+    )
+    max_upstream_connections: int = Field(
+        5000, ge=1, description="Connections to applications that one process holds; a call that finds none is 503."
+    )
+    cache_bytes: int = Field(
+        64 << 20,
+        ge=0,
+        description="Bytes of answers that one process remembers for callers who accept an age (Cache-Control).",
     )
     metrics_bind: str | None = Field(
         None,

@@ -17,7 +17,7 @@ from gateway.execution import Done, OperationCall
 from gateway.field_selection import FieldSelection
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
-from gateway.jobs.model import Job, NewJob
+from gateway.jobs.model import JobSummary, NewJob
 from gateway.kinds.catalog import SEARCH_ACTION, Catalog
 from gateway.kinds.spec import Effect
 from gateway.oauth.authorization_request import AuthorizationRequest
@@ -95,7 +95,7 @@ class HostedBackend:
             if record.status is not ConnectorStatus.DISABLED and caller.may_see(record.workspace_name)
         ]
 
-    async def execute(self, caller: HostedCaller, call: AgentCall) -> Answer | Job:
+    async def execute(self, caller: HostedCaller, call: AgentCall) -> Answer | JobSummary:
         asked = self._call(caller, call)
         caller.audit(asked.connector_id, f"{asked.entity}.{asked.action}")
         if asked.action == SEARCH_ACTION:
@@ -147,13 +147,13 @@ class HostedBackend:
         services = self._services
         job = await _seen(services, caller, _job_id(kept_id))
         job = await services.watch.done(caller.organization_id, job.id, _LOOK)
-        head = results.completed(results.require_result(job), job, caller.base_url)
+        head = results.completed(results.require_result(job, await services.jobs.head(job)), job, caller.base_url)
         if job.action == "download":
             file = StoredFile.of(head["result"])
             async with services.files.open(file) as blob:
                 media_type = file.headers.get("Content-Type", "application/octet-stream")
                 return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))
-        lines = services.jobs.lines(job, results.stored_parts(job))
+        lines = services.jobs.lines(job, results.stored_parts(job, head))
         if head["collected"] == results.WHOLE:
             return await part_of_records(lines, offset, limit)
         return await part_of_text(results.document(head, lines), offset, limit)
@@ -165,26 +165,26 @@ class HostedJobs:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def get(self, caller: HostedCaller, job_id: UUID) -> Job:
+    async def get(self, caller: HostedCaller, job_id: UUID) -> JobSummary:
         caller.caller.require(Scope.READ)
         return await _seen(self._services, caller, job_id)
 
-    async def changed(self, caller: HostedCaller, job: Job, seconds: float) -> Job:
+    async def changed(self, caller: HostedCaller, job: JobSummary, seconds: float) -> JobSummary:
         with caller.parked():
             return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
 
-    async def cancel(self, caller: HostedCaller, job: Job) -> Job:
+    async def cancel(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
         caller.caller.require(Scope.WRITE)
         canceled = await self._services.jobs.request_cancel(job.organization_id, job.id)
         if canceled is None:
             raise JobNotCancelable(f"the job has ended: it is {job.status}")
         return canceled
 
-    async def retry(self, caller: HostedCaller, job: Job) -> Job:
+    async def retry(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
         caller.caller.require(Scope.WRITE)
         return await self._services.execution.retry(caller.caller, job, confirm=False, request_id=caller.request_id)
 
-    async def answer(self, caller: HostedCaller, job: Job) -> Answer:
+    async def answer(self, caller: HostedCaller, job: JobSummary) -> Answer:
         return await self._services.execution.outcome(job, caller.base_url)
 
     async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConnectLink:

@@ -30,6 +30,8 @@ SECTIONS = {
         Lazy("sandbox", "gateway.cli.operator:sandbox", "Run a stand-in for all applications."),
         Lazy("migrate", "gateway.cli.operator:migrate", "Bring the database's schema up to this version."),
         Lazy("admin", "gateway.cli.operator:admin", "Manage organizations and clients."),
+        Lazy("backup", "gateway.cli.backup:backup", "Write a dump of the embedded PostgreSQL while it runs."),
+        Lazy("restore", "gateway.cli.backup:restore", "Put a dump in the place of what is there."),
         Lazy("keys", "gateway.cli.keys:keys", "The keys that seal credentials."),
         Lazy("specs", "gateway.cli.specs:specs", "Check the specs of connector kinds."),
     ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from gateway.connectors.connection_budget import ConnectionBudget
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.connectors.rate_limits import RateLimiter, RateScope, Unlimited
 from gateway.connectors.requests import UpstreamRequest
@@ -28,8 +29,8 @@ ANSWER_CAP = 32 << 20
 CONNECT_TIMEOUT, IDLE_TIMEOUT = 5.0, 30.0
 #: a slow reader holds about ten times this
 READ_BUFFER = 64 << 10
-#: connections kept open for use by all requests; and to one host
-_CONNECTIONS, _PER_HOST = 2000, 200
+#: connections to applications that a process holds at a time
+MAX_CONNECTIONS = 5000
 #: seconds until a request without a permit is an error to its caller
 PERMIT_TIMEOUT = 10.0
 
@@ -87,17 +88,23 @@ class Transport:
     """One client session for a process; opened by `async with`. Sends a request once: `session` decides about more."""
 
     def __init__(
-        self, policy: EgressPolicy | None = None, limiter: RateLimiter | None = None, *, idle: float = IDLE_TIMEOUT
+        self,
+        policy: EgressPolicy | None = None,
+        limiter: RateLimiter | None = None,
+        *,
+        idle: float = IDLE_TIMEOUT,
+        max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         self._policy = policy or EgressPolicy()
         self.limiter = limiter or Unlimited()
+        self._connections = ConnectionBudget(max_connections)
         #: seconds of an application's silence
         self._idle = idle
         self._opened: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "Transport":
         self._opened = aiohttp.ClientSession(
-            connector=EgressConnector(self._policy, limit=_CONNECTIONS, limit_per_host=_PER_HOST, ttl_dns_cache=30),
+            connector=EgressConnector(self._policy, limit=0, ttl_dns_cache=30),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             auto_decompress=True,
@@ -134,16 +141,17 @@ class Transport:
 
         `credentials` are headers that prove who calls; they go out with the request's own. `before` is awaited once the
         permit is there, right before the first byte goes out. Raises NotSent, UpstreamError and its kin, and
-        UpstreamRateLimited when there is no permit.
+        UpstreamRateLimited when there is no permit, Unavailable when no connection is left.
         """
         began = _now()
         try:
             async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
-                if before is not None:
-                    await before()
-                began = _now()
-                async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
-                    response = UpstreamResponse(answer.status, _lower(answer.headers), await _read_capped(answer))
+                with self._connections.one(scope):
+                    if before is not None:
+                        await before()
+                    began = _now()
+                    async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
+                        response = UpstreamResponse(answer.status, _lower(answer.headers), await _read_capped(answer))
         except NotSent as unsent:
             _count(scope, unsent.error.code, _now() - began)
             raise
@@ -168,12 +176,13 @@ class Transport:
         Raises as `fetch` does.
         """
         plain = {**request.headers, **credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
-        async with self.limiter.permit(scope, PERMIT_TIMEOUT):
-            answer = await self._sent(request, plain, timeout, decompress=False)
-        async with answer:
-            headers = _lower(answer.headers)
-            self.limiter.observe(scope, headers)
-            yield UpstreamStream(answer.status, headers, answer.content)
+        with self._connections.one(scope):
+            async with self.limiter.permit(scope, PERMIT_TIMEOUT):
+                answer = await self._sent(request, plain, timeout, decompress=False)
+            async with answer:
+                headers = _lower(answer.headers)
+                self.limiter.observe(scope, headers)
+                yield UpstreamStream(answer.status, headers, answer.content)
 
     async def _sent(
         self, request: UpstreamRequest, headers: Mapping[str, str], timeout: float | None, *, decompress: bool = True

@@ -4,6 +4,7 @@ Row-level security is the second net under every query: a connection that was no
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -11,30 +12,31 @@ from uuid import UUID
 
 import asyncpg
 
+from gateway.db.presence import CANNOT_SERVE, PASSING, REFUSED, Presence, reason_of
 from gateway.errors import Unavailable
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 #: the tenant that sees all rows: maintenance, claims of jobs, identity
 SYSTEM = "*"
-#: seconds until a caller who gets no connection, or a silent one, is told that PostgreSQL is away
+#: seconds until a caller who gets no connection is told so, unless those who hold them wait for a slow disk
 _ACQUIRE_TIMEOUT = 1.5
+#: seconds that a use may last until it is asked whether PostgreSQL is there at all
+_SILENCE = 1.2
 _RETRY_AFTER = 2
 
 _BECOME_APPLICATION = "SET ROLE gateway_app"
 # One round trip binds the session; it is set anew each time a connection is taken, so nothing needs to be reset.
 _BIND_TENANT = "SELECT set_config('gateway.tenant', $1, false)"
-
-#: what asyncpg raises when the server went away, besides its own connection errors
-_AWAY = (
-    OSError,
-    TimeoutError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.OperatorInterventionError,
+_IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
+# Sorting more than fits into memory takes space on the disk, and gives it back.
+_SPILL_EARLY = "SET LOCAL work_mem = '64kB'"
+_TAKES_SPACE = (
+    "SELECT count(*) FROM (SELECT md5(n::text) AS t FROM generate_series(1, 20000) AS n ORDER BY t) AS sorted"
 )
+#: seconds for which a refusal stands, and for the answer whether it serves
+_TROUBLE = 3.0
+_READY_TIMEOUT = 2.0
 
 
 class PooledConnection(asyncpg.Connection):  # type: ignore[misc]
@@ -47,18 +49,26 @@ class PooledConnection(asyncpg.Connection):  # type: ignore[misc]
 class Database:
     """The pool of a process. Every use names whose rows it is about."""
 
-    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", url: str) -> None:
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", url: str, *, timeout: float = 15.0) -> None:
         self._pool = pool
         self.url = url
+        #: seconds for which a use waits for a slow disk
+        self.timeout = timeout
+        self.slow_backends = Presence(url).slow_backends
+        #: process ids of the connections in use
+        self.backends: set[int] = set()
+        #: why it could not write, and until when that is taken to last
+        self._trouble: str | None = None
+        self._trouble_until = 0.0
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, url: str, *, size: int = 10, command_timeout: float = 1.8, is_patient: bool = False
+        cls, url: str, *, size: int = 10, command_timeout: float = 15.0, is_patient: bool = False
     ) -> AsyncIterator["Database"]:
-        """A pool whose commands are given up after `command_timeout` seconds; raises Unavailable.
+        """A pool whose commands are given up after `command_timeout` seconds, and at once when PostgreSQL is away.
 
-        A patient one opens whether or not PostgreSQL is there, and uses it from when it is.
+        A patient one opens whether or not PostgreSQL is there, and uses it from when it is; another raises Unavailable.
         """
         try:
             pool = await asyncpg.create_pool(
@@ -71,10 +81,10 @@ class Database:
                 connection_class=PooledConnection,
                 max_inactive_connection_lifetime=60,
             )
-        except _AWAY as error:
+        except CANNOT_SERVE as error:
             raise Unavailable("PostgreSQL cannot be reached", retry_after=_RETRY_AFTER) from error
         try:
-            yield cls(pool, url)
+            yield cls(pool, url, timeout=command_timeout)
         finally:
             await _close(pool)
 
@@ -84,35 +94,65 @@ class Database:
         idle = self._pool.get_idle_size()
         return {"idle": idle, "used": self._pool.get_size() - idle}
 
+    async def trouble(self) -> str | None:
+        """Why PostgreSQL is away or cannot write, in a few words; None when it serves as it should."""
+        try:
+            async with asyncio.timeout(_READY_TIMEOUT), self.system() as connection:
+                if await connection.fetchval(_IS_READ_ONLY):
+                    return reason_of(asyncpg.ReadOnlySQLTransactionError())
+                if self._trouble is not None:
+                    if time.monotonic() < self._trouble_until:
+                        return self._trouble
+                    async with connection.transaction():
+                        await connection.execute(_SPILL_EARLY)
+                        await connection.fetchval(_TAKES_SPACE)
+                    self._trouble = None
+        except Unavailable as unavailable:
+            return self._trouble or unavailable.detail
+        except TimeoutError:
+            return "it does not answer in time"
+        return None
+
     @asynccontextmanager
     async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
-        """A connection that sees one organization's rows; raises Unavailable when PostgreSQL is away."""
-        was_sent = False
+        """A connection that sees one organization's rows; raises Unavailable when PostgreSQL cannot serve it."""
+        use, was_sent = _Use(self), False
         try:
-            connection = await self._bound(str(organization_id))
+            connection = await self._bound(str(organization_id), use)
             try:
                 was_sent = True
                 yield connection
-            except (*_AWAY, asyncio.CancelledError):
-                # An orderly return would first wait for the server to confirm that the statement is given up.
+            except (*CANNOT_SERVE, asyncio.CancelledError):
+                # An orderly return would first wait for the server to confirm that the statement is given up; and what
+                # became read-only is not the server to go on with.
                 connection.terminate()
                 raise
             finally:
                 await self._pool.release(connection)
-        except _AWAY as error:
-            away = Unavailable("PostgreSQL is away", retry_after=_RETRY_AFTER)
-            away.was_sent = was_sent
-            raise away from error
+        except CANNOT_SERVE as error:
+            raise self._unavailable(error, was_sent=was_sent) from error
+        finally:
+            use.end()
 
-    async def _bound(self, tenant: str) -> Connection:
-        async with asyncio.timeout(_ACQUIRE_TIMEOUT):
+    def _unavailable(self, error: BaseException, *, was_sent: bool) -> Unavailable:
+        is_refused = isinstance(error, REFUSED)
+        if is_refused and not isinstance(error, PASSING):
+            self._trouble, self._trouble_until = reason_of(error), time.monotonic() + _TROUBLE
+        unavailable = Unavailable(f"PostgreSQL cannot serve this now: {reason_of(error)}", retry_after=_RETRY_AFTER)
+        unavailable.was_sent = was_sent and not is_refused
+        return unavailable
+
+    async def _bound(self, tenant: str, use: "_Use") -> Connection:
+        async with asyncio.timeout(_ACQUIRE_TIMEOUT) as use.limit:
             connection = await self._pool.acquire()
+            use.hold(connection)
             try:
                 await connection.execute(_BIND_TENANT, tenant)
             except BaseException:
                 connection.terminate()
                 await self._pool.release(connection)
                 raise
+            use.limit = None
         return connection
 
     @asynccontextmanager
@@ -120,6 +160,45 @@ class Database:
         """A connection that sees all rows, for what is nobody's alone."""
         async with self.tenant(SYSTEM) as connection:
             yield connection
+
+
+class _Use:
+    """One use of the pool, watched: where PostgreSQL is away it ends at once, where it is slow it goes on."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.connection: Connection | None = None
+        self._backend: int | None = None
+        #: of the wait for a connection
+        self.limit: asyncio.Timeout | None = None
+        self._judging: asyncio.Task[None] | None = None
+        loop = asyncio.get_running_loop()
+        self._given_up_at = loop.time() + database.timeout
+        self._timer = loop.call_later(_SILENCE, self._begin)
+
+    def hold(self, connection: Connection) -> None:
+        self.connection, self._backend = connection, connection.get_server_pid()
+        self._database.backends.add(self._backend)
+
+    def end(self) -> None:
+        self._timer.cancel()
+        if self._backend is not None:
+            self._database.backends.discard(self._backend)
+        if self._judging is not None:
+            self._judging.cancel()
+
+    def _begin(self) -> None:
+        self._judging = asyncio.create_task(self._judge(), name="ask whether PostgreSQL is there")
+
+    async def _judge(self) -> None:
+        while (slow := await self._database.slow_backends()) is not None:
+            if self.limit is not None and slow & self._database.backends:
+                self.limit.reschedule(self._given_up_at)
+            await asyncio.sleep(_SILENCE)
+        if self.limit is not None:
+            self.limit.reschedule(0)
+        elif self.connection is not None:
+            self.connection.terminate()
 
 
 async def _initialize(connection: Any) -> None:

@@ -93,7 +93,7 @@ class EmbeddedPostgres(LocalServer):
         return Program(
             name="postgres",
             role="postgres",
-            argv=(self._binary("postgres"), "-D", cluster, "-k", sockets, *options),
+            argv=(self.binary("postgres"), "-D", cluster, "-k", sockets, *options),
             env=SERVER_ENVIRONMENT,
             account=self.account,
             directories=directories if self.account else (),
@@ -134,7 +134,7 @@ class EmbeddedPostgres(LocalServer):
         program = Program(
             name=binary,
             role=binary,
-            argv=(self._binary(binary), *single, "-D", named, *arguments),
+            argv=(self.binary(binary), *single, "-D", named, *arguments),
             env=SERVER_ENVIRONMENT,
             account=self.account,
             directories=(cluster,) if self.account else (),
@@ -151,7 +151,8 @@ class EmbeddedPostgres(LocalServer):
         if done.returncode != 0:
             raise StartupError(f"{binary} failed to make a database in {self.directory}: {done.stderr.strip()}")
 
-    def _binary(self, name: str) -> str:
+    def binary(self, name: str) -> str:
+        """The path of one of PostgreSQL's programs."""
         return str(self._root / "bin" / name)
 
     def _postmaster(self) -> int | None:

@@ -9,10 +9,12 @@ from aiohttp import web
 
 from gateway.http.admission import Limits
 from gateway.http.handlers.mcp import open_servers
-from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, ROUTE_OF, SERVICES
+from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, PAGES, ROUTE_OF, SERVICES
 from gateway.http.middleware import edge, set_common_headers
 from gateway.http.openapi import openapi_document
 from gateway.http.routes import ROUTES
+from gateway.pages.brand import Brand
+from gateway.pages.rendering import Pages
 from gateway.services import open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import Exposition, exposed
@@ -24,6 +26,7 @@ def create_app(settings: Settings) -> web.Application:
     app = web.Application(middlewares=[edge], client_max_size=settings.max_body_bytes)
     app[IS_DRAINING] = asyncio.Event()
     app[LIMITS] = Limits(settings)
+    app[PAGES] = Pages(Brand.of(settings))
     app[ROUTE_OF] = {
         app.router.add_route(method, route.path, route.handler): route
         for route in ROUTES

@@ -75,7 +75,12 @@ async def read_json(request: web.Request) -> Any:
 
 
 async def read_form(request: web.Request, model: type[M]) -> M:
-    """The form as a model, UTF-8 only, a name at most once; raises MalformedRequest, BodyTooLarge and InvalidParams."""
+    """The form as a model; raises MalformedRequest, BodyTooLarge and InvalidParams."""
+    return _validated(model, await read_form_fields(request))
+
+
+async def read_form_fields(request: web.Request) -> dict[str, str]:
+    """The fields of a form, UTF-8 only, a name at most once; raises MalformedRequest and BodyTooLarge."""
     if request.content_type != "application/x-www-form-urlencoded":
         raise MalformedRequest("the body must be application/x-www-form-urlencoded")
     try:
@@ -86,7 +91,7 @@ async def read_form(request: web.Request, model: type[M]) -> M:
     form = dict(members)
     if len(form) < len(members):
         raise MalformedRequest("the form names a field twice; send it once")
-    return _validated(model, form)
+    return form
 
 
 async def _read(request: web.Request) -> bytes:

@@ -9,6 +9,7 @@ from gateway.http.admission import Limits
 from gateway.http.audit_entry import PendingEntry
 from gateway.http.route import Route
 from gateway.identity.model import Caller
+from gateway.pages.rendering import Pages
 from gateway.services import Services
 from gateway.telemetry.prometheus import Exposition
 
@@ -23,6 +24,8 @@ LIMITS = web.AppKey("limits", Limits)
 EXPOSITION = web.AppKey("exposition", Exposition)
 #: the routes of the contract, by those of the router that stand for them
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
+#: templates and style of the pages for people
+PAGES = web.AppKey("pages", Pages)
 CALLER = web.RequestKey("caller", Caller)
 REQUEST_ID = web.RequestKey("request_id", str)
 #: there for requests whose route has an audit name, once their caller is known

@@ -16,7 +16,8 @@ from gateway.http.audit_entry import PendingEntry
 from gateway.http.bodies import bearer_token
 from gateway.http.errors import from_http, problem_response
 from gateway.http.handlers.jobs import follower
-from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, REQUEST_ID, ROUTE_OF, SERVICES
+from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES
+from gateway.http.responses import html_response
 from gateway.http.route import Route
 from gateway.identity.model import Caller
 from gateway.telemetry import tracing
@@ -56,19 +57,19 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
         outcome = "accepted" if response.status == 202 else "succeeded"
     except GatewayError as error:
         outcome = error.code
-        response = _told(error, request_id)
+        response = _error_response(request, route, error)
         if response.status == 401 and route is not None and route.is_resource:
             # Where the client learns of the authorization server (RFC 9728 §5.1).
             issuer = request.app[SERVICES].settings.base_url
             response.headers["WWW-Authenticate"] = challenge(issuer, request.path, scope=" ".join(SCOPES))
     except web.HTTPException as error:
-        response = problem_response(from_http(error), request_id)
+        response = _error_response(request, route, from_http(error))
     except ConnectionError:
         raise
     except Exception:
         outcome = InternalError.code
         bugs.exception("a request failed by a bug")
-        response = problem_response(InternalError(), request_id)
+        response = _error_response(request, route, InternalError())
     finally:
         limits.in_progress -= 1
         _record(request, outcome)
@@ -125,11 +126,20 @@ def _begun(request: web.Request) -> str:
     return request_id
 
 
-def _told(error: GatewayError, request_id: str) -> web.Response:
-    response = problem_response(error, request_id)
-    if response.status == 500:
+def _error_response(request: web.Request, route: Route | None, error: GatewayError) -> web.Response:
+    """The error as a problem document, or as a page where a person reads it."""
+    response = problem_response(error, request[REQUEST_ID])
+    if response.status == 500 and not isinstance(error, InternalError):
         bugs.error("a request failed: %s", error.detail, exc_info=error)
-    return response
+    if route is None or not route.is_page:
+        return response
+    pages = request.app[PAGES]
+    text = InternalError().detail if response.status == 500 else error.detail
+    html = pages.render(
+        "message.html", heading=error.title if response.status < 500 else "Something went wrong", text=text
+    )
+    kept = {name: value for name, value in response.headers.items() if name in ("Retry-After", "Allow")}
+    return html_response(html, {**pages.headers(), **kept}, response.status)
 
 
 async def _caller(request: web.Request) -> Caller:

@@ -12,6 +12,8 @@ from gateway.http.route import Route
 from gateway.http.routes import ROUTES
 from gateway.kinds.catalog import Catalog
 
+#: what programs call; pages for people are no part of the contract
+_ROUTES = tuple(route for route in ROUTES if not route.is_page)
 _REF = "#/components/schemas/"
 _ERRORS = {
     "400": "Malformed request",
@@ -33,12 +35,12 @@ _ERRORS = {
 
 def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str, Any]:
     """The contract as callers can rely on it."""
-    models = [model for route in ROUTES for model in (route.body, route.query) if model is not None]
+    models = [model for route in _ROUTES for model in (route.body, route.query) if model is not None]
     _, schemas = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(models)], ref_template=_REF + "{model}"
     )
     paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES:
+    for route in _ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
@@ -50,7 +52,7 @@ def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str,
         },
         "servers": [{"url": base_url}],
         "security": [{"bearer": []}],
-        "tags": [{"name": name} for name in dict.fromkeys(route.tag for route in ROUTES)],
+        "tags": [{"name": name} for name in dict.fromkeys(route.tag for route in _ROUTES)],
         "paths": paths,
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},

@@ -25,6 +25,10 @@ def json_response(document: Any, status: int = 200, headers: Mapping[str, str] |
     )
 
 
+def html_response(html: str, headers: Mapping[str, str], status: int = 200) -> web.Response:
+    return web.Response(text=html, status=status, content_type="text/html", charset="utf-8", headers=headers)
+
+
 @dataclass(frozen=True, slots=True)
 class Preference:
     """What `Prefer` (RFC 7240) asks for."""

@@ -30,6 +30,8 @@ class Route:
     is_open: bool = False
     #: whether it answers also when there is too much to do: whoever asks here looks after the gateway
     is_probe: bool = False
+    #: whether a person sees it: errors are pages too, and the OpenAPI document leaves it out
+    is_page: bool = False
     #: whether HEAD is answered as GET is, without the body
     has_head: bool = False
     #: whether it is a protected resource of its own, with metadata that tells whom to ask for a token (RFC 9728)

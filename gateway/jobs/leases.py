@@ -17,6 +17,8 @@ from gateway.telemetry.metrics import JOBS_ENDED
 
 #: seconds that a claim holds without a heartbeat
 LEASE = 10
+#: seconds that a statement may take which writes or reads a part of a result
+LARGE_TIMEOUT = 60.0
 #: seconds for which a connector is not claimed of at most, whatever its application asks for
 _LONGEST_HOLD = 300
 
@@ -212,11 +214,11 @@ class Leases:
         self, job: Job, state: Mapping[str, Any], part: int, lines: str, *, is_answered: bool = True
     ) -> None:
         """Commit what a later attempt needs, and that part of the result, together; twice is as once."""
-        await self._fenced(_SAVE, job, json.dumps(dict(state)), part, lines, is_answered)
+        await self._fenced(_SAVE, job, json.dumps(dict(state)), part, lines, is_answered, timeout=LARGE_TIMEOUT)
 
     async def put_part(self, job: Job, part: int, lines: str) -> None:
         """Store one part of a result that is whole in memory."""
-        await self._fenced(_PUT_PART, job, part, lines)
+        await self._fenced(_PUT_PART, job, part, lines, timeout=LARGE_TIMEOUT)
 
     async def progress(self, job: Job, done: int, total: int | None, message: str) -> bool:
         """Tell how far it is; whether a caller wants it canceled."""
@@ -252,9 +254,9 @@ class Leases:
         """Forget an inline call that came to nothing, and give its idempotency key back."""
         await self._fenced(_RELEASE, job)
 
-    async def _fenced(self, query: str, job: Job, *arguments: Any) -> Any:
+    async def _fenced(self, query: str, job: Job, *arguments: Any, timeout: float | None = None) -> Any:
         async with self._database.system() as connection:
-            row = await connection.fetchrow(query, job.id, job.fence, *arguments)
+            row = await connection.fetchrow(query, job.id, job.fence, *arguments, timeout=timeout)
         if row is None:
             raise LostLease
         return row[0]

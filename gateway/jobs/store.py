@@ -11,10 +11,10 @@ from gateway.aio.batching import Batcher
 from gateway.db.pool import Connection, Database
 from gateway.db.retries import retry_until_available
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
-from gateway.jobs.leases import LEASE, NOTHING_DONE
-from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, Job, NewJob
+from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
+from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, Job, JobSummary, NewJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
-from gateway.jobs.rows import COLUMNS, job_of
+from gateway.jobs.rows import COLUMNS, SUMMARY_COLUMNS, job_of, summary_of
 from gateway.kinds.spec import Effect
 
 _INSERTED = """
@@ -55,9 +55,9 @@ _IS_USED = """
         WHERE organization_id = $1 AND client_id = $2 AND connector_id = $3 AND key = $4 AND expires_at > now()
     )
 """
-_GET = f"SELECT {COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"
+_GET = f"SELECT {SUMMARY_COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"
 _LIST = f"""
-    SELECT {COLUMNS} FROM jobs
+    SELECT {SUMMARY_COLUMNS} FROM jobs
     WHERE organization_id = $1 AND NOT is_inline
       AND ($2::text[] IS NULL OR status = ANY ($2))
       AND ($3::uuid IS NULL OR connector_id = $3)
@@ -83,8 +83,14 @@ _CANCEL = f"""
         next_attempt_at = NULL
     WHERE organization_id = $1 AND id = $2 AND NOT is_inline AND status IN ('queued', 'waiting', 'running')
       AND task NOT IN ('{DELETE_CONNECTOR}', '{DELETE_WORKSPACE}')
-    RETURNING {COLUMNS}
+    RETURNING {SUMMARY_COLUMNS}
 """
+_GET_WHOLE = f"SELECT {COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"
+_QUEUED = f"""
+    SELECT {COLUMNS} FROM jobs
+    WHERE organization_id = $1 AND connector_id = $2 AND task = $3 AND status = 'queued' ORDER BY created_at LIMIT $4
+"""
+_HEAD = "SELECT result FROM jobs WHERE organization_id = $1 AND id = $2"
 _PARTS = """
     SELECT part, lines FROM job_results
     WHERE organization_id = $1 AND job_id = $2 AND part > $3 AND part <= $4 ORDER BY part LIMIT $5
@@ -219,17 +225,17 @@ class JobStore:
         accepted = {row["id"]: job_of(row) for row in rows}
         return [accepted[each.id] for each in new]
 
-    async def get(self, organization_id: UUID, job_id: UUID) -> Job:
+    async def get(self, organization_id: UUID, job_id: UUID) -> JobSummary:
         """The job; raises NotFound, for another organization's just the same."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_GET, organization_id, job_id)
         if row is None:
             raise NotFound("there is no such job")
-        return job_of(row)
+        return summary_of(row)
 
     async def find(
         self, organization_id: UUID, wanted: JobFilter, before: tuple[datetime, UUID] | None, limit: int
-    ) -> Sequence[Job]:
+    ) -> Sequence[JobSummary]:
         """The newest first."""
         created_at, job_id = before or (None, None)
         async with self._database.tenant(organization_id) as connection:
@@ -246,15 +252,35 @@ class JobStore:
                 job_id,
                 limit,
             )
-        return [job_of(row) for row in rows]
+        return [summary_of(row) for row in rows]
 
-    async def request_cancel(self, organization_id: UUID, job_id: UUID) -> Job | None:
+    async def request_cancel(self, organization_id: UUID, job_id: UUID) -> JobSummary | None:
         """The job, canceled or told so; None when it has ended."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_CANCEL, organization_id, job_id, self._retention)
-        return None if row is None else job_of(row)
+        return None if row is None else summary_of(row)
 
-    async def lines(self, job: Job, parts: int) -> AsyncIterator[str]:
+    async def get_whole(self, organization_id: UUID, job_id: UUID) -> Job:
+        """The job with its params and state; raises NotFound."""
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_GET_WHOLE, organization_id, job_id)
+        if row is None:
+            raise NotFound("there is no such job")
+        return job_of(row)
+
+    async def queued(self, organization_id: UUID, connector_id: UUID, task: str, limit: int) -> Sequence[Job]:
+        """Jobs of a connector that have not begun, the oldest first."""
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_QUEUED, organization_id, connector_id, task, limit)
+        return [job_of(row) for row in rows]
+
+    async def head(self, job: JobSummary) -> dict[str, Any] | None:
+        """What is stored of the job's result around its records."""
+        async with self._database.tenant(job.organization_id) as connection:
+            text = await connection.fetchval(_HEAD, job.organization_id, job.id, timeout=LARGE_TIMEOUT)
+        return None if text is None else json.loads(text)
+
+    async def lines(self, job: JobSummary, parts: int) -> AsyncIterator[str]:
         """The stored records, a part of lines at a time, however many there are; raises ResultExpired.
 
         No connection is held between parts, so that a slow reader takes none away from others.
@@ -262,14 +288,16 @@ class JobStore:
         last = 0
         while last < parts:
             async with self._database.tenant(job.organization_id) as connection:
-                rows = await connection.fetch(_PARTS, job.organization_id, job.id, last, parts, _PARTS_AT_A_TIME)
+                rows = await connection.fetch(
+                    _PARTS, job.organization_id, job.id, last, parts, _PARTS_AT_A_TIME, timeout=LARGE_TIMEOUT
+                )
             if not rows:
                 raise ResultExpired("the result expired while it was read")
             for row in rows:
                 yield row["lines"]
             last = rows[-1]["part"]
 
-    async def events(self, job: Job, after: int, most: int = 500) -> list[JobEvent]:
+    async def events(self, job: JobSummary, after: int, most: int = 500) -> list[JobEvent]:
         """The changes after that number up to where the job was when it was looked at, oldest first."""
         async with self._database.tenant(job.organization_id) as connection:
             rows = await connection.fetch(_EVENTS, job.organization_id, job.id, after, job.version, most)

@@ -11,7 +11,6 @@ from yarl import URL
 from gateway.connectors.requests import checked_environment
 from gateway.errors import FieldError, InvalidCredentials, InvalidParams
 from gateway.kinds.spec import ConnectorSpec
-from gateway.oauth.callback import redirect_fault
 
 #: RFC 6749 §3.3, without the comma that some applications separate scopes with
 _SCOPE = re.compile(r"[!#-+\--\[\]-~]{1,200}")
@@ -47,14 +46,11 @@ def require_oauth(spec: ConnectorSpec) -> None:
 def checked(
     spec: ConnectorSpec,
     requested: AuthorizationRequest,
-    redirect_urls: Sequence[str],
+    redirect: FieldError | None,
     override: URL | None,
-    *,
-    is_embedded: bool,
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The variables and scopes of a requested; raises InvalidParams with every fault of it."""
+    """The variables and scopes of a request; raises InvalidParams with every fault of it, `redirect` included."""
     require_oauth(spec)
-    redirect = redirect_fault(requested.redirect_url, redirect_urls, is_embedded=is_embedded)
     faults = [redirect] if redirect else []
     faults += _scope_faults(spec, requested.scopes or ())
     environment: dict[str, str] = {}

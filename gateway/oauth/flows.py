@@ -26,7 +26,7 @@ from gateway.errors import (
     ReauthorizationRequired,
     UpstreamInvalidResponse,
 )
-from gateway.identity.model import Caller
+from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import Catalog, Kind
@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 #: where browsers begin a consent, and where authorization servers send them back to
 CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
 CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
+#: where a consent that a connect link began leads in the end: a page of ours, which every client may name
+CONNECT_RETURN_PATH = "/connect/return"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Flows:
         self._upstreams = upstreams
         self._consent = base_url + CONSENT_PATH
         self._callback = base_url + CALLBACK_PATH
+        self._connect_return = base_url + CONNECT_RETURN_PATH
         self._is_embedded = is_embedded
 
     async def initiate(self, caller: Caller, requested: AuthorizationRequest) -> Started:
@@ -96,10 +99,9 @@ class Flows:
         spec = self._catalog.kind(requested.connector_type).spec
         authorization_request.require_oauth(spec)
         requested = await self._completed(caller, requested, spec.kind)
-        override, redirect_urls = self._upstreams.override(spec.kind), caller.client.redirect_urls
-        environment, scopes = authorization_request.checked(
-            spec, requested, redirect_urls, override, is_embedded=self._is_embedded
-        )
+        override = self._upstreams.override(spec.kind)
+        redirect = self._redirect_fault(requested.redirect_url, caller.client)
+        environment, scopes = authorization_request.checked(spec, requested, redirect, override)
         oauth = oauth_of(spec)
         app = await self._apps.current(caller.organization_id, spec.kind)
         state = secrets.token_urlsafe(32)
@@ -130,7 +132,15 @@ class Flows:
         return flow.authorization_url if flow else None
 
     async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
-        return await self._store.state(caller.organization_id, flow_id)
+        return await self.state_of(caller.organization_id, flow_id)
+
+    async def state_of(self, organization_id: UUID, flow_id: UUID) -> FlowState:
+        """Where a consent stands; raises NotFound."""
+        return await self._store.state(organization_id, flow_id)
+
+    async def abandon(self, organization_id: UUID, flow_id: UUID) -> None:
+        """End a consent that another took the place of; one that has ended stays as it is."""
+        await self._store.abandon(organization_id, flow_id)
 
     async def prune(self) -> None:
         """Forget consents a week after their end."""
@@ -177,8 +187,13 @@ class Flows:
         stored = await self._identity.client(flow.client_id)
         if stored is None or stored.client.disabled_at or flow.organization_id not in stored.client.organization_ids:
             return False
-        allowed = stored.client.redirect_urls
-        return callback.redirect_fault(flow.redirect_url, allowed, is_embedded=self._is_embedded) is None
+        return self._redirect_fault(flow.redirect_url, stored.client) is None
+
+    def _redirect_fault(self, url: str, client: Client) -> FieldError | None:
+        """What is wrong with a redirect URL; the page that connect links return to is every client's."""
+        if url == self._connect_return:
+            return None
+        return callback.redirect_fault(url, client.redirect_urls, is_embedded=self._is_embedded)
 
     async def _connected(self, flow: Flow, query: callback.Query) -> UUID | TokenError:
         """The connector of a consent, or why there is none."""

@@ -194,6 +194,7 @@ class FlowStore:
         """The same connector with new credentials; raises NotFound when it was deleted meanwhile."""
         organization_id, variables = flow.organization_id, json.dumps(dict(new.environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
+            await self._connectors.lock(connection, organization_id, connector_id)
             found = await connection.fetchval(_REAUTHORIZE, organization_id, connector_id, new.auth_method, variables)
             if found is None:
                 raise NotFound("the connector was deleted meanwhile")
@@ -206,6 +207,10 @@ class FlowStore:
     async def fail(self, flow: Flow, error: str, description: str) -> None:
         async with self._database.tenant(flow.organization_id) as connection:
             await connection.execute(_FAIL, flow.organization_id, flow.id, error, description)
+
+    async def abandon(self, organization_id: UUID, flow_id: UUID) -> None:
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_FAIL, organization_id, flow_id, "superseded", "another consent took its place")
 
     async def state(self, organization_id: UUID, flow_id: UUID) -> FlowState:
         """Where it stands; raises NotFound, for another organization's just the same."""

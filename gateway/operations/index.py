@@ -34,7 +34,7 @@ class Weights:
     kind: float = 0.6
     entity: float = 0.7
     action: float = 1.0
-    text: float = 0.4
+    text: float = 0.3
     #: what further phrases of one owner add to its best
     further: float = 0.4
     #: how sharply a phrase counts less when words of it are missing
@@ -46,10 +46,10 @@ class Weights:
     #: how much it counts that a word is used of few kinds
     nature: float = 0.3
     #: how much less verbs say than nouns, and those that go with anything
-    verb: float = 0.7
+    verb: float = 0.8
     common: float = 0.3
     #: what other kinds keep where an application is named
-    unnamed: float = 0.55
+    unnamed: float = 0.4
     #: a kind that has a connector, against an equal
     connected: float = 1.08
 
@@ -67,6 +67,7 @@ class OperationIndex:
 
     def __init__(self, catalog: Catalog, weights: Weights = Weights()) -> None:
         self.entries = tuple(entries_of(catalog))
+        self._owners = tuple(_owner(entry) for entry in self.entries)
         self._weights = weights
         self._phrases: list[tuple[Owner, frozenset[str]]] = []
         self._texts: list[Counter[str]] = []
@@ -96,7 +97,7 @@ class OperationIndex:
 
         Kinds in `connected` come first among equals. A text that says nothing finds nothing.
         """
-        question = question_of(text, self.known)
+        question = question_of(text, self.known, self._applications)
         scores = self._scores(question)
         found = [
             Match(entry, round(score * (self._weights.connected if entry.kind.name in connected else 1), 4))
@@ -133,7 +134,7 @@ class OperationIndex:
 
     def _add_entry(self, entry: OperationEntry) -> None:
         action = entry.action
-        for phrase in action.also if action else ():
+        for phrase in (entry.title, *(action.also if action else ())):
             self._add_phrase(_owner(entry), phrase)
         texts = [entry.description, entry.entity.description, *_names(entry.schema)]
         self._texts.append(Counter(term for text in texts for term in stems(text.replace("_", " "))))
@@ -190,20 +191,20 @@ class OperationIndex:
         texts, natures = self._text_scores(question.terms), self._nature_of(question.terms)
         named = {self._applications[term] for term in question.terms if term in self._applications}
         scores = []
-        for place, entry in enumerate(self.entries):
-            owner = _owner(entry)
+        for place, (entry, owner) in enumerate(zip(self.entries, self._owners, strict=True)):
             evidence = (
                 weights.kind * by_owner.get(owner[:1], 0)
                 + weights.entity * by_owner.get(owner[:2], 0)
                 + weights.action * by_owner.get(owner, 0)
                 + weights.text * texts.get(place, 0)
             )
-            if evidence:
-                evidence += weights.nature * natures.get(entry.kind.name, 0)
-            if named and entry.kind.name not in named:
+            if not evidence:
+                scores.append(0.0)
+                continue
+            evidence += weights.nature * natures.get(owner[0], 0)
+            if named and owner[0] not in named:
                 evidence *= weights.unnamed
-            fitting = fit(question, entry.action_id, self._verbs[place])
-            fitting = max(fitting, weights.told * coverage.get(owner, 0))
+            fitting = fit(question, entry.action_id, self._verbs[place], weights.told * coverage.get(owner, 0))
             scores.append(evidence * (1 - weights.fit + weights.fit * fitting))
         return scores
 

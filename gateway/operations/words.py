@@ -18,6 +18,8 @@ _SPELLINGS = (
     (re.compile(r"\bincident\.io\b", re.I), "incidentio"),
     (re.compile(r"\bcentre\b", re.I), "center"),
     (re.compile(r"\bcolour", re.I), "color"),
+    # whoever says so wants to see something
+    (re.compile(r"\b(?:give|tell|get|bring|hand) (?:me|us)\b", re.I), "show"),
     # as people write channels in chat; a number after it is an id
     (re.compile(r"(?<!\w)#(?=[a-z])", re.I), "channel "),
 )
@@ -28,7 +30,7 @@ EMPTY = frozenset(
     a about above after again all along already also always am an and another any anybody anymore anyone anything are as
     at away back be been before behind being below between both but by can could did do does doing done down during each
     either else ever every everybody everyone everything exactly few for from further get go goes going got had has have
-    having he her here him his how i if in inside into is it its itself just let like look may maybe me might mine
+    having he her here him his how i if in inside into is it its itself just knows like look may maybe me might mine
     more most much must my need needs neither never no nobody nor not now of off on one ones onto or other our
     ours out over own per please really s same say shall she should so some somebody someone something soon still such t
     than that the their them then there these they thing things this those through till to too under until up upon us
@@ -43,7 +45,7 @@ ASKING = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "w
 #: what verbs ask for: an action, and how retry_until_available
 _VERBS: Mapping[str, Mapping[str, float]] = {
     "list": {"list": 1, "api_search": 0.5, "context_store_search": 0.6, "get": 0.4},
-    "get": {"get": 1, "list": 0.8, "download": 0.4, "api_search": 0.5, "context_store_search": 0.5},
+    "get": {"get": 1, "list": 0.65, "download": 0.4, "api_search": 0.5, "context_store_search": 0.5},
     "api_search": {"api_search": 1, "context_store_search": 0.95, "list": 0.9, "get": 0.4},
     "create": {"create": 1, "update": 0.4},
     "update": {"update": 1, "create": 0.4, "delete": 0.2},
@@ -56,26 +58,27 @@ _WORDS_OF = {
         list show see browse enumerate overview count page display view report
     """,
     "get": """
-        get fetch read retrieve pull detail inspect describe open check tell
+        get fetch read retrieve pull detail inspect describe open check tell grab
     """,
     "api_search": """
         search find lookup query locate filter match seek
     """,
     "create": """
         create add make new post send write start put raise register insert append build comment reply respond answer
-        attach invite schedule announce tell notify ask leave give draft submit log book plan react pin open file
+        attach invite schedule announce tell notify ask leave give draft submit log book plan react pin open file let
     """,
     "update": """
         update change edit modify set rename assign reassign mark move close solve resolve reopen complete finish
         correct fix adjust replace tick check uncheck toggle extend postpone reschedule escalate merge convert turn
         raise lower increase bump hand give make drag shift transfer restore trash archive cancel switch put tag fill
+        push delay prolong shorten amend revise rewrite reword swap activate deactivate enable disable suspend promote
     """,
     "delete": """
         delete remove drop erase discard purge clear unpin untag detach retract take undo withdraw trash destroy cancel
         rid
     """,
     "download": """
-        download save export fetch
+        download save export fetch grab
     """,
 }
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import contextlib
+import errno
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
-from gateway.errors import ResultExpired
+from gateway.errors import ResultExpired, Unavailable
 from gateway.http_ranges.ranges import Slice
 
 #: bytes written and read at a time: a thread's while, not a connection's timeout
@@ -17,6 +18,10 @@ _WRITTEN, _READ = 1 << 20, 256 << 10
 #: names listed at a time
 _LISTED = 1000
 _PARTIAL = ".part"
+#: seconds until a file is stored anew that the disk did not take
+_RETRY_AFTER = 15
+
+Done = TypeVar("Done")
 
 
 class Blob(Protocol):
@@ -56,12 +61,12 @@ class FolderBlobs:
     async def put(self, name: str, pieces: AsyncIterator[bytes]) -> None:
         path = self._folder / name
         partial = path.with_name(path.name + _PARTIAL)
-        file = await asyncio.to_thread(_created, partial)
+        file = await _on_disk(_created, partial)
         try:
             with file:
                 async for block in blocks(pieces, _WRITTEN):
-                    await asyncio.to_thread(file.write, block)
-                await asyncio.to_thread(os.fsync, file.fileno())
+                    await _on_disk(_write_all, file.fileno(), block)
+                await _on_disk(os.fsync, file.fileno())
             partial.rename(path)
         except BaseException:
             partial.unlink(missing_ok=True)
@@ -123,6 +128,22 @@ async def blocks(pieces: AsyncIterator[bytes], least: int) -> AsyncIterator[byte
             gathered, size = [], 0
     if gathered:
         yield b"".join(gathered)
+
+
+async def _on_disk(call: Callable[..., Done], *arguments: Any) -> Done:
+    """In a thread; raises Unavailable for what passes when somebody makes room or mends the disk."""
+    try:
+        return await asyncio.to_thread(call, *arguments)
+    except OSError as error:
+        reason = errno.errorcode.get(error.errno or 0, "an error")
+        raise Unavailable(f"the folder of stored files cannot take it: {reason}", retry_after=_RETRY_AFTER) from error
+
+
+def _write_all(descriptor: int, block: bytes) -> None:
+    """All of it: on a disk that is almost full, the system takes what fits."""
+    left = memoryview(block)
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 def _created(path: Path) -> BinaryIO:

@@ -1,5 +1,6 @@
 """Connections: bound to a tenant or blind, and gone PostgreSQL is an answer of ours."""
 
+import asyncio
 from uuid import uuid4
 
 import asyncpg
@@ -125,6 +126,87 @@ async def test_a_command_that_takes_too_long_is_given_up(database_url: str):
         with pytest.raises(Unavailable):
             async with hasty.system() as connection:
                 await connection.execute("SELECT pg_sleep(30)")
+
+
+async def test_a_slow_statement_is_waited_for_because_postgres_is_there(database_url: str):
+    async with Database.open(database_url, size=1) as patient, patient.system() as connection:
+        assert await connection.fetchval("SELECT 1 FROM pg_sleep(3)") == 1
+
+
+async def test_who_waits_for_a_connection_that_a_slow_statement_holds_gets_it(database_url: str):
+    async with Database.open(database_url, size=1) as narrow:
+
+        async def run(statement: str) -> int:
+            async with narrow.system() as connection:
+                return await connection.fetchval(statement)
+
+        assert await asyncio.gather(run("SELECT 1 FROM pg_sleep(3.5)"), run("SELECT 2")) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ("53100", "its disk is full"),
+        ("53200", "it is out of memory"),
+        ("53300", "it has too many connections"),
+        ("25006", "it is read-only"),
+        ("58030", "its disk fails"),
+        ("40P01", "statements stood in each other's way"),
+        ("40001", "statements stood in each other's way"),
+    ],
+)
+async def test_what_postgres_cannot_do_for_now_is_unavailable_and_certainly_not_done(database, state, reason):
+    with pytest.raises(Unavailable, match=reason) as unavailable:
+        async with database.system() as connection:
+            await connection.execute(f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{state}'; END $$")
+
+    assert unavailable.value.retry_after
+    assert not unavailable.value.was_sent
+
+
+async def test_what_was_cut_while_it_ran_may_have_been_done(database: Database, database_url: str):
+    server = await asyncpg.connect(database_url)
+
+    with pytest.raises(Unavailable) as cut:  # noqa: PT012  the block is what is cut
+        async with database.system() as connection:
+            await server.execute("SELECT pg_terminate_backend($1)", connection.get_server_pid())
+            await connection.execute("SELECT pg_sleep(30)")
+    await server.close()
+
+    assert cut.value.was_sent
+
+
+async def test_a_server_that_became_read_only_is_trouble_until_it_takes_writes_again(database_url: str):
+    server = await asyncpg.connect(database_url)
+    name = await server.fetchval("SELECT quote_ident(current_database())")
+    await server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    async with Database.open(database_url, size=1) as standby:
+        during = await standby.trouble()
+    await server.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    async with Database.open(database_url, size=1) as primary:
+        after = await primary.trouble()
+    await server.close()
+
+    assert (during, after) == ("it is read-only", None)
+
+
+async def test_a_full_disk_is_trouble_until_there_is_room(database_url: str):
+    server = await asyncpg.connect(database_url)
+    name = await server.fetchval("SELECT quote_ident(current_database())")
+    await server.execute(f"ALTER DATABASE {name} SET temp_file_limit = 0")
+    async with Database.open(database_url, size=1) as opened:
+        with pytest.raises(Unavailable):
+            async with opened.system() as connection:
+                await connection.execute("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END $$")
+        at_once = await opened.trouble()
+        while (later := await opened.trouble()) == at_once:  # noqa: ASYNC110  time passes
+            await asyncio.sleep(0.1)
+        await server.execute(f"ALTER DATABASE {name} RESET temp_file_limit")
+        while (in_the_end := await opened.trouble()) is not None:  # noqa: ASYNC110  time passes
+            await asyncio.sleep(0.1)
+    await server.close()
+
+    assert (at_once, later, in_the_end) == ("its disk is full", "it lacks resources", None)
 
 
 async def test_a_mistake_in_sql_is_not_taken_for_an_outage(database: Database):

@@ -12,6 +12,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from gateway.connectors import egress
+
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
@@ -98,7 +100,58 @@ def test_workers_grow_with_the_queue():
 def test_the_kustomization_names_every_manifest_but_the_template_of_secrets():
     named = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text("utf-8"))["resources"]
 
-    assert {*named, "kustomization.yaml", "secrets.example.yaml"} == {path.name for path in KUBERNETES.iterdir()}
+    files = {path.name for path in KUBERNETES.iterdir() if path.is_file()}
+    assert {*named, "kustomization.yaml", "secrets.example.yaml"} == files
+
+
+def test_the_way_out_is_what_the_gateways_own_check_leaves_open():
+    document = next(iter(yaml.safe_load_all((KUBERNETES / "network-policy.yaml").read_text("utf-8"))))
+    blocks = {rule["ipBlock"]["cidr"]: rule["ipBlock"] for rule in document["spec"]["egress"][-1]["to"]}
+
+    assert {cidr: set(block["except"]) for cidr, block in blocks.items()} == {
+        "0.0.0.0/0": set(map(str, egress._SPECIAL_IPV4)),
+        str(egress._PUBLIC_IPV6): set(map(str, egress._SPECIAL_IPV6)),
+    }
+
+
+def test_compose_listens_on_loopback_and_its_redis_wants_a_password():
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+
+    assert services["front-end"]["ports"] == ["${GATEWAY_HOST:-127.0.0.1}:${GATEWAY_PORT:-8080}:8080"]
+    assert "requirepass" in services["redis"]["command"][-1]
+    assert "/readyz" in services["front-end"]["healthcheck"]["test"][-1]
+
+
+def test_the_command_for_units_is_a_sound_script_that_names_their_files():
+    path = DEPLOY / "systemd" / "gateway-ctl"
+    checked = subprocess.run(["sh", "-n", path], capture_output=True, text=True, check=False)
+    unit, script = (DEPLOY / "systemd" / "gateway-worker@.service").read_text("utf-8"), path.read_text("utf-8")
+
+    assert (checked.returncode, checked.stderr) == (0, "")
+    for setting in ("EnvironmentFile", "LoadCredential"):
+        [line] = [line for line in unit.splitlines() if line.startswith(f"{setting}=")]
+        assert f"--property={line}" in script
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx: apt-get install nginx-light")
+def test_the_proxy_example_is_sound(tmp_path: Path):
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=gateway.example.com",
+         "-keyout", tmp_path / "gateway.key", "-out", tmp_path / "gateway.crt"],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    example = (DEPLOY / "proxy" / "nginx.conf").read_text("utf-8").replace("/etc/nginx/tls", str(tmp_path))
+    (tmp_path / "nginx.conf").write_text(f"events {{}}\nhttp {{ {example} }}\n")
+
+    checked = subprocess.run(
+        ["nginx", "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf", "-g", f"pid {tmp_path}/pid; error_log stderr;"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert made.returncode == 0
+    assert checked.returncode == 0, checked.stderr
 
 
 def test_no_secret_is_in_a_manifest():

@@ -76,6 +76,25 @@ def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, object]):
     assert f"`{rule['alert']}`" in readme
 
 
+def test_the_operators_rules_are_the_same_alerts():
+    operators = yaml.safe_load((DEPLOY / "kubernetes" / "monitoring" / "prometheus-rule.yaml").read_text("utf-8"))
+    alerts = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text("utf-8"))
+
+    assert operators["spec"] == alerts, "write it anew: the groups of monitoring/alerts.yaml, two spaces in"
+
+
+def test_alerts_name_jobs_that_are_scraped_with_and_without_the_operator():
+    asked = {job for rule in ALERTS for job in re.findall(r'job="([^"]+)"', rule["expr"])}
+    scraped = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yaml").read_text("utf-8"))["scrape_configs"]
+    monitor = yaml.safe_load((DEPLOY / "kubernetes" / "monitoring" / "pod-monitor.yaml").read_text("utf-8"))["spec"]
+    [selected] = monitor["selector"]["matchExpressions"]
+
+    assert asked
+    assert asked <= {config["job_name"] for config in scraped}
+    assert monitor["jobLabel"] == selected["key"]
+    assert asked <= set(selected["values"])
+
+
 def test_panels_do_not_overlap_and_have_titles_of_their_own():
     cells = [
         (x, y)

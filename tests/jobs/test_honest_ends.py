@@ -64,7 +64,7 @@ async def ended(jobs, runner: Runner, job: Job, work: Task) -> Job:
 
 
 async def partial(jobs, job: Job):
-    head = results.partial_result(job)
+    head = results.partial_result(job, await jobs.head(job))
     pieces = results.document(head, jobs.lines(job, job.parts))
     return json.loads(b"".join([piece async for piece in pieces]))
 
@@ -273,4 +273,4 @@ async def test_a_job_whose_acceptance_was_heard_of_late_is_there_once(database, 
     new = new_job()
     accepted = await HardOfHearing(database, 3600).accept(new)
 
-    assert accepted.job == await jobs.get(new.organization_id, new.id)
+    assert accepted.job == await jobs.get_whole(new.organization_id, new.id)

@@ -241,7 +241,15 @@ MISTAKES = [
     (SHIPMENTS, "maxLength: 40", "description: at most 40, no more", 35, "a comma ends the text before it"),
     (SHIPMENTS, "maxLength: 40", "enum: [yes, no]", 35, "True is not a string"),
     (SHIPMENTS, "default: 50", "default: 500", 17, "500 is not a value that the param takes"),
-    (SHIPMENTS, "shop_id: {type: string}", 'shop_id: {$ref: "#/$defs/shop"}', 37, "there is no #/$defs/shop"),
+    (SHIPMENTS, "shop_id: {type: string", 'shop_id: {$ref: "#/$defs/shop"', 37, "there is no #/$defs/shop"),
+    (SHIPMENTS, ", description: your own name for it", "", 35, "has no description; say in a few words what it means"),
+    (
+        SHIPMENTS,
+        '{type: integer, minimum: 1, description: "how heavy it is, in grams"}',
+        "{type: object, description: how heavy, properties: {grams: {type: integer}}}",
+        38,
+        "weight_grams.properties.grams: has no description",
+    ),
 ]
 
 

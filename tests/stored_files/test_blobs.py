@@ -128,6 +128,19 @@ async def test_a_store_that_is_away_is_unavailable():
         await away.put(NAME, pieces(b"0123"))
 
 
+async def test_a_full_disk_is_unavailable_and_leaves_nothing(tmp_path: Path):
+    blobs = FolderBlobs(tmp_path / "blobs")
+    partial = tmp_path / "blobs" / f"{NAME}.part"
+    partial.parent.mkdir(parents=True)
+    partial.symlink_to("/dev/full")
+
+    with pytest.raises(Unavailable, match="ENOSPC") as full:
+        await blobs.put(NAME, pieces(b"01234"))
+
+    assert full.value.retry_after
+    assert await names(blobs) == []
+
+
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
 async def test_the_folder_is_private_under_any_umask(tmp_path, umask):
     folder = tmp_path / "data" / "blobs"

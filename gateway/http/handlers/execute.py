@@ -19,6 +19,7 @@ from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import SEARCH_ACTION
 from gateway.kinds.endings import call_endings, described_ending, ending_headers
+from gateway.response_cache import Freshness
 
 _MAX_FIELDS = 500
 
@@ -83,6 +84,7 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         wait=wanted.wait,
         request_id=request[REQUEST_ID],
         base_url=base_url(request),
+        freshness=Freshness.of(request.headers.getall("Cache-Control", ())),
         token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
     )
 
@@ -105,4 +107,6 @@ def _answered(
         if is_sdk(request):
             return chained(outcome.job, 0)
         return accepted_response(request, outcome.job, headers)
+    if outcome.cache is not None:
+        headers |= {"Age": str(int(outcome.age)), "Cache-Status": f"gateway; {outcome.cache}"}
     return envelope(request, str(call.connector_id), outcome.answer, outcome.took_ms, headers)

@@ -5,14 +5,11 @@ from importlib.resources import files
 
 from aiohttp import web
 
-from gateway.db.pool import Database
 from gateway.errors import Unavailable
 from gateway.http.keys import EXPOSITION, IS_DRAINING, OPENAPI, SERVICES
 from gateway.http.responses import json_response
 from gateway.services import Services
 
-_PROBE_TIMEOUT = 2.0
-_PROBE = "SELECT 1"
 _SIGNPOST = {"name": "agent connector gateway", "api": "/api/v1", "openapi": "/openapi.json", "docs": "/docs"}
 
 
@@ -33,25 +30,19 @@ async def healthz(request: web.Request) -> web.Response:
 async def readyz(request: web.Request) -> web.Response:
     """GET /readyz: whether to send traffic here. Redis away does not stop the work; it is told all the same."""
     services = request.app[SERVICES]
-    database, redis, worker = await asyncio.gather(
-        _is_database_there(services.database), services.wakeup.is_there(), _is_worker_there(services)
+    trouble, redis, worker = await asyncio.gather(
+        services.database.trouble(), services.wakeup.is_there(), _is_worker_there(services)
     )
+    database = trouble is None
     is_draining = request.app[IS_DRAINING].is_set()
     is_ready = database and redis and worker and not is_draining
     document = {
         "status": "ready" if is_ready else "not_ready",
         "checks": {"postgres": database, "redis": redis, "worker": worker, "draining": is_draining},
     }
+    if trouble is not None:
+        document["reason"] = f"PostgreSQL: {trouble}"
     return json_response(document, 200 if is_ready else 503, {} if is_ready else {"Retry-After": "2"})
-
-
-async def _is_database_there(database: Database) -> bool:
-    try:
-        async with asyncio.timeout(_PROBE_TIMEOUT), database.system() as connection:
-            await connection.fetchval(_PROBE)
-    except (Unavailable, TimeoutError):
-        return False
-    return True
 
 
 async def _is_worker_there(services: Services) -> bool:

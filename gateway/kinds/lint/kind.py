@@ -9,7 +9,7 @@ from gateway.kinds.catalog import SEARCH_ACTION, Kind, load_kind
 from gateway.kinds.hosts import host_matches
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
-from gateway.kinds.lint.schemas import Finding, of_schema, references
+from gateway.kinds.lint.schemas import Finding, of_schema, references, without_meaning
 from gateway.kinds.sources import LintError, SpecError, lint_error, repeated_members
 from gateway.kinds.spec import AuthMethod
 from gateway.kinds.suggestions import did_you_mean
@@ -193,6 +193,7 @@ def _definitions(kind: Kind) -> Iterator[Finding]:
     used = {reference for schema in schemas for reference in references(schema)}
     for name, schema in spec.definitions.items():
         yield from of_schema(spec, ("definitions", name), schema)
+        yield from without_meaning(spec, ("definitions", name), schema, is_param=False)
         if f"#/$defs/{name}" not in used:
             yield ("definitions", name), "nothing refers to it; remove it"
 

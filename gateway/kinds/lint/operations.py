@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.lint.schemas import Finding, of_param, of_schema
+from gateway.kinds.lint.schemas import Finding, of_param, of_schema, without_meaning
 from gateway.kinds.spec import Action, Effect
 from gateway.kinds.suggestions import did_you_mean
 
@@ -23,6 +23,8 @@ def of_operation(kind: Kind, operation: Operation) -> Iterator[Finding]:
     ]
     schemas += of_schema(operation.spec, ("constraints",), operation.action.constraints)
     yield from schemas
+    for name, schema in operation.action.params.items():
+        yield from without_meaning(operation.spec, ("params", name), schema)
     for check in _CHECKS:
         yield from check(kind, operation)
     if not schemas:

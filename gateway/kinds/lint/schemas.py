@@ -61,6 +61,17 @@ def parts(schema: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple
                 yield from parts(inner if isinstance(inner, dict) else {}, (*at, keyword, str(position)))
 
 
+def without_meaning(
+    spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any], *, is_param: bool = True
+) -> Iterator[Finding]:
+    """A param and the members within it that say nothing of what they mean; a definition's own words count."""
+    for at, part in parts(schema):
+        is_named = at[-2:-1] == ("properties",) if at else is_param
+        named = spec.definitions.get(str(part.get("$ref", "")).removeprefix("#/$defs/"), {})
+        if is_named and not str(part.get("description", named.get("description", ""))).strip():
+            yield (*place, *at), "has no description; say in a few words what it means"
+
+
 def references(schema: Mapping[str, Any]) -> Iterator[str]:
     """The `$ref`s in a schema."""
     return (part["$ref"] for _, part in parts(schema) if isinstance(part.get("$ref"), str))

@@ -1,0 +1,49 @@
+"""`gateway backup` and `gateway restore`: dumps of the embedded PostgreSQL."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from gateway.embedded import StartupError
+from gateway.settings import settings_of
+
+_DATA_DIR = click.option(
+    "--data-dir", type=click.Path(path_type=Path), help="The data directory of `gateway up`; .gateway by default."
+)
+
+
+@click.command()
+@click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
+@_DATA_DIR
+def backup(target: Path, data_dir: Path | None) -> None:
+    """Write a dump of the embedded PostgreSQL to TARGET while everything runs.
+
+    The encryption keys are not in it: keep encryption.keys of the data directory apart, because without it the
+    credentials in the dump cannot be read. With a PostgreSQL of yours use pg_dump.
+    """
+    from gateway.embedded.backup import backup as write
+
+    _done(lambda directory: write(directory, target.absolute()), data_dir)
+    click.echo(f"{target} is written; keep the encryption keys apart from it", err=True)
+
+
+@click.command()
+@click.argument("dump", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@_DATA_DIR
+@click.confirmation_option(prompt="What the data directory holds now is replaced. Go on?")
+def restore(dump: Path, data_dir: Path | None) -> None:
+    """Put a DUMP in the place of what the embedded PostgreSQL holds, while `gateway up` does not run."""
+    from gateway.embedded.backup import restore as bring_back
+
+    _done(lambda directory: asyncio.run(bring_back(directory, dump.absolute())), data_dir)
+    click.echo("restored; `gateway up` brings its schema up to date", err=True)
+
+
+def _done(work: Callable[[Path], None], data_dir: Path | None) -> None:
+    directory = (data_dir or settings_of().data_dir).expanduser().absolute()
+    try:
+        work(directory)
+    except (StartupError, OSError) as error:
+        raise click.ClickException(str(error)) from error

@@ -1,0 +1,202 @@
+"""The use case behind connect links: made by a program, used by a person, good for one connector."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from gateway.connect.store import ConnectSession, ConnectSessionStore, SessionStatus
+from gateway.credentials.service import ConnectorService, VerifiedCredentials
+from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
+from gateway.db.pool import Database
+from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
+from gateway.identity.model import Caller
+from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import hashed, new_secret
+from gateway.kinds.catalog import Catalog
+from gateway.oauth.authorization_request import AuthorizationRequest
+from gateway.oauth.callback import redirect_fault
+from gateway.oauth.flows import CONNECT_RETURN_PATH, Flows
+from gateway.oauth.store import FlowState, FlowStatus
+
+#: seconds that a link is good for at most
+MAX_SECONDS = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectLink:
+    """A link for a person; its address is a permission and is told once."""
+
+    id: UUID
+    url: str
+    expires_at: datetime
+
+
+class ConnectLinks:
+    """Links: made for callers, opened by browsers, used up by a connector."""
+
+    def __init__(
+        self,
+        database: Database,
+        catalog: Catalog,
+        identity: IdentityStore,
+        connectors: ConnectorStore,
+        service: ConnectorService,
+        flows: Flows,
+        *,
+        base_url: str,
+        is_embedded: bool,
+    ) -> None:
+        self._database = database
+        self._catalog = catalog
+        self._identity = identity
+        self._connectors = connectors
+        self._service = service
+        self._flows = flows
+        self._base_url = base_url
+        self._is_embedded = is_embedded
+        self._store = ConnectSessionStore(database)
+
+    async def create(
+        self,
+        caller: Caller,
+        workspace_name: str,
+        connector_types: Sequence[str] | None,
+        connector_id: UUID | None,
+        redirect_url: str | None,
+        seconds: int,
+    ) -> ConnectLink:
+        """A link for the workspace, or for one connector of it; raises InvalidParams and NotFound."""
+        kinds = tuple(dict.fromkeys(self._catalog.kind(each).name for each in connector_types or self._catalog.kinds))
+        faults: list[FieldError] = []
+        if redirect_url is not None:
+            allowed = caller.client.redirect_urls
+            fault = redirect_fault(redirect_url, allowed, is_embedded=self._is_embedded)
+            faults += [fault] if fault else []
+        if connector_id is not None:
+            record = await self._connectors.get(caller.organization_id, connector_id)
+            kinds = (record.kind,)
+            if record.workspace_name != workspace_name:
+                message = f"workspace_name is {workspace_name!r}, and the connector's is {record.workspace_name!r}"
+                faults.append(FieldError("/workspace_name", "workspace_name", "mismatch", message))
+        if faults:
+            raise InvalidParams(faults=faults)
+        token, session_id = new_secret(), uuid4()
+        expires_at = await self._store.create(
+            session_id,
+            caller.organization_id,
+            caller.client_id,
+            workspace_name,
+            kinds,
+            redirect_url,
+            connector_id,
+            hashed(token),
+            seconds,
+        )
+        return ConnectLink(session_id, f"{self._base_url}/connect/{token}", expires_at)
+
+    async def get(self, caller: Caller, session_id: UUID) -> ConnectSession:
+        """Where a link stands; raises NotFound."""
+        return await self._settled(await self._store.get(caller.organization_id, session_id))
+
+    async def open(self, token: str) -> ConnectSession:
+        """The session of a link; raises NotFound for a token that nobody was given, or whose client is disabled."""
+        session = await self._store.by_token(hashed(token))
+        if session is None:
+            raise NotFound("this link is unknown; ask for a new one where you got it")
+        await self._caller(session)
+        return session
+
+    async def connect(self, session: ConnectSession, kind: str, credentials: Mapping[str, Any]) -> ConnectorRecord:
+        """The connector from a person's key, accepted by the application; raises InvalidCredentials and Conflict."""
+        self._require_open(session, kind)
+        if session.reauthorizes is not None:
+            return await self._renew(session, session.reauthorizes, credentials)
+        verified = await self._service.verify(session.organization_id, kind, credentials, {}, validate=True)
+        return await self._create(session, verified)
+
+    async def begin_consent(
+        self, session: ConnectSession, token: str, kind: str, environment: Mapping[str, Any]
+    ) -> str:
+        """Where the person's browser goes next; of several consents of a link only the last can make a connector."""
+        self._require_open(session, kind)
+        requested = AuthorizationRequest(
+            session.workspace_name,
+            kind,
+            self._base_url + CONNECT_RETURN_PATH,
+            environment=environment,
+            connector_id=session.reauthorizes,
+            state=token,
+        )
+        started = await self._flows.initiate(await self._caller(session), requested)
+        await self._store.set_flow(session, started.flow_id)
+        if session.flow_id is not None:
+            await self._flows.abandon(session.organization_id, session.flow_id)
+        return started.consent_url
+
+    async def finish_consent(self, token: str) -> tuple[ConnectSession, FlowState]:
+        """What came of the consent that the browser returns from; raises NotFound."""
+        session = await self.open(token)
+        flow_id = session.flow_id
+        if flow_id is None:
+            raise NotFound("no consent was begun with this link")
+        return await self._settled(session), await self._flows.state_of(session.organization_id, flow_id)
+
+    async def _settled(self, session: ConnectSession) -> ConnectSession:
+        """The session, used up if its consent has made a connector, though the browser may never have come back."""
+        if session.flow_id is None or session.status is SessionStatus.COMPLETED:
+            return session
+        state = await self._flows.state_of(session.organization_id, session.flow_id)
+        if state.status is not FlowStatus.COMPLETED or state.connector_id is None:
+            return session
+        with suppress(Conflict):  # somebody else's look has settled it
+            async with self._database.tenant(session.organization_id) as connection:
+                await self._store.complete(connection, session, state.connector_id)
+        return await self._store.get(session.organization_id, session.id)
+
+    async def prune(self) -> None:
+        """Forget sessions a week after their end."""
+        await self._store.prune()
+
+    def _require_open(self, session: ConnectSession, kind: str) -> None:
+        if session.status is SessionStatus.COMPLETED:
+            raise Conflict("the link was used already")
+        if session.status is SessionStatus.EXPIRED:
+            raise Conflict("the link has expired; ask for a new one where you got it")
+        if kind not in session.kinds:
+            raise NotFound(f"this link is not for {kind}")
+
+    async def _caller(self, session: ConnectSession) -> Caller:
+        """The client that made the link, as long as it may act; raises NotFound."""
+        stored = await self._identity.client(session.client_id)
+        organization_id = session.organization_id
+        if stored is None or stored.client.disabled_at or organization_id not in stored.client.organization_ids:
+            raise NotFound("this link is no longer good; ask for a new one where you got it")
+        return stored.client.caller(str(organization_id))
+
+    async def _create(self, session: ConnectSession, verified: VerifiedCredentials) -> ConnectorRecord:
+        organization_id = session.organization_id
+        new = NewConnector(
+            await self._identity.workspace_named(organization_id, session.workspace_name),
+            verified.kind.name,
+            verified.kind.spec.title,
+            verified.method,
+            verified.environment,
+            verified.credentials,
+            verified.expires_at,
+        )
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            connector_id = await self._connectors.create_within(connection, organization_id, new)
+            await self._store.complete(connection, session, connector_id)
+        return await self._connectors.get(organization_id, connector_id)
+
+    async def _renew(
+        self, session: ConnectSession, connector_id: UUID, credentials: Mapping[str, Any]
+    ) -> ConnectorRecord:
+        record = await self._connectors.get(session.organization_id, connector_id)
+        changed = await self._service.change(record, name=None, credentials=credentials, status=None)
+        async with self._database.tenant(session.organization_id) as connection:
+            await self._store.complete(connection, session, connector_id)
+        return changed

@@ -1,0 +1,140 @@
+"""Connect sessions in PostgreSQL: a token is kept as its hash and is good for one connector."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from gateway.db.pool import Connection, Database
+from gateway.errors import Conflict, NotFound
+
+_INSERT = """
+    INSERT INTO connect_sessions (id, organization_id, client_id, workspace_name, kinds, redirect_url, reauthorizes,
+                                  token_hash, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
+    RETURNING expires_at
+"""
+_COLUMNS = """
+    id, organization_id, client_id, workspace_name, kinds, redirect_url, reauthorizes, flow_id, expires_at,
+    CASE WHEN completed_at IS NOT NULL THEN 'completed' WHEN expires_at <= now() THEN 'expired' ELSE 'pending' END
+        AS status,
+    connector_id
+"""
+_BY_TOKEN = f"SELECT {_COLUMNS} FROM connect_sessions WHERE token_hash = $1"
+_BY_FLOW = f"SELECT {_COLUMNS} FROM connect_sessions WHERE flow_id = $1"
+_BY_ID = f"SELECT {_COLUMNS} FROM connect_sessions WHERE organization_id = $1 AND id = $2"
+_IS_OPEN = "organization_id = $1 AND id = $2 AND completed_at IS NULL"
+_SET_FLOW = f"UPDATE connect_sessions SET flow_id = $3 WHERE {_IS_OPEN} AND expires_at > now() RETURNING id"
+# A compare-and-set: of two forms sent at once one makes the connector. A session may end while the application is
+# asked, so its end is not looked at again.
+_COMPLETE = f"UPDATE connect_sessions SET completed_at = now(), connector_id = $3 WHERE {_IS_OPEN} RETURNING id"
+_PRUNE = "DELETE FROM connect_sessions WHERE expires_at < now() - interval '7 days'"
+
+
+class SessionStatus(StrEnum):
+    """Where a connect session stands."""
+
+    #: nobody has connected anything yet
+    PENDING = "pending"
+    #: the connector is there
+    COMPLETED = "completed"
+    #: nobody did in time
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectSession:
+    """What a link lets a person do, and what came of it."""
+
+    id: UUID
+    organization_id: UUID
+    client_id: UUID
+    workspace_name: str
+    kinds: tuple[str, ...]
+    redirect_url: str | None
+    #: the connector that is authorized again, in place
+    reauthorizes: UUID | None
+    #: the consent under way
+    flow_id: UUID | None
+    expires_at: datetime
+    status: SessionStatus
+    connector_id: UUID | None
+
+
+class ConnectSessionStore:
+    """Sessions by organization and id, or by the hash of their token."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(
+        self,
+        session_id: UUID,
+        organization_id: UUID,
+        client_id: UUID,
+        workspace_name: str,
+        kinds: tuple[str, ...],
+        redirect_url: str | None,
+        reauthorizes: UUID | None,
+        token_hash: bytes,
+        seconds: int,
+    ) -> datetime:
+        """Keep a session; when it expires."""
+        async with self._database.tenant(organization_id) as connection:
+            expires_at: datetime = await connection.fetchval(
+                _INSERT,
+                session_id,
+                organization_id,
+                client_id,
+                workspace_name,
+                list(kinds),
+                redirect_url,
+                reauthorizes,
+                token_hash,
+                seconds,
+            )
+        return expires_at
+
+    async def get(self, organization_id: UUID, session_id: UUID) -> ConnectSession:
+        """The session; raises NotFound, for another organization's just the same."""
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_BY_ID, organization_id, session_id)
+        if row is None:
+            raise NotFound("there is no such connect session")
+        return _session(row)
+
+    async def by_token(self, token_hash: bytes) -> ConnectSession | None:
+        """The session of a link, whatever came of it; None for a token that nobody was given."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_BY_TOKEN, token_hash)
+        return row and _session(row)
+
+    async def by_flow(self, flow_id: UUID) -> ConnectSession | None:
+        """The session whose consent under way this is."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_BY_FLOW, flow_id)
+        return row and _session(row)
+
+    async def set_flow(self, session: ConnectSession, flow_id: UUID) -> None:
+        """Note the consent that was begun; raises Conflict when the link was used meanwhile."""
+        async with self._database.tenant(session.organization_id) as connection:
+            if await connection.fetchval(_SET_FLOW, session.organization_id, session.id, flow_id) is None:
+                raise Conflict("the link was used or has expired")
+
+    async def complete(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> None:
+        """Use the link up within the transaction that makes the connector; raises Conflict when it was used."""
+        if await connection.fetchval(_COMPLETE, session.organization_id, session.id, connector_id) is None:
+            raise Conflict("the link was used already")
+
+    async def prune(self) -> None:
+        """Forget sessions a week after their end."""
+        async with self._database.system() as connection:
+            await connection.execute(_PRUNE)
+
+
+def _session(row: Any) -> ConnectSession:
+    members = dict(row)
+    return ConnectSession(
+        **{**members, "kinds": tuple(members["kinds"]), "status": SessionStatus(members["status"])},
+    )

@@ -1,0 +1,87 @@
+"""Whether PostgreSQL is there, and what it cannot do: the errors that are no bugs of ours, in a few words each."""
+
+import asyncio
+
+import asyncpg
+
+from gateway.aio.single_flight import SingleFlight
+
+#: seconds for an answer, and how often it is asked for: this process, too, may be what is slow
+_TIMEOUT, _TRIES = 0.4, 2
+
+_SLOW = """
+    SELECT pid FROM pg_stat_activity
+    WHERE backend_type = 'client backend' AND state = 'active' AND query_start < clock_timestamp() - interval '1 second'
+"""
+
+#: the connection broke, or there never was one: what was sent may have been done
+AWAY = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.OperatorInterventionError,
+)
+#: two statements stood in each other's way: the next try may succeed at once
+PASSING = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError)
+#: it said itself that it did not do it, for want of space, memory or connections, or because it is a standby now
+REFUSED = (
+    asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.PostgresSystemError,
+    *PASSING,
+)
+CANNOT_SERVE = (*AWAY, *REFUSED)
+
+_REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (asyncpg.DiskFullError, "its disk is full"),
+    (asyncpg.OutOfMemoryError, "it is out of memory"),
+    (asyncpg.TooManyConnectionsError, "it has too many connections"),
+    (asyncpg.InsufficientResourcesError, "it lacks resources"),
+    (asyncpg.ReadOnlySQLTransactionError, "it is read-only"),
+    (asyncpg.PostgresSystemError, "its disk fails"),
+    (asyncpg.TransactionRollbackError, "statements stood in each other's way"),
+    (asyncpg.LockNotAvailableError, "statements stood in each other's way"),
+    (BaseException, "it is away"),
+)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why it cannot serve, without anything of the inside."""
+    return next(words for cls, words in _REASONS if isinstance(error, cls))
+
+
+class Presence:
+    """Tells absence from slowness: a connection of its own asks which statements run for long."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._asking: SingleFlight[None, frozenset[int] | None] = SingleFlight(lambda _: self._ask())
+
+    async def slow_backends(self) -> frozenset[int] | None:
+        """The process ids of connections whose statement runs for long; None where PostgreSQL is away.
+
+        Who asks at the same time shares the answer.
+        """
+        return await self._asking(None)
+
+    async def _ask(self) -> frozenset[int] | None:
+        for _ in range(_TRIES):
+            try:
+                async with asyncio.timeout(_TIMEOUT):
+                    return await self._asked()
+            except asyncpg.PostgresConnectionError:
+                continue
+            except (asyncpg.PostgresError, asyncpg.InterfaceError):
+                return frozenset()  # it answers, be it with a refusal
+            except (OSError, TimeoutError):
+                continue
+        return None
+
+    async def _asked(self) -> frozenset[int]:
+        connection = await asyncpg.connect(self._url)
+        try:
+            return frozenset(row["pid"] for row in await connection.fetch(_SLOW))
+        finally:
+            connection.terminate()

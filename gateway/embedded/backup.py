@@ -1,0 +1,67 @@
+"""Dumps of the embedded PostgreSQL, written while it serves, and brought back while it does not."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from gateway.db.migrate import migrate
+from gateway.embedded import StartupError
+from gateway.embedded.postgres import DATABASE, EmbeddedPostgres
+from gateway.embedded.server import SERVER_ENVIRONMENT
+
+#: where a dump is read into, before it takes the place of what there is
+_DRAFT = "restored"
+_REPLACE = (
+    f"DROP DATABASE {DATABASE} WITH (FORCE)",
+    f"ALTER DATABASE {_DRAFT} RENAME TO {DATABASE}",
+)
+
+
+def backup(data_dir: Path, target: Path) -> None:
+    """Write a dump of what is committed now, whole or not at all, mode 0600; raises StartupError."""
+    server = EmbeddedPostgres(data_dir / "postgres")
+    if not (server.directory / "run").exists():
+        raise StartupError(f"There is no embedded PostgreSQL in {data_dir}. Name its data directory with --data-dir.")
+    server.sockets = (server.directory / "run").resolve()
+    partial = target.with_name(f".{target.name}.part")
+    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+    try:
+        _run(server, "pg_dump", "--format=custom", f"--file={partial}", f"--dbname={server.url}")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+async def restore(data_dir: Path, dump: Path) -> None:
+    """Put a dump in the place of what the data directory holds, whole or not at all; raises StartupError."""
+    server = EmbeddedPostgres(data_dir / "postgres")
+    url = server.start()  # refused while a `gateway up` runs there
+    try:
+        await migrate(url)  # roles are no part of a dump, and migrations make them
+        _sql(server, f"DROP DATABASE IF EXISTS {_DRAFT}", f"CREATE DATABASE {_DRAFT}")
+        draft = url.replace(f"/{DATABASE}?", f"/{_DRAFT}?")
+        _run(server, "pg_restore", "--no-owner", "--exit-on-error", f"--dbname={draft}", str(dump))
+        _sql(server, *_REPLACE)
+    finally:
+        server.stop()
+
+
+def _sql(server: EmbeddedPostgres, *statements: str) -> None:
+    """Statements about databases, from beside them."""
+    beside = server.url.replace(f"/{DATABASE}?", "/postgres?")
+    _run(
+        server,
+        "psql",
+        "--quiet",
+        "--set=ON_ERROR_STOP=1",
+        f"--dbname={beside}",
+        *(f"--command={statement}" for statement in statements),
+    )
+
+
+def _run(server: EmbeddedPostgres, program: str, *arguments: str) -> None:
+    done = subprocess.run(  # noqa: S603  our own binary
+        [server.binary(program), *arguments], env=SERVER_ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise StartupError(f"{program} failed: {done.stderr.strip()}")

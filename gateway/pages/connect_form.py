@@ -1,0 +1,70 @@
+"""A kind's ways to authenticate, as forms for a person. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.errors import FieldError
+from gateway.kinds.catalog import Kind
+from gateway.kinds.spec import AuthMethod
+
+
+def methods_of(
+    kind: Kind, sent: str = "", given: Mapping[str, str] | None = None, faults: Sequence[FieldError] = ()
+) -> list[dict[str, Any]]:
+    """The forms, consent first: their fields with what was sent to `sent` and what is wrong with it.
+
+    Secrets that were sent are not shown again.
+    """
+    told = {fault.field: fault.message for fault in faults}
+    methods = sorted(kind.spec.authentication.items(), key=lambda item: not _is_by_consent(kind, *item))
+    return [
+        _method(kind, name, method, (given or {}) if name == sent else {}, told if name == sent else {})
+        for name, method in methods
+    ]
+
+
+def _is_by_consent(kind: Kind, name: str, method: AuthMethod) -> bool:
+    return kind.spec.oauth is not None and name == kind.spec.oauth_method and method.grant is None
+
+
+def _method(
+    kind: Kind, name: str, method: AuthMethod, given: Mapping[str, str], told: Mapping[str, str]
+) -> dict[str, Any]:
+    by_consent = _is_by_consent(kind, name, method)
+    fields = [
+        _field(each, variable.description, given, told, required=variable.required, default=variable.default)
+        for each, variable in kind.spec.environment.items()
+    ]
+    if not by_consent:
+        fields += [
+            _field(each, field.description, given, told, required=field.required, secret=field.secret)
+            for each, field in method.credentials.items()
+        ]
+    return {
+        "id": name,
+        "title": method.title,
+        "description": method.description,
+        "fields": fields,
+        "button": f"Continue to {kind.spec.title}" if by_consent else "Connect",
+    }
+
+
+def _field(
+    name: str,
+    description: str,
+    given: Mapping[str, str],
+    told: Mapping[str, str],
+    *,
+    required: bool,
+    secret: bool = False,
+    default: str | None = None,
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "label": name.replace("_", " ").capitalize(),
+        "description": description,
+        "required": required and default is None,
+        "secret": secret,
+        "value": "" if secret else given.get(name, default or ""),
+        "error": told.get(name),
+    }

@@ -1,0 +1,59 @@
+"""Dumps of the embedded PostgreSQL: written while it serves, brought back whole."""
+
+import stat
+
+import pytest
+from click.testing import CliRunner
+
+from gateway.cli import main
+from gateway.db.migrate import migrate
+from gateway.embedded import StartupError
+from gateway.embedded.backup import backup, restore
+from gateway.embedded.postgres import EmbeddedPostgres
+
+ADD = "INSERT INTO organizations (id, name) VALUES (gen_random_uuid(), 'kept')"
+COUNT = "SELECT count(*) FROM organizations"
+
+
+async def test_a_dump_of_a_running_server_brings_everything_back_elsewhere(place, postgres, sql):
+    await migrate(postgres.start())
+    await sql(postgres.url, ADD)
+
+    backup(place, place / "gateway.dump")
+    await restore(place / "elsewhere", place / "gateway.dump")
+
+    again = EmbeddedPostgres(place / "elsewhere" / "postgres", durable=False)
+    try:
+        assert await sql(again.start(), COUNT) == 1
+        assert await migrate(again.url) == []
+    finally:
+        again.stop()
+    assert stat.S_IMODE((place / "gateway.dump").stat().st_mode) == 0o600
+
+
+async def test_a_restore_takes_the_place_of_what_was_there(place, postgres, sql):
+    await migrate(postgres.start())
+    backup(place, place / "empty.dump")
+    await sql(postgres.url, ADD)
+    postgres.stop()
+
+    await restore(place, place / "empty.dump")
+
+    assert await sql(postgres.start(), COUNT) == 0
+
+
+async def test_a_server_that_runs_is_not_restored_over(place, postgres, sql):
+    await migrate(postgres.start())
+    backup(place, place / "gateway.dump")
+
+    with pytest.raises(StartupError, match="in use by process"):
+        await restore(place, place / "gateway.dump")
+
+
+@pytest.mark.parametrize("command", [["backup", "x.dump"], ["restore", "--yes", __file__]])
+def test_what_cannot_be_done_is_one_line(place, command):
+    done = CliRunner().invoke(main, [*command, "--data-dir", str(place / "nothing")])
+
+    assert done.exit_code != 0
+    assert "Traceback" not in done.output
+    assert len(done.output.strip().splitlines()) <= 3
