@@ -95,8 +95,6 @@ def _content(route: Route, status: int) -> dict[str, Any]:
         return {"text/html": {}, PROBLEM: {}}
     if route.path == REGISTER and status == 400:
         return {"application/json": {}, PROBLEM: {}}
-    if route.path == "/mcp/connected":
-        return {"text/plain": {}}
     if status >= 400 and status != 503:  # not ready is told as a state, not as a problem
         return {PROBLEM: {"schema": {"$ref": _REF + "Problem"}}}
     if "/download/" in route.path or status == 206:

@@ -556,15 +556,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
-        "/mcp/connected",
-        mcp.connected,
-        "Where a browser lands after a consent that an agent asked for",
-        "Agents",
-        answers={200: "A page"},
-        is_open=True,
-    ),
-    Route(
-        "GET",
         "/",
         operations.root,
         "Where to go from here",
