@@ -42,6 +42,9 @@ class Settings(BaseSettings):
     mcp_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Origins of web pages that may call /mcp beside PUBLIC_URL's own, separated by commas."
     )
+    mcp_registration: bool = Field(
+        False, description="Whether agents' hosts may register themselves (RFC 7591); those with a document need not."
+    )
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
 
     max_body_bytes: int = Field(1 << 20, description="Bytes of a request body; more is 413.")

@@ -9,6 +9,8 @@ from secrets import token_hex
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from gateway.authorization.metadata import challenge
+from gateway.authorization.model import SCOPES
 from gateway.errors import GatewayError, InternalError, MalformedRequest, Unauthorized, UnsupportedEncoding
 from gateway.http.admission import NO_RATES
 from gateway.http.audit_entry import PendingEntry
@@ -62,6 +64,10 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
     except GatewayError as error:
         outcome = error.code
         response = _error_response(request, route, error)
+        if response.status == 401 and route is not None and route.is_resource:
+            # Where the client learns of the authorization server (RFC 9728 §5.1).
+            issuer = request.app[SERVICES].settings.base_url
+            response.headers["WWW-Authenticate"] = challenge(issuer, request.path, scope=" ".join(SCOPES))
     except web.HTTPException as error:
         response = _error_response(request, route, from_http(error))
     except ConnectionError:
@@ -161,7 +167,14 @@ async def _caller(request: web.Request) -> Caller:
         if caller is None:
             raise
         return caller
+    if client.resource is not None and not _is_within(request, client.resource):
+        raise Unauthorized("the token is for another resource (RFC 8707)")
     return client.caller(request.headers.get("X-Organization-Id"))
+
+
+def _is_within(request: web.Request, resource: str) -> bool:
+    path = resource.removeprefix(request.app[SERVICES].settings.base_url)
+    return request.path == path or request.path.startswith(f"{path}/")
 
 
 def _count(request: web.Request, response: web.StreamResponse, seconds: float) -> None:

@@ -18,7 +18,7 @@ from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import SEARCH_ACTION
-from gateway.kinds.endings import call_endings, described_ending, ending_headers
+from gateway.kinds.endings import call_endings, ending_headers, explain_refusal
 from gateway.response_cache import Freshness
 
 _MAX_FIELDS = 500
@@ -57,8 +57,7 @@ async def execute(request: web.Request) -> web.StreamResponse:
     try:
         outcome = await services.execution.execute(request[CALLER], call)
     except ReauthorizationRequired as refusal:
-        ending = described_ending(opened.connector.kind.spec, opened.record.auth_method)
-        refusal.detail = f"{refusal.detail}; {ending}" if ending else refusal.detail
+        explain_refusal(refusal, opened.connector.kind.spec, opened.record.auth_method)
         raise
     return _answered(request, call, outcome, {**wanted.applied, **_endings(opened, call)})
 
