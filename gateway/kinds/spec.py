@@ -232,7 +232,8 @@ class Failure(Model):
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     #: places of the name of the limit that was hit, where there are several
     limit: tuple[JsonPath, ...] = ()
-    #: refusals that pass, by limit, code or status → seconds until then, or `day` for the allowance of a day
+    #: refusals that pass, by limit, code or status (`*` at the end for any rest) → seconds until then, or `day` for the
+    #: allowance of a day
     retry_after: dict[str, int | Literal["day"]] = Field(default_factory=dict)
     #: headers that tell, beside Retry-After, when an allowance is full again: seconds or a Unix time
     retry_headers: tuple[str, ...] = ()
