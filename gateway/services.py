@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from gateway.authorization.hosts import Hosts
+from gateway.authorization.service import AuthorizationServer
+from gateway.authorization.store import AuthorizationStore
 from gateway.connect.service import ConnectLinks
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
@@ -18,6 +21,7 @@ from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
 from gateway.copy_search import CopySearch
 from gateway.credentials.resolver import ConnectorResolver
+from gateway.credentials.sealed_text import SealedText
 from gateway.credentials.service import ConnectorService
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, derived_key, read_keys
@@ -86,6 +90,9 @@ class Services:
     copy_search: CopySearch
     #: seals what travels with an agent's client between a question and its answer
     request_states: RequestStates
+    authorization: AuthorizationServer
+    #: seals what travels with a browser from one page of a consent to the next
+    page_seals: SealedText
     connect_links: ConnectLinks
     deletion: Deletion
     synchronization: Synchronization
@@ -103,7 +110,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     overrides = upstream_overrides()
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
+            Database.open(
+                settings.database_url,
+                size=settings.database_pool,
+                is_patient=True,
+                has_pooler=settings.has_pooler,
+            )
         )
         process = process_name()
         limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
@@ -150,9 +162,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
+        authorizations = AuthorizationStore(database)
         context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
-        notifications = NotificationListener(settings.database_url)
+        notifications = NotificationListener(settings.session_url)
         notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
         notifications.subscribe(cache.on_notify, cache.invalidate_all)
         notifications.subscribe(tokens.on_notify, tokens.invalidate_all)
@@ -189,6 +202,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
             request_states=RequestStates(derived_key(key_list, "mcp request states")),
+            authorization=AuthorizationServer(
+                authorizations, Hosts(authorizations), settings.base_url, settings.token_seconds
+            ),
+            page_seals=SealedText(derived_key(key_list, "authorization pages")),
             connect_links=ConnectLinks(
                 database,
                 catalog,

@@ -129,7 +129,9 @@ async def _census(settings: Settings) -> Counter[str]:
 
 @asynccontextmanager
 async def _rotation(settings: Settings) -> AsyncIterator[Rotation]:
-    async with Database.open(settings.database_url, size=2, command_timeout=30) as database:
+    async with Database.open(
+        settings.database_url, size=2, command_timeout=30, has_pooler=settings.has_pooler
+    ) as database:
         yield Rotation(database, Vault(_known(settings)), SEALED)
 
 
