@@ -174,7 +174,7 @@ async def test_a_deletion_whose_job_ended_undone_gets_another_and_only_one(setti
 
     assert resumed == [1, 0]  # both lie in the workspace, whose job deletes all
     (job_id,) = await _queued(setting)
-    await setting.carry_out(await setting.jobs.get(setting.world.organization_id, job_id))
+    await setting.carry_out(await setting.jobs.get_whole(setting.world.organization_id, job_id))
     assert await setting.left(connector.id) == await setting.left(workspace.id) == {}
 
 
@@ -211,7 +211,7 @@ async def test_a_result_of_a_deleted_connector_has_expired(setting: Setting) -> 
     ended = await setting.jobs.get(record.organization_id, job_id)
     assert ended.status is JobStatus.SUCCEEDED
     with pytest.raises(ResultExpired):
-        results.require_result(ended)
+        results.require_result(ended, await setting.jobs.head(ended))
 
 
 async def test_a_deletion_cannot_be_canceled(setting: Setting) -> None:

@@ -43,7 +43,7 @@ class Slots:
     @property
     def suspects(self) -> int:
         """For jobs that lost two workers, and of which few at a time may lose a third."""
-        return max(1, self.total // 5)
+        return min(10, self.total)
 
 
 class Fetcher:
@@ -126,4 +126,9 @@ class Fetcher:
 
     def _start(self, claimed: list[Job]) -> None:
         for job in claimed:
-            self._runner.start(job, self._tasks[job.task], self.wake)
+            self._runner.start(job, self._tasks[job.task], self._on_suspect_end if job.is_suspect else self.wake)
+
+    def _on_suspect_end(self) -> None:
+        """Another one need not wait for the next poll."""
+        self._polls_at = 0.0
+        self.wake()

@@ -8,7 +8,7 @@ import msgspec
 from gateway.connectors import pagination
 from gateway.connectors.responses import Answer
 from gateway.errors import GatewayError, UpstreamRejected
-from gateway.jobs.model import Job, JobStatus, moment
+from gateway.jobs.model import JobStatus, JobSummary, moment
 from gateway.kinds.catalog import SEARCH_ACTION
 from gateway.mcp.results import Result, resource_link, structured
 from gateway.operations.entries import OperationEntry
@@ -126,7 +126,7 @@ def _upstream(error: GatewayError) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def job_document(job: Job) -> dict[str, Any]:
+def job_document(job: JobSummary) -> dict[str, Any]:
     """A job in the few members that tell an agent where it stands."""
     members = {
         "job_id": str(job.id),
@@ -140,7 +140,7 @@ def job_document(job: Job) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def unknown_outcome(job: Job) -> Result:
+def unknown_outcome(job: JobSummary) -> Result:
     """The truth about a write whose answer was lost: it may have happened, and this is what is known of it."""
     error = job.error or {}
     return structured(
@@ -154,7 +154,7 @@ def unknown_outcome(job: Job) -> Result:
     )
 
 
-def task_document(job: Job) -> dict[str, Any]:
+def task_document(job: JobSummary) -> dict[str, Any]:
     """A job as the task that stands for it; what it came to is added where it has ended."""
     status = "working" if job.status in _WORKING else "cancelled" if job.status is JobStatus.CANCELED else "completed"
     told = job.message or (f"{job.progress} of {job.total}" if job.total is not None else job.status.value)

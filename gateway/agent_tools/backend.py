@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from gateway.connectors.responses import Answer
-from gateway.jobs.model import Job
+from gateway.jobs.model import JobSummary
 from gateway.kinds.catalog import Catalog
 from gateway.operations.entries import OperationEntry
 from gateway.operations.index import OperationIndex
@@ -82,7 +82,7 @@ class Backend(Protocol):
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         """All that the caller may use, in a fixed order."""
 
-    async def execute(self, caller: Any, call: AgentCall) -> Answer | Job:
+    async def execute(self, caller: Any, call: AgentCall) -> Answer | JobSummary:
         """The answer, or the job that will have it; raises GatewayError."""
 
     async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:
@@ -98,18 +98,18 @@ class Backend(Protocol):
 class Jobs(Protocol):
     """Jobs that go on after a call, and links for people; what only a hosted gateway has."""
 
-    async def get(self, caller: Any, job_id: UUID) -> Job: ...
+    async def get(self, caller: Any, job_id: UUID) -> JobSummary: ...
 
-    async def changed(self, caller: Any, job: Job, seconds: float) -> Job:
+    async def changed(self, caller: Any, job: JobSummary, seconds: float) -> JobSummary:
         """The job as soon as it is another or done, or as it is after `seconds`."""
 
-    async def cancel(self, caller: Any, job: Job) -> Job:
+    async def cancel(self, caller: Any, job: JobSummary) -> JobSummary:
         """The job, canceled or told so; raises JobNotCancelable."""
 
-    async def retry(self, caller: Any, job: Job) -> Job:
+    async def retry(self, caller: Any, job: JobSummary) -> JobSummary:
         """The same work as a new job; raises OutcomeUnknown for a write that may have happened."""
 
-    async def answer(self, caller: Any, job: Job) -> Answer:
+    async def answer(self, caller: Any, job: JobSummary) -> Answer:
         """The answer of a job that is done; raises the job's own error."""
 
     async def connect_link(self, caller: Any, kind: str, connector: ConnectorInfo | None) -> ConnectLink:

@@ -13,7 +13,7 @@ from gateway.agent_tools.backend import AgentCall, Backend, ConnectorInfo, Jobs
 from gateway.agent_tools.surface import DEFAULT_BYTES, MAX_WAIT
 from gateway.connectors.responses import Answer
 from gateway.errors import GatewayError, InvalidParams, JobNotCancelable
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import JobStatus, JobSummary
 from gateway.kinds.spec import Effect
 from gateway.mcp.context import Context
 from gateway.mcp.results import Result, resource_link, structured
@@ -44,7 +44,7 @@ class Calls:
             await self._give_up(context, outcome)
             raise
 
-    async def _begun(self, context: Context, call: AgentCall) -> Answer | Job:
+    async def _begun(self, context: Context, call: AgentCall) -> Answer | JobSummary:
         """A write goes on to its end though its caller leaves: what was sent cannot be taken back."""
         running = asyncio.ensure_future(self._backend.execute(context.caller, call))
         if call.entry.effect is Effect.READ:
@@ -71,7 +71,7 @@ class Calls:
         while "next" in continued and pages < _MAX_PAGES and time.monotonic() - began < _PAGES_SECONDS:
             page_call = AgentCall(call.entry, call.connector, continued["next"], call.fields)
             page = await self._backend.execute(context.caller, page_call)
-            if isinstance(page, Job):
+            if isinstance(page, JobSummary):
                 raise InvalidParams(f"a page takes long and goes on as job {page.id}; read page by page")
             records += _records(page)
             continued, pages = answers.continuation(call.entry, page_call.params, page), pages + 1
@@ -81,7 +81,7 @@ class Calls:
 
     # --- jobs ---
 
-    async def followed(self, context: Context, job: Job, seconds: float) -> Job:
+    async def followed(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
         """The job when it has ended, or as it is after so many seconds; its progress is told on the way."""
         deadline, told = time.monotonic() + seconds, -1
         while not job.is_done and (left := deadline - time.monotonic()) > 0:
@@ -91,11 +91,11 @@ class Calls:
             job = await self.changed(context, job, left)
         return job
 
-    async def changed(self, context: Context, job: Job, seconds: float) -> Job:
+    async def changed(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
         """The job as soon as it is another or done, or as it is after so many seconds."""
         return await self._hosted().changed(context.caller, job, seconds)
 
-    async def outcome(self, context: Context, job: Job, max_bytes: int = DEFAULT_BYTES) -> Result:
+    async def outcome(self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES) -> Result:
         """What a job came to, or where it stands."""
         if job.status is JobStatus.UNKNOWN:
             return answers.unknown_outcome(job)
@@ -111,27 +111,27 @@ class Calls:
             return structured({**answers.job_document(job), "result": answer.result})
         return answers.linked(str(job.id), f"result of {job.entity}.{job.action}", answer, {})
 
-    async def _file(self, context: Context, job: Job) -> Result:
+    async def _file(self, context: Context, job: JobSummary) -> Result:
         part = await self._backend.part(context.caller, str(job.id), 0, 0)
         uri = answers.resource_uri(str(job.id))
         about = "read it in ranges: ?offset=&limit= in bytes"
         link = resource_link(uri, f"file of {job.entity}", about, part.media_type, part.total)
         return structured({**answers.job_document(job), "resource": uri, "bytes": part.total}, link)
 
-    async def cancel(self, context: Context, job: Job) -> Job:
+    async def cancel(self, context: Context, job: JobSummary) -> JobSummary:
         return await self._hosted().cancel(context.caller, job)
 
-    async def retry(self, context: Context, job: Job) -> Job:
+    async def retry(self, context: Context, job: JobSummary) -> JobSummary:
         return await self._hosted().retry(context.caller, job)
 
-    async def job(self, context: Context, job_id: str) -> Job:
+    async def job(self, context: Context, job_id: str) -> JobSummary:
         """The job of that id; raises NotFound."""
         try:
             return await self._hosted().get(context.caller, UUID(job_id))
         except ValueError as error:
             raise InvalidParams(f"{job_id!r} is no job id; a job's id is a UUID") from error
 
-    async def _give_up(self, context: Context, job: Job) -> None:
+    async def _give_up(self, context: Context, job: JobSummary) -> None:
         try:
             await self._hosted().cancel(context.caller, job)
         except JobNotCancelable:

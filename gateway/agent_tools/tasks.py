@@ -6,7 +6,7 @@ from typing import Any
 from gateway.agent_tools import answers
 from gateway.agent_tools.calls import Calls
 from gateway.errors import GatewayError, JobNotCancelable
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import JobStatus, JobSummary
 from gateway.mcp.context import Context
 from gateway.mcp.messages import RpcError, invalid_params
 from gateway.mcp.results import Result
@@ -22,7 +22,7 @@ class JobTasks:
         """The job as it is; one that has ended with what the call would have answered."""
         return await self.document(context, await self.job(context, task_id))
 
-    async def document(self, context: Context, job: Job) -> Result:
+    async def document(self, context: Context, job: JobSummary) -> Result:
         """A job as its task."""
         task = answers.task_document(job)
         if not job.is_done or job.status is JobStatus.CANCELED:
@@ -43,7 +43,7 @@ class JobTasks:
         except GatewayError as error:
             raise invalid_params(error.detail) from error
 
-    async def job(self, context: Context, task_id: str) -> Job:
+    async def job(self, context: Context, task_id: str) -> JobSummary:
         """The job that a task stands for; raises RpcError."""
         try:
             return await self._calls.job(context, task_id)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from gateway.jobs.sealing import JobKey
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 
@@ -66,8 +67,8 @@ class NewJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A job's row."""
+class JobSummary:
+    """A job as it is looked at: everything but what may be large."""
 
     id: UUID
     organization_id: UUID
@@ -78,8 +79,6 @@ class Job:
     kind: str | None
     entity: str | None
     action: str | None
-    params: dict[str, Any]
-    shape: dict[str, Any]
     effect: Effect
     is_inline: bool
     is_background: bool
@@ -93,12 +92,12 @@ class Job:
     progress: int
     message: str | None
     error: dict[str, Any] | None
-    result: dict[str, Any] | None
+    #: whether a result is there, whole or in part
+    is_stored: bool
     attempt: int
     crashes: int
     fence: int
     sending_since: datetime | None
-    state: dict[str, Any]
     parts: int
     version: int
     created_at: datetime
@@ -106,15 +105,23 @@ class Job:
     finished_at: datetime | None
     next_attempt_at: datetime | None
     expires_at: datetime | None
+    #: of its data key, where its texts are sealed
+    key_id: str | None
+    wrapped_key: bytes | None
 
     @property
     def is_done(self) -> bool:
         return self.status in FINAL
 
     @property
+    def key(self) -> JobKey:
+        """What its texts are sealed with."""
+        return JobKey(self.organization_id, self.id, self.key_id, self.wrapped_key)
+
+    @property
     def has_result(self) -> bool:
         """Whether there is something to read: the whole result, or the part that was done before it ended."""
-        return self.is_done and self.result is not None
+        return self.is_done and self.is_stored
 
     @property
     def is_suspect(self) -> bool:
@@ -127,11 +134,21 @@ class Job:
         return self.crashes >= 3
 
 
-def url_of(job: Job, base_url: str) -> str:
+def url_of(job: JobSummary, base_url: str) -> str:
     return f"{base_url}/api/v1/jobs/{job.id}"
 
 
-def view(job: Job, base_url: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Job(JobSummary):
+    """A job with what running it takes."""
+
+    params: dict[str, Any]
+    shape: dict[str, Any]
+    #: the checkpoint of an earlier attempt
+    state: dict[str, Any]
+
+
+def view(job: JobSummary, base_url: str) -> dict[str, Any]:
     """The job as callers see it."""
     url = url_of(job, base_url)
     return {

@@ -9,12 +9,14 @@ import msgspec
 from gateway import errors
 from gateway.connectors.responses import Answer
 from gateway.errors import GatewayError, JobCanceled, ResultExpired
-from gateway.jobs.model import Job, JobStatus, url_of
+from gateway.jobs.model import JobStatus, JobSummary, url_of
 
-#: records in one stored part
-_PART = 1000
-#: where the records of a plain list stand: they are the result itself
-WHOLE = "$"
+#: records and bytes of one stored part; one record may be larger
+_PART, _PART_BYTES = 1000, 1 << 20
+#: bytes of a document that stands in its job's row
+_SMALL = 64 << 10
+#: where the records of a plain list stand: they are the result itself; and one document that is too large for its row
+WHOLE, DOCUMENT = "$", "."
 
 
 def head_of(answer: Answer) -> dict[str, Any]:
@@ -23,6 +25,8 @@ def head_of(answer: Answer) -> dict[str, Any]:
         return {"result": answer.decoded(), "collected": answer.collected, "meta": answer.meta}
     if _is_list(answer):
         return {"result": None, "collected": WHOLE, "meta": answer.meta, **_page(answer)}
+    if _is_large(answer):
+        return {"result": None, "collected": DOCUMENT, "meta": answer.meta}
     return {"result": answer.decoded(), "collected": None, "meta": answer.meta}
 
 
@@ -31,12 +35,26 @@ def _page(answer: Answer) -> dict[str, Any]:
 
 
 def parts_of(answer: Answer) -> Iterator[str]:
-    """The records that are not stored yet, in parts of lines."""
-    if answer.collected is not None or not _is_list(answer):
+    """The records that are not stored yet, in parts of lines; a large document is one of them."""
+    if answer.collected is not None:
         return
-    records = answer.records
-    for start in range(0, len(records), _PART):
-        yield "".join(_line(record) for record in records[start : start + _PART])
+    if not _is_list(answer):
+        if _is_large(answer):
+            yield _line(answer.result)
+        return
+    lines, size = [], 0
+    for record in answer.records:
+        lines.append(_line(record))
+        size += len(lines[-1])
+        if len(lines) == _PART or size >= _PART_BYTES:
+            yield "".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield "".join(lines)
+
+
+def _is_large(answer: Answer) -> bool:
+    return len(bytes(answer.result)) > _SMALL
 
 
 def _is_list(answer: Answer) -> bool:
@@ -57,43 +75,42 @@ def message(answer: Answer) -> str | None:
     return told
 
 
-def require_result(job: Job) -> dict[str, Any]:
+def require_result(job: JobSummary, head: dict[str, Any] | None) -> dict[str, Any]:
     """The head of a succeeded job's result; raises the error that the job ended with."""
     if job.status is not JobStatus.SUCCEEDED:
         raise error_of(job)
-    if job.result is None or _is_expired(job):
+    if head is None or _is_expired(job):
         raise ResultExpired("the result has expired; run the operation again")
-    return job.result
+    return head
 
 
-def error_of(job: Job) -> GatewayError:
+def error_of(job: JobSummary) -> GatewayError:
     """What a job ended with that did not succeed."""
     if job.error is not None:
         return errors.restored(job.error)
     return JobCanceled(job.message or "the job was canceled")
 
 
-def partial_result(job: Job) -> dict[str, Any] | None:
+def partial_result(job: JobSummary, head: dict[str, Any] | None) -> dict[str, Any] | None:
     """The head of what was done before a job ended otherwise than it should; None where nothing is there to read."""
     is_partial = job.is_done and job.status is not JobStatus.SUCCEEDED
-    return job.result if is_partial and not _is_expired(job) else None
+    return head if is_partial and not _is_expired(job) else None
 
 
-def _is_expired(job: Job) -> bool:
+def _is_expired(job: JobSummary) -> bool:
     return job.expires_at is not None and job.expires_at <= datetime.now(UTC)
 
 
-def completed(head: Mapping[str, Any], job: Job, base_url: str) -> Mapping[str, Any]:
+def completed(head: Mapping[str, Any], job: JobSummary, base_url: str) -> Mapping[str, Any]:
     """The head with what only the job knows: the record that it ends with is the job's own."""
-    if head["collected"] in (None, WHOLE):
+    if head["collected"] in (None, WHOLE, DOCUMENT):
         return head
     status = {} if job.status is JobStatus.SUCCEEDED else {"status": job.status.value}
     return {**head, "result": {"id": str(job.id), "url": url_of(job, base_url), **head["result"], **status}}
 
 
-def stored_parts(job: Job) -> int:
+def stored_parts(job: JobSummary, head: Mapping[str, Any]) -> int:
     """How many parts a succeeded job's result has; there may be more of an attempt that did not finish."""
-    head = job.result or {}
     return int(head.get("parts", job.parts))
 
 
@@ -102,6 +119,10 @@ async def document(head: Mapping[str, Any], lines: AsyncIterator[str]) -> AsyncI
     collected = head["collected"]
     if collected is None:
         yield msgspec.json.encode(head["result"])
+        return
+    if collected == DOCUMENT:
+        async for part in lines:
+            yield part.encode()
         return
     before, after = b"[", b"]"
     if collected != WHOLE:

@@ -3,27 +3,39 @@
 import json
 from typing import Any
 
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import Job, JobStatus, JobSummary
+from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.kinds.spec import Effect
 
-COLUMNS = """
-    jobs.id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, params, shape,
-    effect, is_inline, background AS is_background, labels::text AS labels, request_id, find_by, traceparent, status,
-    cancel_requested, total, progress, message, error, result, attempt, crashes, jobs.fence, sending_since, state,
-    parts, version, jobs.created_at, started_at, finished_at, next_attempt_at, jobs.expires_at
+# What may be large is not in it: params, shape, state and result.
+SUMMARY_COLUMNS = """
+    jobs.id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, effect, is_inline,
+    background AS is_background, labels::text AS labels, request_id, find_by, traceparent, status, cancel_requested,
+    total, progress, message, error, result IS NOT NULL AS is_stored, attempt, crashes, jobs.fence,
+    sending_since, parts, version, jobs.created_at,
+    started_at, finished_at, next_attempt_at, jobs.expires_at, key_id, wrapped_key
 """
-
-_DOCUMENTS = ("params", "shape", "labels", "state")
-_OPTIONAL_DOCUMENTS = ("error", "result")
+COLUMNS = f"{SUMMARY_COLUMNS}, params, shape, state"
 
 
-def job_of(row: Any) -> Job:
-    """The job in a row of `COLUMNS`."""
+def summary_of(row: Any) -> JobSummary:
+    """The job in a row of `SUMMARY_COLUMNS`."""
+    return JobSummary(**_members(row))
+
+
+def job_of(row: Any, sealing: JobSealing) -> Job:
+    """The job in a row of `COLUMNS`, opened."""
+    members = _members(row)
+    key = JobKey(members["organization_id"], members["id"], members["key_id"], members["wrapped_key"])
+    for name in ("params", "shape", "state"):
+        members[name] = json.loads(sealing.open(key, name, members[name]))
+    return Job(**members)
+
+
+def _members(row: Any) -> dict[str, Any]:
     members = dict(row)
-    for name in _DOCUMENTS:
-        members[name] = json.loads(members[name])
-    for name in _OPTIONAL_DOCUMENTS:
-        members[name] = None if members[name] is None else json.loads(members[name])
+    members["labels"] = json.loads(members["labels"])
+    members["error"] = None if members["error"] is None else json.loads(members["error"])
     members["effect"] = Effect(members["effect"])
     members["status"] = JobStatus(members["status"])
-    return Job(**members)
+    return members

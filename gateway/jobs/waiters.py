@@ -1,29 +1,50 @@
-"""Waiting for jobs: every waiter of a process hangs on its one connection for changes."""
+"""Waiting for jobs: every waiter of a process hangs on its one connection for notifications."""
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from uuid import UUID
 
-from gateway.jobs.model import Job
+from gateway.aio.single_flight import SingleFlight
+from gateway.jobs.model import JobSummary
 from gateway.jobs.store import JobStore
 
 #: seconds after which a waiter looks for itself, should a notification have been lost
 _LOOK = 5.0
 
 
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    #: the version that its caller has seen; None for one who waits for the end only
+    version: int | None
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def is_interested(self, version: int, *, is_final: bool) -> bool:
+        return is_final or (self.version is not None and version > self.version)
+
+
 class JobWaiters:
-    """Tells waiters when their job changed."""
+    """Tells waiters when their job changed; those of one job share a look at it."""
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
-        self._waiters: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._look: SingleFlight[tuple[UUID, UUID], JobSummary] = SingleFlight(lambda key: store.get(*key))
+        self._waiters: defaultdict[str, set[_Waiter]] = defaultdict(set)
         self._is_over = False
+        #: how many wait now
+        self.waiting = 0
 
     def on_notify(self, topic: str, subject: str) -> None:
+        """`job` with `id:version:is it final`, as the trigger on jobs writes it."""
         if topic == "job":
-            for waiter in self._waiters.get(subject, ()):
-                waiter.set()
+            job_id, version, is_final = subject.split(":")
+            waiters = self._waiters.get(job_id)
+            if waiters:
+                self._look.forget()  # what began before the change is not the news
+                for waiter in waiters:
+                    if waiter.is_interested(int(version), is_final=is_final == "true"):
+                        waiter.woken.set()
 
     @property
     def shutting_down(self) -> bool:
@@ -33,37 +54,46 @@ class JobWaiters:
         """Notifications may have been missed: everybody looks."""
         for waiters in self._waiters.values():
             for waiter in waiters:
-                waiter.set()
+                waiter.woken.set()
 
     def stop_waiting(self) -> None:
         """The process stops: every waiter gets its job as it is, now."""
         self._is_over = True
         self.wake_all()
 
-    async def changed(self, organization_id: UUID, job_id: UUID, version: int, seconds: float) -> Job:
+    async def changed(self, organization_id: UUID, job_id: UUID, version: int, seconds: float) -> JobSummary:
         """The job as soon as it is past that version or done, or as it is after `seconds`; raises NotFound."""
-        return await self._until(organization_id, job_id, seconds, lambda job: job.version > version or job.is_done)
+        key = (organization_id, job_id)
+        return await self._until(key, _Waiter(version), seconds, lambda job: job.version > version or job.is_done)
 
-    async def done(self, organization_id: UUID, job_id: UUID, seconds: float) -> Job:
+    async def done(self, organization_id: UUID, job_id: UUID, seconds: float) -> JobSummary:
         """The job as soon as it is done, or as it is after `seconds`."""
-        return await self._until(organization_id, job_id, seconds, lambda job: job.is_done)
+        return await self._until((organization_id, job_id), _Waiter(None), seconds, lambda job: job.is_done)
 
-    async def _until(self, organization_id: UUID, job_id: UUID, seconds: float, is_it: Callable[[Job], bool]) -> Job:
-        waiter, key = asyncio.Event(), str(job_id)
-        self._waiters[key].add(waiter)
+    async def _until(
+        self, key: tuple[UUID, UUID], waiter: _Waiter, seconds: float, is_it: Callable[[JobSummary], bool]
+    ) -> JobSummary:
+        waiters = self._waiters[str(key[1])]
+        waiters.add(waiter)
         deadline = asyncio.get_running_loop().time() + seconds
         try:
-            while True:
-                waiter.clear()
-                job = await self._store.get(organization_id, job_id)
+            job = await self._store.get(*key)
+            while not is_it(job) and not self._is_over:
                 left = deadline - asyncio.get_running_loop().time()
-                if left <= 0 or self._is_over or is_it(job):
-                    return job
-                await _set_within(waiter, min(left, _LOOK))
+                if left <= 0:
+                    break
+                self.waiting += 1
+                try:
+                    await _set_within(waiter.woken, min(left, _LOOK))
+                finally:
+                    self.waiting -= 1
+                waiter.woken.clear()
+                job = await self._look(key)
+            return job
         finally:
-            self._waiters[key].discard(waiter)
-            if not self._waiters[key]:
-                del self._waiters[key]
+            waiters.discard(waiter)
+            if not waiters:
+                self._waiters.pop(str(key[1]), None)
 
 
 async def _set_within(event: asyncio.Event, seconds: float) -> None:

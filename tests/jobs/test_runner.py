@@ -18,7 +18,7 @@ from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
 from tests.databases import refusing
-from tests.jobs.conftest import SHARES, WORKER
+from tests.jobs.conftest import SEALING, SHARES, WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)
 
@@ -43,11 +43,16 @@ async def ended(jobs, runner, job: Job, work) -> Job:
 
 
 async def whole(jobs, job: Job) -> bytes:
-    lines = jobs.lines(job, results.stored_parts(job))
-    return b"".join([piece async for piece in results.document(job.result, lines)])
+    head = results.require_result(job, await jobs.head(job))
+    lines = jobs.lines(job, results.stored_parts(job, head))
+    return b"".join([piece async for piece in results.document(head, lines)])
 
 
-@pytest.mark.parametrize("document", [{"id": 1}, [], [{"id": 1}, {"id": 2}], [{"n": "x" * 100}] * 2500, None])
+@pytest.mark.parametrize(
+    "document",
+    [{"id": 1}, [], [{"id": 1}, {"id": 2}], [{"n": "x" * 100}] * 2500, None, {"n": "x" * 200_000}, "x" * 200_000],
+    ids=["one", "none", "two", "many", "null", "a large one", "a large text"],
+)
 async def test_an_answer_is_stored_and_put_together_again(jobs, runner, claimed, document):
     async def run(job, journal):
         return answer(document)
@@ -244,7 +249,7 @@ async def test_a_job_whose_end_was_just_written_is_not_taken_for_a_lost_one(data
     async def run(job, journal):
         return answer({"id": 1})
 
-    runner = Runner(Slow(database, 3600), WORKER)
+    runner = Runner(Slow(database, 3600, SEALING), WORKER)
     waiting = asyncio.create_task(runner.run(await claimed(), run))
     await written.wait()
 
@@ -329,3 +334,25 @@ async def test_a_caller_who_goes_away_leaves_no_task_but_its_job(jobs, runner, n
     await runner.drain(5)
 
     assert left == {f"job {call.id}"}
+
+
+async def test_a_large_document_is_kept_beside_its_row(jobs, runner, claimed, sql):
+    async def run(job, checkpoint):
+        return answer({"n": "x" * 3_000_000})
+
+    job = await ended(jobs, runner, await claimed(), run)
+    ((in_row,),) = await sql("SELECT length(result) FROM jobs WHERE id = $1", job.id)
+
+    assert in_row < 1000
+    assert len(json.loads(await whole(jobs, job))["n"]) == 3_000_000
+
+
+async def test_large_records_are_kept_in_parts_of_about_a_mebibyte(jobs, runner, claimed, sql):
+    async def run(job, checkpoint):
+        return answer([{"n": "x" * 300_000}] * 10)
+
+    job = await ended(jobs, runner, await claimed(), run)
+    sizes = [size for (size,) in await sql("SELECT length(lines) FROM job_results WHERE job_id = $1", job.id)]
+
+    assert len(sizes) == 3
+    assert json.loads(await whole(jobs, job)) == [{"n": "x" * 300_000}] * 10

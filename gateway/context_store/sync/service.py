@@ -13,8 +13,8 @@ from gateway.context_store.sync.schedule import Intervals
 from gateway.credentials.store import ConnectorRecord, ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
-from gateway.jobs.model import Job, JobStatus, NewJob, moment
-from gateway.jobs.store import JobFilter, JobStore
+from gateway.jobs.model import Job, NewJob, moment
+from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, Kind
 
@@ -79,9 +79,8 @@ class Synchronization:
 
     async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> Job | None:
         """A job that has not begun and will do the very same."""
-        wanted = JobFilter(statuses=[JobStatus.QUEUED], connector_id=record.id)
-        queued = await self.jobs.find(record.organization_id, wanted, None, _MAX)
-        return next((job for job in queued if job.task == TASK and job.params == params), None)
+        queued = await self.jobs.queued(record.organization_id, record.id, TASK, _MAX)
+        return next((job for job in queued if job.params == params), None)
 
     async def enqueue_due(self) -> int:
         """Accept a job for every turn that has come; how many."""

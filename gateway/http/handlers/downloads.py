@@ -19,7 +19,7 @@ from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.streaming import caller_present, sent
 from gateway.http_ranges.json_chunks import ChunkRequest, chunk, nothing, plain_params, wants_chunk
 from gateway.http_ranges.responses import RangeRequest, stored_reply
-from gateway.jobs.model import Job
+from gateway.jobs.model import JobSummary
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile
 
@@ -52,15 +52,20 @@ async def head_file(request: web.Request) -> web.StreamResponse:
     return await get_file(request)
 
 
-async def stored_file(request: web.Request, job: Job, document: Mapping[str, Any]) -> web.StreamResponse:
+async def stored_file(request: web.Request, job: JobSummary, document: Mapping[str, Any]) -> web.StreamResponse:
     """The file that a job stored, in any ranges; without a Range header the part that the job was asked for."""
     file = StoredFile.of(document)
-    stated = None if "Range" in request.headers else job.params.get("range_header")
+    stated = None if "Range" in request.headers else await _range_of(request, job)
     wanted = RangeRequest.of(request.headers, method=request.method, range_header=stated)
     reply = stored_reply(wanted, file.size, file.headers)
-    with request.app[LIMITS].one_download():
+    with request.app[LIMITS].one_download(request[CALLER].organization_id):
         async with caller_present(request) as flow, request.app[SERVICES].files.open(file) as blob:
             return await sent(request, reply.status, reply.headers, read_all(blob, reply.pieces), flow)
+
+
+async def _range_of(request: web.Request, job: JobSummary) -> str | None:
+    work = await request.app[SERVICES].jobs.get_whole(job.organization_id, job.id)
+    return work.params.get("range_header")
 
 
 async def _stream(request: web.Request, call: OperationCall) -> web.StreamResponse:
@@ -69,7 +74,7 @@ async def _stream(request: web.Request, call: OperationCall) -> web.StreamRespon
         request.headers, method=request.method, range_header=stated if isinstance(stated, str) else None
     )
     execution = request.app[SERVICES].execution
-    with request.app[LIMITS].one_download():
+    with request.app[LIMITS].one_download(request[CALLER].organization_id):
         async with caller_present(request) as flow, execution.download(request[CALLER], call, wanted) as file:
             return await sent(request, file.status, file.headers, file, flow)
 

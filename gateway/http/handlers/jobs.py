@@ -15,12 +15,12 @@ from gateway.http.bodies import Body, Moment, Query, path_id, read_body, read_qu
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.handlers.outcomes import is_sdk, metadata
-from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import MAX_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
-from gateway.jobs.model import Job, JobStatus, view
+from gateway.jobs.model import JobStatus, JobSummary, view
 from gateway.jobs.store import JobEvent, JobFilter
 
 #: seconds that a caller may come back after
@@ -69,17 +69,11 @@ class RetryBody(Body):
     confirm: bool = False
 
 
-def job_view(request: web.Request, job: Job) -> dict[str, Any]:
-    return view(job, base_url(request))
+def job_view(request: web.Request, job: JobSummary) -> dict[str, Any]:
+    return view(job, request.app[SERVICES].settings.link_base)
 
 
-def base_url(request: web.Request) -> str:
-    """The address by which this caller reaches us."""
-    settings = request.app[SERVICES].settings
-    return settings.base_url if settings.public_url else f"{request.scheme}://{request.host}"
-
-
-def accepted_response(request: web.Request, job: Job, headers: Mapping[str, str] | None = None) -> web.Response:
+def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[str, str] | None = None) -> web.Response:
     """202: the job goes on, and here is where to look."""
     document = job_view(request, job)
     return json_response(
@@ -89,7 +83,7 @@ def accepted_response(request: web.Request, job: Job, headers: Mapping[str, str]
     )
 
 
-def chained(job: Job, hop: int) -> web.Response:
+def chained(job: JobSummary, hop: int) -> web.Response:
     """The next hop of the chain that ends in the job's result; relative, so that the token goes with it."""
     return web.Response(
         status=303, headers={"Location": f"/api/v1/jobs/{job.id}/result?wait={_HOP_WAIT}&hop={hop + 1}"}
@@ -139,8 +133,7 @@ async def get_job(request: web.Request) -> web.Response:
     wait = query.wait if query.wait is not None else wanted.wait
     seen = _seen(request.headers.get("If-None-Match", ""))
     if wait and not job.is_done:
-        with request.app[LIMITS].parked():
-            job = await services.watch.changed(job.organization_id, job.id, job.version if seen is None else seen, wait)
+        job = await services.watch.changed(job.organization_id, job.id, job.version if seen is None else seen, wait)
     headers = {"ETag": f'"{job.version}"', **wanted.applied}
     if not job.is_done:
         headers["Retry-After"] = str(_RETRY_AFTER)
@@ -182,20 +175,20 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     wanted = preference(request)
     job_id = path_id(request, "job_id")
     wait = query.wait if query.wait is not None else (wanted.wait or 0)
-    with request.app[LIMITS].parked():
-        job = await services.watch.done(caller.organization_id, job_id, wait)
+    job = await services.watch.done(caller.organization_id, job_id, wait)
     if not job.is_done:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
         return accepted_response(request, job, wanted.applied)
-    partial = results.partial_result(job)
+    stored = await services.jobs.head(job)
+    partial = results.partial_result(job, stored)
     if partial is not None:
-        return await _partial(request, job, results.completed(partial, job, base_url(request)))
-    head = results.completed(results.require_result(job), job, base_url(request))
+        return await _partial(request, job, results.completed(partial, job, request.app[SERVICES].settings.link_base))
+    head = results.completed(results.require_result(job, stored), job, request.app[SERVICES].settings.link_base)
     if job.action == DOWNLOAD:
         return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
-    lines = services.jobs.lines(job, results.stored_parts(job))
+    lines = services.jobs.lines(job, results.stored_parts(job, head))
     pieces = results.records(head, lines) if as_lines else _document(request, job, head, lines)
     return await _streamed(request, pieces, "application/x-ndjson" if as_lines else "application/json")
 
@@ -206,7 +199,7 @@ async def head_job_result(request: web.Request) -> web.StreamResponse:
 
 
 async def _document(
-    request: web.Request, job: Job, head: Mapping[str, Any], lines: AsyncIterator[str]
+    request: web.Request, job: JobSummary, head: Mapping[str, Any], lines: AsyncIterator[str]
 ) -> AsyncIterator[bytes]:
     """The envelope of an inline answer around the stored result."""
     yield b'{"status":"success","result":'
@@ -218,7 +211,7 @@ async def _document(
     yield b"," + msgspec.json.encode(rest)[1:]
 
 
-async def _partial(request: web.Request, job: Job, head: Mapping[str, Any]) -> web.StreamResponse:
+async def _partial(request: web.Request, job: JobSummary, head: Mapping[str, Any]) -> web.StreamResponse:
     """The error that the job ended with, and as its `result` what was done before."""
     error = results.error_of(job)
     members = msgspec.json.encode(problem(error, request[REQUEST_ID]))[:-1]
@@ -275,15 +268,14 @@ async def job_events(request: web.Request) -> web.StreamResponse:
         if job.is_done or services.watch.shutting_down:
             break
         known = job.version
-        with request.app[LIMITS].parked():
-            job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
+        job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
         if job.version == known:
             await response.write(b": alive\n\n")
     await response.write_eof()
     return response
 
 
-async def _events_after(request: web.Request, job: Job, seen: int) -> AsyncIterator[JobEvent]:
+async def _events_after(request: web.Request, job: JobSummary, seen: int) -> AsyncIterator[JobEvent]:
     """What happened after the event that was seen, up to the job as it is here: acceptance first, the end last."""
     if seen < 1:
         yield JobEvent(1, "status", ACCEPTED)

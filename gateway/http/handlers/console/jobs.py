@@ -15,7 +15,7 @@ from gateway.http.handlers.jobs import job_view
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.jobs import results
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import JobStatus, JobSummary
 from gateway.jobs.store import JobFilter
 
 _PAGE = "/console/jobs"
@@ -66,14 +66,14 @@ async def retry_job(request: web.Request) -> web.Response:
     return see_other(f"{_PAGE}/{again.id}")
 
 
-async def _job(request: web.Request) -> Job:
+async def _job(request: web.Request) -> JobSummary:
     job = await request.app[SERVICES].jobs.get(request[CALLER].organization_id, path_id(request, "job_id"))
     if AUDIT in request:
         request[AUDIT].connector_id = job.connector_id
     return job
 
 
-async def _context(request: web.Request, job: Job) -> dict[str, Any]:
+async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
     columns, rows, more = await _result(request, job) if job.has_result else ([], [], False)
     return {
         "job": job_view(request, job),
@@ -89,14 +89,16 @@ async def _context(request: web.Request, job: Job) -> dict[str, Any]:
     }
 
 
-async def _result(request: web.Request, job: Job) -> tuple[list[str], list[list[str]], bool]:
+async def _result(request: web.Request, job: JobSummary) -> tuple[list[str], list[list[str]], bool]:
     """The first records of a result as a table; a file has none."""
+    store = request.app[SERVICES].jobs
     try:
-        head = results.partial_result(job) or results.require_result(job)
+        stored = await store.head(job)
+        head = results.partial_result(job, stored) or results.require_result(job, stored)
     except GatewayError:
         return [], [], False
     records: list[Any] = []
-    async for line in results.records(head, request.app[SERVICES].jobs.lines(job, results.stored_parts(job))):
+    async for line in results.records(head, store.lines(job, results.stored_parts(job, head))):
         records += [msgspec.json.decode(each) for each in line.splitlines() if each.strip()]
         if len(records) > _RECORDS:
             break

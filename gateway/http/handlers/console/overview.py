@@ -7,8 +7,7 @@ from aiohttp import web
 
 from gateway.credentials.store import ConnectorStatus
 from gateway.http.handlers.console.page import console_page
-from gateway.http.handlers.operations import readiness
-from gateway.http.keys import CALLER, SERVICES
+from gateway.http.keys import CALLER, READINESS, SERVICES
 from gateway.jobs.store import JobFilter
 from gateway.telemetry.statistics import read_statistics
 
@@ -48,7 +47,7 @@ async def overview(request: web.Request) -> web.Response:
         counts=counts,
         attention=[record for record in records if record.status is ConnectorStatus.NEEDS_REAUTH],
         jobs=recent,
-        checks=(await readiness(services))[0],
+        checks=(await request.app[READINESS]()).checks,
     )
 
 
@@ -60,7 +59,7 @@ async def health(request: web.Request) -> web.Response:
         request,
         "health.html",
         active="health",
-        checks=(await readiness(services))[0],
+        checks=(await request.app[READINESS]()).checks,
         queues=statistics.jobs,
         workers=statistics.workers,
         copies=statistics.synchronization,

@@ -1,0 +1,98 @@
+"""Waiting: one look for all waiters of a job, at what concerns them, and never at what may be large."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import pytest
+
+from gateway.db.notifications import NotificationListener
+from gateway.db.pool import Database
+from gateway.jobs.leases import Ending
+from gateway.jobs.model import Job, JobStatus, JobSummary
+from gateway.jobs.store import JobStore
+from gateway.jobs.waiters import JobWaiters
+from tests.jobs.conftest import RETENTION
+
+SUCCESS = Ending(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
+
+
+class Counting(JobStore):
+    """Counts how often a job is looked at."""
+
+    looks = 0
+
+    async def get(self, organization_id: UUID, job_id: UUID) -> JobSummary:
+        self.looks += 1
+        return await super().get(organization_id, job_id)
+
+
+@pytest.fixture
+def counting(database: Database) -> Counting:
+    return Counting(database, RETENTION)
+
+
+@pytest.fixture
+async def waiters(counting: Counting, database_url: str) -> AsyncIterator[JobWaiters]:
+    """Waiters that hear of changes; the first gap, which wakes everybody, is over."""
+    waiters, changes, is_listening = JobWaiters(counting), NotificationListener(database_url), asyncio.Event()
+    changes.subscribe(waiters.on_notify, waiters.wake_all)
+    changes.subscribe(lambda *_: None, is_listening.set)
+    async with changes.listening():
+        await is_listening.wait()
+        yield waiters
+
+
+async def begun(counting: Counting, waiting: list) -> list["asyncio.Task[JobSummary]"]:
+    """Waiters that have looked once and wait."""
+    tasks = [asyncio.ensure_future(each) for each in waiting]
+    async with asyncio.timeout(10):
+        while counting.looks < len(tasks):  # noqa: ASYNC110  the look itself tells nobody
+            await asyncio.sleep(0.01)
+    counting.looks = 0
+    return tasks
+
+
+async def test_waiters_of_a_job_share_a_look_at_it(waiters, counting, leases, claimed):
+    job = await claimed()
+    tasks = await begun(counting, [waiters.done(job.organization_id, job.id, 30) for _ in range(50)])
+
+    await leases.finish(job, SUCCESS)
+    found = await asyncio.gather(*tasks)
+
+    assert {each.status for each in found} == {JobStatus.SUCCEEDED}
+    assert counting.looks <= 2
+
+
+async def test_who_waits_for_the_end_does_not_look_at_each_step(waiters, counting, leases, claimed):
+    job = await claimed()
+    [for_end, for_step] = await begun(
+        counting,
+        [
+            waiters.done(job.organization_id, job.id, 30),
+            waiters.changed(job.organization_id, job.id, (await counting.get(job.organization_id, job.id)).version, 30),
+        ],
+    )
+
+    await leases.progress(job, 1, 2, "half")
+    step = await for_step
+    looks_at_the_step = counting.looks
+    await leases.finish(job, SUCCESS)
+    end = await for_end
+
+    assert (step.progress, end.status) == (1, JobStatus.SUCCEEDED)
+    assert (looks_at_the_step, counting.looks) == (1, 2)
+
+
+async def test_a_look_at_a_job_and_a_list_of_jobs_leave_out_what_may_be_large(jobs, leases, claimed):
+    job = await claimed(params={"large": "x" * 1000})
+    await leases.save(job, {"at": 1}, 0, "")
+    await leases.finish(job, SUCCESS)
+
+    seen = await jobs.get(job.organization_id, job.id)
+    whole = await jobs.get_whole(job.organization_id, job.id)
+
+    assert not isinstance(seen, Job)
+    assert seen.is_stored
+    assert {"params", "state", "shape", "result"} & set(JobSummary.__dataclass_fields__) == set()
+    assert (whole.params, whole.state) == ({"large": "x" * 1000}, {"at": 1})
