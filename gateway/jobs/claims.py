@@ -25,8 +25,8 @@ _TAKE = f"""
     RETURNING {COLUMNS}
 """
 # Those go first that have the least running: of an organization's queues, and then of the organizations. Only what is
-# chosen is locked, so that claims at the same time find something as well. Of a connector on hold only those may go whose
-# own time has come.
+# chosen is locked, so that claims at the same time find something as well. Of a connector on hold only those may go
+# whose own time has come.
 _CLAIM = f"""
     WITH running AS (
         SELECT organization_id, queue, count(*) AS everywhere, count(*) FILTER (WHERE worker = $1) AS here
