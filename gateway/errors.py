@@ -18,6 +18,7 @@
     │   ├── UpstreamBusy             it did nothing and asks to try again
     │   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
     │   └── UpstreamTimeout
+    ├── NotCached                    nothing is remembered that the caller accepts, and it wants nothing else
     ├── Unavailable                  a dependency of ours is away
     ├── WorkerCrashed                the job's worker died twice
     └── InternalError                a bug of ours; tells nothing of the inside
@@ -254,6 +255,10 @@ class UpstreamTruncated(UpstreamError):
 
 class UpstreamTimeout(UpstreamError):
     code, title = "upstream_timeout", "The application did not answer in time"
+
+
+class NotCached(GatewayError):
+    code, title = "not_cached", "No fresh answer is remembered"
 
 
 class Unavailable(GatewayError):

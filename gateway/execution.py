@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +21,7 @@ from gateway.errors import (
     GatewayError,
     IdempotencyInFlight,
     IdempotencyMismatch,
+    NotCached,
     OutcomeUnknown,
     RateLimited,
     Unavailable,
@@ -40,6 +41,7 @@ from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
+from gateway.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 
@@ -63,6 +65,8 @@ class OperationCall:
     request_id: str | None = None
     #: the address by which the caller reaches us
     base_url: str = ""
+    #: how old an answer to a read may be; None asks the application
+    freshness: Freshness | None = None
     #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
     token_hash: bytes | None = None
 
@@ -79,6 +83,9 @@ class Done:
     answer: Answer
     took_ms: int
     is_replayed: bool = False
+    #: where the caller accepts a remembered answer: whether it is one (RFC 9211), and its age in seconds
+    cache: str | None = None
+    age: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,10 @@ class _Prepared:
     @property
     def effect(self) -> Effect:
         return self.engine_call.effect
+
+    @property
+    def cache_key(self) -> Key:
+        return key_of(self.opened.record.id, self.engine_call)
 
     def new_job(self, *, is_inline: bool = False) -> NewJob:
         record = self.opened.record
@@ -162,6 +173,7 @@ class Execution:
         files: StoredFiles,
         quota: JobQuota,
         write_through: WriteThrough,
+        cache: ResponseCache,
         *,
         inline_budget: float,
         idempotency_seconds: int,
@@ -174,6 +186,7 @@ class Execution:
         self._files = files
         self._quota = quota
         self._write_through = write_through
+        self._cache = cache
         self._inline_budget = inline_budget
         self._idempotency_seconds = idempotency_seconds
 
@@ -193,7 +206,13 @@ class Execution:
             return await self._as_job(prepared)
         if call.idempotency_key is not None:
             return await self._once(prepared)
-        return await self._inline(prepared)
+        if call.freshness is None or prepared.effect is not Effect.READ:
+            return await self._inline(prepared)
+        remembered = self._remembered(prepared, call.freshness)
+        if remembered is not None:
+            return remembered
+        outcome = await self._inline(prepared)
+        return replace(outcome, cache="fwd=miss") if isinstance(outcome, Done) else outcome
 
     @asynccontextmanager
     async def download(self, caller: Caller, call: OperationCall, wanted: RangeRequest) -> AsyncIterator[File]:
@@ -213,11 +232,22 @@ class Execution:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
         _ensure_permitted(caller, engine_call.effect)
-        ensure_known(call.shape, str(engine_call.operation), engine_call.operation.fields)
+        if not call.shape.is_plain:
+            ensure_known(call.shape, str(engine_call.operation), engine_call.operation.fields)
         opened.require_active()
         if engine_call.limit is not None:
             call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
         return _Prepared(caller, call, opened, engine_call)
+
+    def _remembered(self, prepared: _Prepared, freshness: Freshness) -> Done | None:
+        """An answer at hand that is fresh enough; raises NotCached where the caller wants no other."""
+        started = time.monotonic()
+        found = self._cache.find(prepared.cache_key, freshness.max_age)
+        if found is not None:
+            return Done(selected(found.answer, prepared.call.shape), _milliseconds(started), cache="hit", age=found.age)
+        if freshness.only_if_cached:
+            raise NotCached("no answer is remembered that is fresh enough; leave out only-if-cached to ask for one")
+        return None
 
     async def _inline(self, prepared: _Prepared) -> Done | Accepted:
         """Run it here; a read that outlasts the budget becomes a job without being started again."""
@@ -239,15 +269,34 @@ class Execution:
             return Done(await reading, _milliseconds(started))
 
     async def _run(self, prepared: _Prepared) -> Answer:
-        answer = await prepared.opened.connector.run_to_end(prepared.engine_call)
-        await self._learn(prepared.opened, prepared.engine_call, answer)
+        freshness = prepared.call.freshness
+        if freshness is not None and prepared.effect is Effect.READ:
+            answer = await self._cache.ask(
+                prepared.cache_key, lambda: self._ran_to_end(prepared), may_store=freshness.may_store
+            )
+        else:
+            answer = await self._ran_to_end(prepared)
         return selected(answer, prepared.call.shape)
+
+    async def _ran_to_end(self, prepared: _Prepared) -> Answer:
+        opened, call = prepared.opened, prepared.engine_call
+        return await self._performed(opened, call, opened.connector.run_to_end(call))
+
+    async def _performed(self, opened: ResolvedConnector, call: PreparedCall, work: Awaitable[Answer]) -> Answer:
+        """The answer; however a write ends, what was remembered of its connector may be wrong by now."""
+        if call.effect is Effect.READ:
+            return await work
+        try:
+            answer = await work
+            await self._learn(opened, call, answer)
+        finally:
+            await self._cache.written(opened.record.id)
+        return answer
 
     async def _learn(self, opened: ResolvedConnector, call: PreparedCall, answer: Answer) -> None:
         """Writes are in the copies that are searched before their caller hears of them."""
-        if call.effect is not Effect.READ:
-            record, write = opened.record, Write(call.operation, call.params, answer)
-            await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
+        record, write = opened.record, Write(call.operation, call.params, answer)
+        await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
 
     async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
         accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker)
@@ -358,8 +407,7 @@ class Execution:
         with Counted(operation):
             if operation.is_download:
                 return await self._stored(opened.connector, call, job, journal)
-            answer = await opened.connector.run(call, journal)
-            await self._learn(opened, call, answer)
+            answer = await self._performed(opened, call, opened.connector.run(call, journal))
             return selected(answer, FieldSelection(**job.shape))
 
     async def _stored(self, connector: Connector, call: PreparedCall, job: Job, journal: JobJournal) -> Answer:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from gateway.authorization.hosts import Hosts
+from gateway.authorization.service import AuthorizationServer
+from gateway.authorization.store import AuthorizationStore
 from gateway.connect.service import ConnectLinks
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
@@ -18,6 +21,7 @@ from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
 from gateway.copy_search import CopySearch
 from gateway.credentials.resolver import ConnectorResolver
+from gateway.credentials.sealed_text import SealedText
 from gateway.credentials.service import ConnectorService
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, derived_key, read_keys
@@ -34,6 +38,7 @@ from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.runner import Runner
+from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
@@ -43,6 +48,7 @@ from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.operations.index import OperationIndex
+from gateway.response_cache import ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
@@ -63,6 +69,7 @@ class Services:
     catalog: Catalog
     operations: OperationIndex
     vault: Vault
+    sealing: JobSealing
     upstreams: Upstreams
     identity: IdentityStore
     tokens: Tokens
@@ -83,6 +90,9 @@ class Services:
     copy_search: CopySearch
     #: seals what travels with an agent's client between a question and its answer
     request_states: RequestStates
+    authorization: AuthorizationServer
+    #: seals what travels with a browser from one page of a consent to the next
+    page_seals: SealedText
     connect_links: ConnectLinks
     deletion: Deletion
     synchronization: Synchronization
@@ -95,16 +105,23 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     keys = settings.encryption_keys.get_secret_value() if settings.encryption_keys else None
     key_list = read_keys(keys, settings.encryption_keys_file)
     vault = Vault(key_list)
+    sealing = JobSealing(vault, is_on=settings.seal_jobs)
     catalog = load_catalog(settings.specs)
     overrides = upstream_overrides()
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
+            Database.open(
+                settings.database_url,
+                size=settings.database_pool,
+                is_patient=True,
+                has_pooler=settings.has_pooler,
+            )
         )
         process = process_name()
         limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
         policy = EgressPolicy.of(overrides.values())
-        upstreams = Upstreams(await stack.enter_async_context(Transport(policy, limiter)), overrides)
+        transport = Transport(policy, limiter, max_connections=settings.max_upstream_connections)
+        upstreams = Upstreams(await stack.enter_async_context(transport), overrides)
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
         identity = IdentityStore(database)
         wrong_secrets = WrongSecrets.at(settings.redis_url)
@@ -126,11 +143,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         connector_service = ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of)
         connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.grants)
-        jobs = JobStore(database, settings.job_retention)
-        leases = Leases(database, settings.job_retention)
+        jobs = JobStore(database, settings.job_retention, sealing=sealing)
+        leases = Leases(database, settings.job_retention, sealing)
         watch = JobWaiters(jobs)
         runner = Runner(leases, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
+        cache = ResponseCache(database, settings.cache_bytes)
         execution = Execution(
             connectors,
             jobs,
@@ -140,13 +158,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             files,
             JobQuota(database, settings.organization_jobs),
             WriteThrough(database),
+            cache,
             inline_budget=settings.inline_budget,
             idempotency_seconds=settings.idempotency_seconds,
         )
+        authorizations = AuthorizationStore(database)
         context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
-        notifications = NotificationListener(settings.database_url)
+        notifications = NotificationListener(settings.session_url)
         notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
+        notifications.subscribe(cache.on_notify, cache.invalidate_all)
         notifications.subscribe(tokens.on_notify, tokens.invalidate_all)
         notifications.subscribe(watch.on_notify, watch.wake_all)
         notifications.subscribe(runner.on_notify, lambda: None)  # what it may miss it learns with the next heartbeat
@@ -161,6 +182,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             catalog=catalog,
             operations=OperationIndex(catalog),
             vault=vault,
+            sealing=sealing,
             upstreams=upstreams,
             identity=identity,
             tokens=tokens,
@@ -173,13 +195,17 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             wakeup=wakeup,
             watch=watch,
             runner=runner,
-            maintenance=Maintenance(database, settings.job_retention),
+            maintenance=Maintenance(database, settings.job_retention, sealing),
             audit=audit,
             execution=execution,
             files=files,
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
             request_states=RequestStates(derived_key(key_list, "mcp request states")),
+            authorization=AuthorizationServer(
+                authorizations, Hosts(authorizations), settings.base_url, settings.token_seconds
+            ),
+            page_seals=SealedText(derived_key(key_list, "authorization pages")),
             connect_links=ConnectLinks(
                 database,
                 catalog,

@@ -72,7 +72,7 @@ class Worker:
         slots = Slots(services.settings.worker_jobs)
         bound = {name: partial(task, services) for name, task in tasks.items()}
         self._fetcher = Fetcher(
-            Claims(services.database), services.runner, bound, slots, concurrency_of(services.catalog)
+            Claims(services.database, services.sealing), services.runner, bound, slots, concurrency_of(services.catalog)
         )
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 from gateway.agent_tools.backend import AgentCall, ConnectLink, ConnectorInfo, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
+from gateway.connect.store import SessionStatus
 from gateway.connectors.responses import Answer
 from gateway.credentials.store import ConnectorStatus
 from gateway.errors import JobNotCancelable, NotFound
@@ -20,8 +21,6 @@ from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
 from gateway.kinds.catalog import SEARCH_ACTION, Catalog
 from gateway.kinds.spec import Effect
-from gateway.oauth.authorization_request import AuthorizationRequest
-from gateway.oauth.store import FlowStatus
 from gateway.operations.index import OperationIndex
 from gateway.services import Services
 from gateway.stored_files.blobs import read_all
@@ -29,8 +28,8 @@ from gateway.stored_files.store import StoredFile
 
 log = logging.getLogger(__name__)
 
-#: where a browser lands after a consent that an agent asked for
-CONNECTED_PATH = "/mcp/connected"
+#: seconds that a person may take to open a link
+_LINK_SECONDS = 1800
 #: the workspace of connectors that come by an agent where there is none, or more than one to choose from
 _WORKSPACE = "default"
 #: seconds between looks whether a person has given consent
@@ -53,6 +52,11 @@ class HostedCaller:
     @property
     def organization_id(self) -> UUID:
         return self.caller.organization_id
+
+    def may_see(self, workspace_name: str | None) -> bool:
+        """Whether what was granted reaches a workspace."""
+        allowed = self.caller.client.workspaces
+        return allowed is None or workspace_name in allowed
 
     @property
     def principal(self) -> str:
@@ -87,7 +91,7 @@ class HostedBackend:
                 record.status_reason,
             )
             for record in records
-            if record.status is not ConnectorStatus.DISABLED
+            if record.status is not ConnectorStatus.DISABLED and caller.may_see(record.workspace_name)
         ]
 
     async def execute(self, caller: HostedCaller, call: AgentCall) -> Answer | JobSummary:
@@ -140,7 +144,7 @@ class HostedBackend:
     async def part(self, caller: HostedCaller, kept_id: str, offset: int, limit: int | None) -> Part:
         caller.caller.require(Scope.READ)
         services = self._services
-        job = await services.jobs.get(caller.organization_id, _job_id(kept_id))
+        job = await _seen(services, caller, _job_id(kept_id))
         job = await services.watch.done(caller.organization_id, job.id, _LOOK)
         head = results.completed(results.require_result(job, await services.jobs.head(job)), job, caller.base_url)
         if job.action == "download":
@@ -162,11 +166,10 @@ class HostedJobs:
 
     async def get(self, caller: HostedCaller, job_id: UUID) -> JobSummary:
         caller.caller.require(Scope.READ)
-        return await self._services.jobs.get(caller.organization_id, job_id)
+        return await _seen(self._services, caller, job_id)
 
     async def changed(self, caller: HostedCaller, job: JobSummary, seconds: float) -> JobSummary:
-        with caller.parked():
-            return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
+        return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
 
     async def cancel(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
         caller.caller.require(Scope.WRITE)
@@ -184,35 +187,43 @@ class HostedJobs:
 
     async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConnectLink:
         caller.caller.require(Scope.WRITE)
-        landing = self._services.settings.base_url + CONNECTED_PATH
-        client = replace(caller.caller.client, redirect_urls=(*caller.caller.client.redirect_urls, landing))
-        started = await self._services.oauth.flows.initiate(
-            Caller(client, caller.organization_id),
-            AuthorizationRequest(
-                workspace_name=await self._workspace(caller, connector),
-                connector_type=kind,
-                redirect_url=landing,
-                connector_id=None if connector is None else UUID(connector.id),
-            ),
+        link = await self._services.connect_links.create(
+            caller.caller,
+            await self._workspace(caller, connector),
+            [kind],
+            None if connector is None else UUID(connector.id),
+            None,
+            _LINK_SECONDS,
         )
-        return ConnectLink(started.consent_url, str(started.flow_id))
+        return ConnectLink(link.url, str(link.id))
 
     async def _workspace(self, caller: HostedCaller, connector: ConnectorInfo | None) -> str:
         """That of the connector, or the organization's only one."""
         if connector is not None and connector.workspace_name is not None:
             return connector.workspace_name
+        allowed = caller.caller.client.workspaces
+        if allowed is not None:
+            return min(allowed) if allowed else _WORKSPACE
         found = await self._services.identity.workspaces(caller.organization_id, None, None, 2)
         return found[0].name if len(found) == 1 else _WORKSPACE
 
     async def is_connected(self, caller: HostedCaller, link_id: str, seconds: float) -> bool:
-        flows, clock = self._services.oauth.flows, asyncio.get_running_loop().time
+        links, clock = self._services.connect_links, asyncio.get_running_loop().time
         deadline = clock() + seconds
-        state = await flows.state(caller.caller, UUID(link_id))
-        while state.status is FlowStatus.PENDING and clock() < deadline:
+        session = await links.get(caller.caller, UUID(link_id))
+        while session.status is SessionStatus.PENDING and clock() < deadline:
             with caller.parked():
                 await asyncio.sleep(_LOOK)
-            state = await flows.state(caller.caller, UUID(link_id))
-        return state.status is FlowStatus.COMPLETED
+            session = await links.get(caller.caller, UUID(link_id))
+        return session.status is SessionStatus.COMPLETED
+
+
+async def _seen(services: Services, caller: HostedCaller, job_id: UUID) -> JobSummary:
+    """The job; raises NotFound for one of a workspace that was not granted, as for another organization's."""
+    job = await services.jobs.get(caller.organization_id, job_id)
+    if not caller.may_see(job.workspace_name):
+        raise NotFound("there is no such job")
+    return job
 
 
 def _job_id(text: str) -> UUID:

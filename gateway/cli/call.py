@@ -11,7 +11,8 @@ from gateway.cli.output import Format, format_of, output_option, write, write_st
 from gateway.cli.progress import follow
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind
 from gateway.client import Answer, Connector, Gateway, Job
-from gateway.client.paging import next_params
+from gateway.client.paging import Listing, next_params
+from gateway.errors import UpstreamRejected
 
 
 @click.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
@@ -74,7 +75,7 @@ async def _call(
             return
         _write_answer(outcome, wanted, fields["select"], wants_meta=options["wants_meta"])
         if format_of(wanted) is Format.TABLE:
-            _tell_of_more(next_params(await gateway.listing(found.kind, entity, action), given, outcome.meta))
+            _tell_of_more(await gateway.listing(found.kind, entity, action), given, outcome)
 
 
 async def _outcome(
@@ -115,6 +116,9 @@ def _write_job(job: Job, wanted: str | None) -> None:
     note(f"follow it with: gateway jobs watch {job.id}")
 
 
-def _tell_of_more(following: dict[str, Any] | None) -> None:
-    if following is not None:
-        note("there are more: --all prints every page, --limit N so many records")
+def _tell_of_more(listing: Listing, params: dict[str, Any], answer: Answer) -> None:
+    try:
+        if next_params(listing, params, answer.meta) is not None:
+            note("there are more: --all prints every page, --limit N so many records")
+    except UpstreamRejected as incomplete:
+        note(incomplete.detail)

@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 from yarl import URL
 
+from gateway.errors import UpstreamRejected
+
 
 class Paging(msgspec.Struct, frozen=True):
     """How a list turns its pages."""
@@ -22,6 +24,8 @@ class Paging(msgspec.Struct, frozen=True):
     more: str | None = None
     #: how many pages the application serves at most
     pages: int | None = None
+    #: the Meta member that is there when the application does not list everything
+    incomplete: str | None = None
 
 
 class Alternative(msgspec.Struct, frozen=True):
@@ -43,18 +47,30 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 def next_params(listing: Listing, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The params of the page after the one that answered with this Meta, or None at the end."""
+    """The params of the page after the one that answered with this Meta, or None at the end.
+
+    Raises UpstreamRejected where the list goes on but the application does not: a part must not look like the whole.
+    """
     paging = listing.paging_for(params)
     if paging is None or not meta:
         return None
+    follow = _followed(paging, params, meta)
+    if follow is None and paging.incomplete is not None and paging.incomplete in meta:
+        raise UpstreamRejected("the application lists no more, but says that there is more; ask for less")
+    if paging.style == "page" and paging.pages is not None and follow is not None and follow > paging.pages:
+        words = f"the application serves {paging.pages} pages at most, and there are more"
+        raise UpstreamRejected(f"{words}; ask for larger pages or for less")
+    return None if follow is None else {**params, paging.param: follow}
+
+
+def _followed(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any]) -> Any:
+    """What names the next page; None at the end, and for a page that names itself."""
     follow = _at(meta, paging.next)
     if follow in (None, "") or (paging.more is not None and meta.get(paging.more) is False):
         return None
     if paging.style == "page":
         follow = _page_number(paging, params, str(follow))
-        if paging.pages is not None and follow > paging.pages:
-            return None
-    return {**params, paging.param: follow}
+    return None if params.get(paging.param) == follow else follow
 
 
 def _at(meta: Mapping[str, Any], path: str) -> Any:

@@ -36,10 +36,10 @@ def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> tupl
     The limit that was hit goes before the code, and that before the status.
     """
     limits = [text for place in spec.limit for text in _texts_at(document, place)]
-    for name in (*limits, code, str(status)):
-        if name is not None and name in spec.retry_after:
-            wait = spec.retry_after[name]
-            return (_DAY, True) if wait == "day" else (int(wait), False)
+    for name in (*limits, code or "", str(status)):
+        for known, wait in spec.retry_after.items():
+            if name == known or (known.endswith("*") and name.startswith(known[:-1])):
+                return (_DAY, True) if wait == "day" else (int(wait), False)
     return None, False
 
 

@@ -1,14 +1,17 @@
 """The only module that opens a connection: one try of one request, held to the limits of its rate scope."""
 
 import asyncio
+import io
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import aiohttp
 
+from gateway.connectors.connection_budget import ConnectionBudget
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.connectors.rate_limits import RateLimiter, RateScope, Unlimited
+from gateway.connectors.read_budget import ReadBudget
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
@@ -28,8 +31,8 @@ ANSWER_CAP = 32 << 20
 CONNECT_TIMEOUT, IDLE_TIMEOUT = 5.0, 30.0
 #: a slow reader holds about ten times this
 READ_BUFFER = 64 << 10
-#: connections kept open for use by all requests; and to one host
-_CONNECTIONS, _PER_HOST = 2000, 200
+#: connections to applications that a process holds at a time
+MAX_CONNECTIONS = 5000
 #: seconds until a request without a permit is an error to its caller
 PERMIT_TIMEOUT = 10.0
 
@@ -87,17 +90,24 @@ class Transport:
     """One client session for a process; opened by `async with`. Sends a request once: `session` decides about more."""
 
     def __init__(
-        self, policy: EgressPolicy | None = None, limiter: RateLimiter | None = None, *, idle: float = IDLE_TIMEOUT
+        self,
+        policy: EgressPolicy | None = None,
+        limiter: RateLimiter | None = None,
+        *,
+        idle: float = IDLE_TIMEOUT,
+        max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         self._policy = policy or EgressPolicy()
         self.limiter = limiter or Unlimited()
+        self._connections = ConnectionBudget(max_connections)
         #: seconds of an application's silence
         self._idle = idle
         self._opened: aiohttp.ClientSession | None = None
+        self._budget = ReadBudget()
 
     async def __aenter__(self) -> "Transport":
         self._opened = aiohttp.ClientSession(
-            connector=EgressConnector(self._policy, limit=_CONNECTIONS, limit_per_host=_PER_HOST, ttl_dns_cache=30),
+            connector=EgressConnector(self._policy, limit=0, ttl_dns_cache=30),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             auto_decompress=True,
@@ -134,25 +144,44 @@ class Transport:
 
         `credentials` are headers that prove who calls; they go out with the request's own. `before` is awaited once the
         permit is there, right before the first byte goes out. Raises NotSent, UpstreamError and its kin, and
-        UpstreamRateLimited when there is no permit.
+        UpstreamRateLimited when there is no permit, Unavailable when no connection is left.
         """
-        began = _now()
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
-                if before is not None:
-                    await before()
-                began = _now()
-                async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
-                    response = UpstreamResponse(answer.status, _lower(answer.headers), await _read_capped(answer))
+                with self._connections.one(scope):
+                    if before is not None:
+                        await before()
+                    began = clock()
+                    async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
+                        response = UpstreamResponse(answer.status, _lower(answer.headers), await self._read(answer))
         except NotSent as unsent:
-            _count(scope, unsent.error.code, _now() - began)
+            _count(scope, unsent.error.code, clock() - began)
             raise
         except UpstreamError as lost:
-            _count(scope, lost.code, _now() - began)
+            _count(scope, lost.code, clock() - began)
             raise
-        _count(scope, str(response.status), _now() - began)
+        _count(scope, str(response.status), clock() - began)
         self.limiter.observe(scope, response.headers)
         return response
+
+    async def _read(self, answer: aiohttp.ClientResponse) -> bytes:
+        """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
+        body, size = io.BytesIO(), 0  # grows in place, where pieces and their sum would be there at once
+        try:
+            with self._budget.reading() as reading:
+                while piece := await answer.content.readany():
+                    size += len(piece)
+                    if size > ANSWER_CAP:
+                        raise UpstreamTooLarge(
+                            f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less"
+                        )
+                    await reading.grow(len(piece))
+                    body.write(piece)
+        except (aiohttp.ClientError, OSError) as error:
+            raise _translated(error, answer.url.host or "") from error
+        return body.getvalue()
 
     @asynccontextmanager
     async def open(
@@ -168,12 +197,13 @@ class Transport:
         Raises as `fetch` does.
         """
         plain = {**request.headers, **credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
-        async with self.limiter.permit(scope, PERMIT_TIMEOUT):
-            answer = await self._sent(request, plain, timeout, decompress=False)
-        async with answer:
-            headers = _lower(answer.headers)
-            self.limiter.observe(scope, headers)
-            yield UpstreamStream(answer.status, headers, answer.content)
+        with self._connections.one(scope):
+            async with self.limiter.permit(scope, PERMIT_TIMEOUT):
+                answer = await self._sent(request, plain, timeout, decompress=False)
+            async with answer:
+                headers = _lower(answer.headers)
+                self.limiter.observe(scope, headers)
+                yield UpstreamStream(answer.status, headers, answer.content)
 
     async def _sent(
         self, request: UpstreamRequest, headers: Mapping[str, str], timeout: float | None, *, decompress: bool = True
@@ -192,10 +222,6 @@ class Transport:
                 )
             except (aiohttp.ClientError, OSError) as error:
                 raise _translated(error, request.url.host or "") from error
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
@@ -243,17 +269,3 @@ def _cause(error: aiohttp.ClientConnectorError) -> str:
             return "the connection is refused"
         case _:
             return "the network has no way there"
-
-
-async def _read_capped(answer: aiohttp.ClientResponse) -> bytes:
-    """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
-    pieces, size = [], 0
-    try:
-        while piece := await answer.content.readany():
-            size += len(piece)
-            if size > ANSWER_CAP:
-                raise UpstreamTooLarge(f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less")
-            pieces.append(piece)
-    except (aiohttp.ClientError, OSError) as error:
-        raise _translated(error, answer.url.host or "") from error
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

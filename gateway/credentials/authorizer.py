@@ -34,6 +34,7 @@ class SealedAuthorizer:
 
     async def _opened(self, connector_id: UUID) -> Mapping[str, str]:
         secret = await self._store.secret(self._record.organization_id, connector_id)
+        secret.require_for(self._record)
         self._version = secret.version
         return headers_for(self._method, secret.values)
 

@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
+from yarl import URL
+
 from gateway.aio.single_flight import SingleFlight
 from gateway.connectors.auth import Authorizer
 from gateway.connectors.connector import Connector
 from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.requests import checked_environment
 from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore
-from gateway.errors import ConnectorNotReady
+from gateway.errors import ConnectorNotReady, InvalidCredentials
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.spec import ConnectorSpec
 
 _TRUST = 30.0
 _REMEMBERED = 20_000
@@ -100,6 +104,7 @@ class ConnectorResolver:
     def open(self, record: ConnectorRecord) -> ResolvedConnector:
         """The engine's connector for a record at hand."""
         kind = self._catalog.kind(record.kind)
+        _require_environment(kind.spec, record, self._upstreams.override(record.kind))
         scope = RateScope.of_connector(kind.spec, record.id)
         connector = self._upstreams.connector(kind, record.environment, self._authorizers.authorizer_of(record), scope)
         return ResolvedConnector(record, connector)
@@ -116,3 +121,12 @@ class ConnectorResolver:
         self._notified += 1
         self._looking_up.forget()
         self._opened.clear()
+
+
+def _require_environment(spec: ConnectorSpec, record: ConnectorRecord, override: URL | None) -> None:
+    """Raise ConnectorNotReady where the row's variables are not what the kind allows, whoever wrote them."""
+    known = {name: value for name, value in record.environment.items() if name in spec.environment}
+    try:
+        checked_environment(spec, known, override)
+    except InvalidCredentials as error:
+        raise ConnectorNotReady(f"the connector's environment is not valid: {error.detail}") from error

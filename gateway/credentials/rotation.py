@@ -1,11 +1,12 @@
 """Key rotation under way: what older keys wrap is wrapped by the newest. The sealed values themselves stay closed."""
 
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
+from gateway.credentials.store import binding
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Connection, Database
 from gateway.errors import InternalError
@@ -13,13 +14,15 @@ from gateway.errors import InternalError
 #: rows between two words on the progress
 _BATCH = 200
 
-_CENSUS = "SELECT key_id, count(*) AS rows FROM {table} GROUP BY key_id"
-_STALE = "SELECT organization_id, {owner} AS owner, key_id, wrapped_key, sealed FROM {table} WHERE key_id <> $1"
-# A compare-and-set: credentials that were replaced in the meantime are sealed anew already.
-_REWRAP = """
-    UPDATE {table} SET key_id = $4, wrapped_key = $5
-    WHERE organization_id = $1 AND {owner} = $2 AND wrapped_key = $3
+_CENSUS = "SELECT key_id, count(*) AS rows FROM {table} WHERE key_id IS NOT NULL GROUP BY key_id"
+_STALE = """
+    SELECT organization_id, {owner} AS owner, {context} AS context, key_id, wrapped_key, {sealed} AS sealed FROM {table}
+    WHERE key_id <> $1 OR ({context} IS NOT NULL AND octet_length(wrapped_key) = 60)
 """
+# A compare-and-set: credentials that were replaced in the meantime are sealed anew already.
+_IS_SAME = "organization_id = $1 AND {owner} = $2 AND wrapped_key = $3"
+_REWRAP = f"UPDATE {{table}} SET key_id = $4, wrapped_key = $5 WHERE {_IS_SAME}"
+_RESEAL = f"UPDATE {{table}} SET key_id = $4, wrapped_key = $5, sealed = $6 WHERE {_IS_SAME}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +31,28 @@ class SealedTable:
 
     name: str
     owner: str
-    binding: Callable[[UUID, Any], Binding]
+    #: of organization and owner; of the context too where there is one
+    binding: Callable[..., Binding]
+    #: SQL for what else the value is bound to
+    context: str = "NULL::text"
+    #: SQL for the sealed value, where it is not kept beside its key
+    sealed: str = "sealed"
 
     def sql(self, statement: str) -> str:
-        return statement.format(table=self.name, owner=self.owner)
+        return statement.format(table=self.name, owner=self.owner, context=self.context, sealed=self.sealed)
+
+    def binding_of(self, row: Any) -> Binding:
+        context = () if row["context"] is None else (row["context"],)
+        return self.binding(row["organization_id"], row["owner"], *context)
 
 
-CONNECTOR_SECRETS = SealedTable("connector_secrets", "connector_id", Binding)
+CONNECTOR_SECRETS = SealedTable(
+    "connector_secrets",
+    "connector_id",
+    lambda organization_id, connector_id, context: binding(organization_id, connector_id, **json.loads(context)),
+    "(SELECT jsonb_build_object('kind', kind, 'environment', environment)::text FROM connectors"
+    " WHERE connectors.id = connector_id)",
+)
 
 
 @dataclass(slots=True)
@@ -69,15 +87,21 @@ class Rotation:
                     yield await self._rewrap(writing, table, batch)
 
     async def _rewrap(self, writing: Connection, table: SealedTable, rows: Sequence[Any]) -> int:
-        changes = [change for row in rows if (change := self._change(table, row)) is not None]
-        await writing.executemany(table.sql(_REWRAP), changes)
+        for row in rows:
+            rewrapped = self._rewrapped(table, row)
+            if rewrapped is None:
+                continue
+            where = (row["organization_id"], row["owner"], row["wrapped_key"], rewrapped.key_id, rewrapped.wrapped_key)
+            if rewrapped.sealed == row["sealed"]:
+                await writing.execute(table.sql(_REWRAP), *where)
+            else:
+                await writing.execute(table.sql(_RESEAL), *where, rewrapped.sealed)
         return len(rows)
 
-    def _change(self, table: SealedTable, row: Any) -> tuple[Any, ...] | None:
+    def _rewrapped(self, table: SealedTable, row: Any) -> Sealed | None:
         sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
         try:
-            rewrapped = self.vault.rewrapped(sealed, table.binding(row["organization_id"], row["owner"]))
+            return self.vault.rewrapped(sealed, table.binding_of(row))
         except InternalError as error:
             self.failures.append(f"{table.name} {row['owner']}: {error.detail}")
             return None
-        return row["organization_id"], row["owner"], row["wrapped_key"], rewrapped.key_id, rewrapped.wrapped_key

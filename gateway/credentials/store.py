@@ -1,5 +1,6 @@
 """Connector records and their sealed credentials in PostgreSQL; the tenant is an argument of every look-up."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from uuid import UUID, uuid4
 
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Connection, Database
-from gateway.errors import NotFound
+from gateway.errors import NotFound, Unavailable
 
 _COLUMNS = """
     connectors.id, connectors.organization_id, connectors.workspace_id, workspaces.name AS workspace_name,
@@ -55,11 +56,18 @@ _FIRST_OF_EACH_KIND = f"""
     ORDER BY connectors.kind, connectors.created_at, connectors.id
 """
 _SECRET = """
-    SELECT key_id, wrapped_key, sealed, expires_at, version FROM connector_secrets
-    WHERE organization_id = $1 AND connector_id = $2
+    SELECT key_id, wrapped_key, sealed, expires_at, version, kind, environment::text AS environment
+    FROM connector_secrets JOIN connectors ON connectors.id = connector_id
+    WHERE connector_secrets.organization_id = $1 AND connector_id = $2
 """
-# Holds off every other refresh of the same connector until the transaction ends.
-_LOCK_SECRET = f"{_SECRET} FOR UPDATE"
+# Holds off every other refresh of the same connector until the transaction ends. Always before the connector's own row.
+_LOCK_SECRET = f"{_SECRET} FOR UPDATE OF connector_secrets"
+_BOUND_TO = "SELECT kind, environment::text AS environment FROM connectors WHERE organization_id = $1 AND id = $2"
+# Values sealed by an earlier version are bound to kind and variables when they are first opened.
+_BIND = """
+    UPDATE connector_secrets SET key_id = $4, wrapped_key = $5, sealed = $6
+    WHERE organization_id = $1 AND connector_id = $2 AND wrapped_key = $3
+"""
 _UPDATE = """
     UPDATE connectors
     SET name = COALESCE($3, name), status = COALESCE($4, status),
@@ -127,6 +135,14 @@ class Secret:
     values: dict[str, str] = field(repr=False)
     expires_at: datetime | None
     version: int
+    #: the kind and the variables that they are for
+    kind: str
+    environment: Mapping[str, str]
+
+    def require_for(self, record: ConnectorRecord) -> None:
+        """Raise Unavailable where the record is no longer what the credentials are for: it is read anew next time."""
+        if (record.kind, record.environment) != (self.kind, self.environment):
+            raise Unavailable("the connector was changed at this moment; try again", retry_after=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +156,12 @@ class NewConnector:
     environment: Mapping[str, str]
     credentials: Mapping[str, str] = field(repr=False)
     expires_at: datetime | None = None
+
+
+def binding(organization_id: UUID, connector_id: UUID, kind: str, environment: Mapping[str, str]) -> Binding:
+    """What a connector's credentials belong to; kind and variables decide where they are sent."""
+    canonical = json.dumps([kind, dict(environment)], sort_keys=True, separators=(",", ":"))
+    return Binding(organization_id, connector_id, context=hashlib.sha256(canonical.encode()).hexdigest())
 
 
 class ConnectorStore:
@@ -180,8 +202,15 @@ class ConnectorStore:
         credentials: Mapping[str, str],
         expires_at: datetime | None = None,
     ) -> None:
-        """Put new credentials in the place of the old ones, in the caller's own transaction."""
-        sealed = self._vault.seal(credentials, Binding(organization_id, connector_id))
+        """Put new credentials in the place of the old ones, in the caller's own transaction.
+
+        They are bound to the kind and the variables of the connector as they are by then: those are written first.
+        """
+        row = await connection.fetchrow(_BOUND_TO, organization_id, connector_id)
+        if row is None:
+            raise NotFound("there is no such connector")
+        bound = binding(organization_id, connector_id, row["kind"], json.loads(row["environment"]))
+        sealed = self._vault.seal(credentials, bound)
         await connection.execute(
             _SEAL, connector_id, organization_id, sealed.key_id, sealed.wrapped_key, sealed.sealed, expires_at
         )
@@ -228,19 +257,35 @@ class ConnectorStore:
     async def secret(self, organization_id: UUID, connector_id: UUID) -> Secret:
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_SECRET, organization_id, connector_id)
+            if row is not None and not _sealed(row).has_context:
+                async with connection.transaction():
+                    row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
+                    await self._bind(connection, organization_id, connector_id, row)
         return self._opened(organization_id, connector_id, row)
+
+    async def _bind(self, connection: Connection, organization_id: UUID, connector_id: UUID, row: Any) -> None:
+        """Seal what an earlier version sealed as this one does; the row is locked."""
+        if row is None or _sealed(row).has_context:
+            return
+        bound = self._vault.rewrapped(_sealed(row), _binding_of(organization_id, connector_id, row))
+        await connection.execute(
+            _BIND, organization_id, connector_id, row["wrapped_key"], bound.key_id, bound.wrapped_key, bound.sealed
+        )
 
     async def lock_secret(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> Secret:
         """The credentials, ours alone until the caller's transaction ends."""
         row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
         return self._opened(organization_id, connector_id, row)
 
+    async def lock(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> None:
+        """As `lock_secret`, for those that replace the credentials whether or not they open."""
+        await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
+
     def _opened(self, organization_id: UUID, connector_id: UUID, row: Any) -> Secret:
         if row is None:
             raise NotFound("there is no such connector")
-        sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
-        values = self._vault.open(sealed, Binding(organization_id, connector_id))
-        return Secret(values, row["expires_at"], row["version"])
+        values = self._vault.open(_sealed(row), _binding_of(organization_id, connector_id, row))
+        return Secret(values, row["expires_at"], row["version"], row["kind"], json.loads(row["environment"]))
 
     async def update(
         self,
@@ -258,13 +303,18 @@ class ConnectorStore:
         """Change what is given, all of it or nothing; raises NotFound."""
         variables = None if environment is None else json.dumps(dict(environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            if credentials is not None:
-                await self.seal_within(connection, organization_id, connector_id, credentials, expires_at)
+            if credentials is None and environment is not None:  # what is sealed is bound to the variables
+                kept = await self.lock_secret(connection, organization_id, connector_id)
+                credentials, expires_at = kept.values, kept.expires_at
+            elif credentials is not None:
+                await self.lock(connection, organization_id, connector_id)
             found = await connection.fetchval(
                 _UPDATE, organization_id, connector_id, name, status, status_reason, auth_method, variables
             )
             if found is None:
                 raise NotFound("there is no such connector")
+            if credentials is not None:
+                await self.seal_within(connection, organization_id, connector_id, credentials, expires_at)
 
     async def mark_deleted(
         self, connection: Connection, organization_id: UUID, connector_id: UUID, job_id: UUID
@@ -287,6 +337,14 @@ class ConnectorStore:
         """The connectors of a workspace whose deletion began."""
         async with self._database.tenant(organization_id) as connection:
             return [row["id"] for row in await connection.fetch(_DELETED_OF_WORKSPACE, organization_id, workspace_id)]
+
+
+def _sealed(row: Any) -> Sealed:
+    return Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+
+
+def _binding_of(organization_id: UUID, connector_id: UUID, row: Any) -> Binding:
+    return binding(organization_id, connector_id, row["kind"], json.loads(row["environment"]))
 
 
 def _record(row: Any) -> ConnectorRecord:

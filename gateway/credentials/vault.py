@@ -1,6 +1,7 @@
 """Sealing credentials: AES-256-GCM with a data key for each row, wrapped by the newest key of a list.
 
-Associated data binds a sealed value to its organization, connector and field, so that rows cannot be swapped.
+Associated data binds a sealed value to its organization, connector and field, so that rows cannot be swapped, and to
+what decides where it is sent, so that a changed row sends it nowhere.
 """
 
 import base64
@@ -20,6 +21,10 @@ from gateway.errors import InternalError
 
 #: bytes
 _NONCE, _KEY = 12, 32
+#: before the wrapped key of a value that its context is bound to; earlier versions sealed without, and wrote none
+_WITH_CONTEXT = b"\x02"
+#: bytes of a wrapped key: nonce, data key and tag
+_WRAPPED = _NONCE + _KEY + 16
 
 
 class KeyListError(Exception):
@@ -34,6 +39,11 @@ class Sealed:
     wrapped_key: bytes
     sealed: bytes
 
+    @property
+    def has_context(self) -> bool:
+        """Whether the binding's context is in the associated data."""
+        return len(self.wrapped_key) > _WRAPPED
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -42,9 +52,12 @@ class Binding:
     organization_id: UUID
     owner_id: UUID | str
     field: str = "credentials"
+    #: what else must not have changed
+    context: str = ""
 
-    def associated_data(self, purpose: str) -> bytes:
-        return f"gateway:{purpose}:{self.organization_id}:{self.owner_id}:{self.field}".encode()
+    def associated_data(self, purpose: str, *, with_context: bool) -> bytes:
+        bound = f"gateway:{purpose}:{self.organization_id}:{self.owner_id}:{self.field}"
+        return f"{bound}:{self.context}".encode() if with_context else bound.encode()
 
 
 def parse_keys(text: str) -> list[tuple[str, bytes]]:
@@ -99,36 +112,54 @@ class Vault:
 
     def seal(self, values: Mapping[str, str], binding: Binding) -> Sealed:
         """The values, readable only with the key list and for this binding."""
-        data_key = AESGCM.generate_key(256)
-        sealed = _encrypt(AESGCM(data_key), json.dumps(dict(values)).encode(), binding.associated_data("value"))
-        return Sealed(self.newest, self._wrapped(data_key, binding), sealed)
+        data_key, with_context = AESGCM.generate_key(256), bool(binding.context)
+        data = binding.associated_data("value", with_context=with_context)
+        sealed = encrypt(AESGCM(data_key), json.dumps(dict(values)).encode(), data)
+        return Sealed(self.newest, self._wrapped(data_key, binding, with_context=with_context), sealed)
 
     def open(self, sealed: Sealed, binding: Binding) -> dict[str, str]:
-        """The values again; a row that was altered or swapped does not open (InternalError, told in the log only)."""
+        """The values again; a row that was altered or swapped does not open (InternalError, for the log only)."""
         data_key = self._unwrapped(sealed, binding)
-        opened: dict[str, str] = json.loads(_decrypt(AESGCM(data_key), sealed.sealed, binding.associated_data("value")))
+        data = binding.associated_data("value", with_context=sealed.has_context)
+        opened: dict[str, str] = json.loads(decrypt(AESGCM(data_key), sealed.sealed, data))
         return opened
 
     def rewrapped(self, sealed: Sealed, binding: Binding) -> Sealed:
-        """The same sealed value under the newest key; the value itself is not opened."""
-        return Sealed(self.newest, self._wrapped(self._unwrapped(sealed, binding), binding), sealed.sealed)
+        """The same value under the newest key; it is opened only where its context is not bound to it yet."""
+        if binding.context and not sealed.has_context:
+            return self.seal(self.open(sealed, binding), binding)
+        data_key = self._unwrapped(sealed, binding)
+        return Sealed(self.newest, self._wrapped(data_key, binding, with_context=sealed.has_context), sealed.sealed)
 
-    def _wrapped(self, data_key: bytes, binding: Binding) -> bytes:
-        return _encrypt(self._keys[self.newest], data_key, binding.associated_data("key"))
+    def new_data_key(self, binding: Binding) -> tuple[Sealed, bytes]:
+        """A data key for values that are kept elsewhere: wrapped, and as it is."""
+        data_key = AESGCM.generate_key(256)
+        return Sealed(self.newest, self._wrapped(data_key, binding, with_context=False), b""), data_key
+
+    def data_key(self, wrapped: Sealed, binding: Binding) -> bytes:
+        """Such a key again; one that was altered or swapped does not open (InternalError)."""
+        return self._unwrapped(wrapped, binding)
+
+    def _wrapped(self, data_key: bytes, binding: Binding, *, with_context: bool) -> bytes:
+        data = binding.associated_data("key", with_context=with_context)
+        return (_WITH_CONTEXT if with_context else b"") + encrypt(self._keys[self.newest], data_key, data)
 
     def _unwrapped(self, sealed: Sealed, binding: Binding) -> bytes:
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise InternalError(f"credentials are sealed with the key {sealed.key_id}, which is not in the key list")
-        return _decrypt(key, sealed.wrapped_key, binding.associated_data("key"))
+        wrapped = sealed.wrapped_key.removeprefix(_WITH_CONTEXT) if sealed.has_context else sealed.wrapped_key
+        return decrypt(key, wrapped, binding.associated_data("key", with_context=sealed.has_context))
 
 
-def _encrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+def encrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+    """A nonce and the sealed value."""
     nonce = os.urandom(_NONCE)
     return nonce + key.encrypt(nonce, value, associated_data)
 
 
-def _decrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+def decrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+    """The value again; raises InternalError."""
     try:
         return key.decrypt(value[:_NONCE], value[_NONCE:], associated_data)
     except InvalidTag as error:

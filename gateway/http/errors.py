@@ -27,6 +27,7 @@ STATUS: dict[type[GatewayError], int] = {
     errors.RateLimited: 429,
     errors.UpstreamError: 502,
     errors.UpstreamTimeout: 504,
+    errors.NotCached: 504,
     errors.Unavailable: 503,
     errors.WorkerCrashed: 502,
     errors.GatewayError: 500,

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from gateway.authorization.metadata import AUTHORIZE, REGISTER
 from gateway.http.errors import PROBLEM
 from gateway.http.route import Route
 from gateway.http.routes import ROUTES
@@ -90,8 +91,10 @@ def _operation(route: Route) -> dict[str, Any]:
 def _content(route: Route, status: int) -> dict[str, Any]:
     if route.path.startswith("/mcp") and route.method == "POST":
         return {} if status == 202 else {"application/json": {}, "text/event-stream": {}, PROBLEM: {}}
-    if route.path == "/mcp/connected":
-        return {"text/plain": {}}
+    if route.path.startswith(AUTHORIZE):
+        return {"text/html": {}, PROBLEM: {}}
+    if route.path == REGISTER and status == 400:
+        return {"application/json": {}, PROBLEM: {}}
     if status >= 400 and status != 503:  # not ready is told as a state, not as a problem
         return {PROBLEM: {"schema": {"$ref": _REF + "Problem"}}}
     if "/download/" in route.path or status == 206:

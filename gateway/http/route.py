@@ -34,3 +34,5 @@ class Route:
     is_page: bool = False
     #: whether HEAD is answered as GET is, without the body
     has_head: bool = False
+    #: whether it is a protected resource of its own, with metadata that tells whom to ask for a token (RFC 9728)
+    is_resource: bool = False

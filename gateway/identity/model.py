@@ -40,6 +40,10 @@ class Client:
     redirect_urls: tuple[str, ...] = ()
     created_at: datetime | None = None
     disabled_at: datetime | None = None
+    #: names of the only workspaces that its token reaches; None is all
+    workspaces: frozenset[str] | None = None
+    #: the URL that its token is good for alone (RFC 8707); None is everything
+    resource: str | None = None
 
     def caller(self, organization: str | None) -> "Caller":
         """The client acting for the organization that the `X-Organization-Id` header names, or its only one."""

@@ -1,7 +1,7 @@
 """Organizations, clients, tokens and workspaces in PostgreSQL."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -57,7 +57,13 @@ _REVOKE_TOKEN = """
     WITH revoked AS (DELETE FROM tokens WHERE hash = $1 AND client_id = $2 RETURNING client_id)
     SELECT pg_notify('gateway', 'client:' || client_id) FROM revoked
 """
-_TOKEN = "SELECT client_id, expires_at FROM tokens WHERE hash = $1"
+# A token of a grant proves no more than was granted.
+_TOKEN = """
+    SELECT tokens.client_id, tokens.expires_at, agent_grants.organization_id, agent_grants.scopes,
+           agent_grants.workspaces, agent_grants.resource
+    FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
+    WHERE tokens.hash = $1
+"""
 
 # A workspace comes into being when it is first named; the update is there to return the row that was.
 _WORKSPACE_NAMED = """
@@ -99,6 +105,30 @@ class StoredClient:
 
     client: Client
     secret_hashes: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredToken:
+    """A bearer token; where it comes of a grant, also what was granted."""
+
+    client_id: UUID
+    expires_at: datetime
+    organization_id: UUID | None = None
+    scopes: Sequence[str] | None = None
+    workspaces: Sequence[str] | None = None
+    resource: str | None = None
+
+    def narrowed(self, client: Client) -> Client:
+        """The client as far as the token goes."""
+        if self.organization_id is None or self.scopes is None:
+            return client
+        return replace(
+            client,
+            organization_ids=client.organization_ids & {self.organization_id},
+            scopes=client.scopes & set(self.scopes),
+            workspaces=None if self.workspaces is None else frozenset(self.workspaces),
+            resource=self.resource,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +216,11 @@ class IdentityStore:
         async with self._database.system() as connection:
             await connection.execute(_REVOKE_TOKEN, token_hash, client_id)
 
-    async def token(self, token_hash: bytes) -> tuple[UUID, datetime] | None:
-        """The client a token belongs to and when it ends."""
+    async def token(self, token_hash: bytes) -> StoredToken | None:
+        """What a token proves, and until when."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_TOKEN, token_hash)
-        return (row["client_id"], row["expires_at"]) if row else None
+        return StoredToken(**row) if row else None
 
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
         """The workspace of that name, made when there is none."""

@@ -117,13 +117,13 @@ class Tokens:
     async def _look_up(self, token_hash: bytes) -> _Verified:
         now = time.monotonic()
         found = await self._store.token(token_hash)
-        stored = await self._store.client(found[0]) if found else None
+        stored = await self._store.client(found.client_id) if found else None
         if found is None or stored is None or stored.client.disabled_at is not None:
             self._verified.pop(token_hash, None)
             raise Unauthorized("the token is unknown, expired or revoked; get a new one")
         if len(self._verified) >= _REMEMBERED:
             self._verified.clear()
-        self._verified[token_hash] = verified = _Verified(stored.client, found[1], now + _TRUST)
+        self._verified[token_hash] = verified = _Verified(found.narrowed(stored.client), found.expires_at, now + _TRUST)
         return verified
 
     def on_notify(self, topic: str, subject: str) -> None:

@@ -88,6 +88,7 @@ def _paging(paging: Paging | None) -> dict[str, Any] | None:
         "next": ".".join(paging.next),
         "more": paging.more,
         "pages": paging.pages,
+        "incomplete": None if paging.incomplete is None else paging.incomplete.meta,
     }
 
 

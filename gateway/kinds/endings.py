@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
 
+from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import ConnectorSpec, Ending
 
@@ -30,6 +31,13 @@ def described_ending(spec: ConnectorSpec, auth_method: str | None, today: date |
         return None
     title = spec.authentication[auth_method or ""].title
     return f"{title} {_sentence(spec, ending, today)}"
+
+
+def explain_refusal(error: GatewayError, spec: ConnectorSpec, auth_method: str | None) -> None:
+    """Let a refusal of credentials say that their method ends, where it does."""
+    ending = described_ending(spec, auth_method)
+    if ending is not None and isinstance(error, ReauthorizationRequired):
+        error.detail = f"{error.detail}; {ending}"
 
 
 def all_endings(spec: ConnectorSpec, today: date | None = None) -> Iterator[tuple[str | None, str]]:

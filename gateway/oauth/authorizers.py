@@ -92,7 +92,9 @@ class StoredAuthorizer:
             return secret
 
     async def _read(self, connector_id: UUID) -> Secret:
-        return await self._connectors.secret(self._record.organization_id, connector_id)
+        secret = await self._connectors.secret(self._record.organization_id, connector_id)
+        secret.require_for(self._record)
+        return secret
 
     def _is_renewable(self, secret: Secret) -> bool:
         return is_renewable(self._method, secret.values)

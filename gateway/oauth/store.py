@@ -194,6 +194,7 @@ class FlowStore:
         """The same connector with new credentials; raises NotFound when it was deleted meanwhile."""
         organization_id, variables = flow.organization_id, json.dumps(dict(new.environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
+            await self._connectors.lock(connection, organization_id, connector_id)
             found = await connection.fetchval(_REAUTHORIZE, organization_id, connector_id, new.auth_method, variables)
             if found is None:
                 raise NotFound("the connector was deleted meanwhile")

@@ -49,9 +49,9 @@ class TokenPersistence:
             current = await self._connectors.lock_secret(connection, organization_id, connector_id)
             if current.version != lease.version:
                 return current
-            await self._connectors.seal_within(connection, organization_id, connector_id, credentials, expires_at)
             await connection.execute(_FRESH, organization_id, connector_id, json.dumps(dict(environment)))
-        return Secret(dict(credentials), expires_at, lease.version + 1)
+            await self._connectors.seal_within(connection, organization_id, connector_id, credentials, expires_at)
+            return await self._connectors.lock_secret(connection, organization_id, connector_id)
 
     async def mark_needs_reauth(self, lease: Lease, reason: str) -> Secret | None:
         """Say that the connector must be authorized again; the credentials that replaced the dead ones, if any did."""

@@ -8,13 +8,17 @@ from enum import Enum
 from gateway.operations.words import ACTIONS_OF_VERB, ASKING, COMMANDS, EMPTY, NOUNS_TOO, affinity, stem, words
 
 #: values that the task is about, rather than words of what to do: text in quotes, addresses, handles, emoji
-_VALUES = re.compile(r"""'[^']{2,}'(?!\w)|"[^"]{2,}"|“[^”]+”|‘[^’]+’|\S+@\S+\.\w+|https?://\S+|(?<!\w)@[\w-]+|:\w+:""")
+_VALUES = re.compile(
+    r"""'[^']{2,}'(?!\w)|"[^"]{2,}"|“[^“”]+”|‘[^‘’]+’|(?<![^\s@])[^\s@]+@[^\s@]+\.\w+|https?://\S+|(?<!\w)@[\w-]+|:\w+:"""
+)
 #: an id of an application: letters and digits mixed
 _OPAQUE_ID = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{4,}")
 _BY_ID = re.compile(r"\b(?:by|with|the) (?:its |the )?(?:id|number)\b", re.I)
 #: what follows is about the thing asked for, or is the text that goes into it
 _ASIDE = re.compile(r"(?<=\w)(?:\s+(?:with|including|saying|sorted|ordered|because|so that|that says)\b|:\s)", re.I)
 _BEFORE_ASIDE = 2
+#: how much of a text is read: what matters stands at its beginning
+_CHARACTERS, _WORDS = 1000, 60
 #: what follows says where the thing is, or what it belongs to
 _CONTEXT = frozenset("in from to into of on at below under across against for about by off".split())  # noqa: SIM905
 #: those after which an id is that of something around the thing asked for
@@ -82,14 +86,15 @@ def question_of(text: str, known: Callable[[str], str | None], applications: Col
 
     `known` gives a word as it is spelt rightly, or None for one that says nothing; `applications` are stems of names.
     """
+    text = text[:_CHARACTERS]
     bare, values = _VALUES.sub(" ", text), " ".join(_VALUES.findall(text))
     main, aside = _parted(bare)
-    listed = words(main)
+    listed = words(main)[:_WORDS]
     is_asking = bool(listed) and listed[0] in ASKING
     terms, spelt = _terms(listed, known)
     verbs, is_command = _verbs(spelt, is_asking, applications)
     for part, weight in ((aside, _ASIDE_WEIGHT), (values, _VALUE_WEIGHT)):
-        for term in _terms(words(part), known)[0]:
+        for term in _terms(words(part)[:_WORDS], known)[0]:
             terms.setdefault(term, weight)
     number = Number.ONE if _BY_ID.search(bare) else _number(words(bare), spelt)
     wanted = _wanted(is_asking, number, has_value=bool(values))

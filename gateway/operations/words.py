@@ -45,7 +45,7 @@ ASKING = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "w
 #: what verbs ask for: an action, and how retry_until_available
 _VERBS: Mapping[str, Mapping[str, float]] = {
     "list": {"list": 1, "api_search": 0.5, "context_store_search": 0.6, "get": 0.4},
-    "get": {"get": 1, "list": 0.8, "download": 0.4, "api_search": 0.5, "context_store_search": 0.5},
+    "get": {"get": 1, "list": 0.65, "download": 0.4, "api_search": 0.5, "context_store_search": 0.5},
     "api_search": {"api_search": 1, "context_store_search": 0.95, "list": 0.9, "get": 0.4},
     "create": {"create": 1, "update": 0.4},
     "update": {"update": 1, "create": 0.4, "delete": 0.2},

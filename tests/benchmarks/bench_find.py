@@ -2,7 +2,8 @@
 
     python -m tests.benchmarks --only find
 
-Targets are shares of the questions in `tests/operations/questions.jsonl`, and milliseconds for one search.
+Targets are shares of the questions in `tests/operations/unseen.jsonl`, on which nothing was tuned, and milliseconds of
+the processor for one search.
 """
 
 import math
@@ -14,7 +15,7 @@ from gateway.kinds.catalog import load_catalog
 from gateway.operations.entries import OperationEntry, entries_of
 from gateway.operations.index import OperationIndex
 from tests.benchmarks.report import Figure, Report
-from tests.operations.evaluation import OWN, Search, evaluated, questions_in, searching
+from tests.operations.evaluation import OWN, UNSEEN, Search, evaluated, questions_in, searching
 
 HIT_1, HIT_5, P99_MS = 0.85, 0.98, 5.0
 #: the usual constants of BM25
@@ -25,12 +26,13 @@ ROUNDS = 20
 async def run(quick: bool) -> Report:
     """Hits against their aims, and the time of a search."""
     catalog = load_catalog()
-    started = time.perf_counter()
+    started = time.thread_time()
     index = OperationIndex(catalog)
-    built = time.perf_counter() - started
-    questions = questions_in(OWN)
-    ours, plain = evaluated(searching(index), questions), evaluated(plain_bm25(list(entries_of(catalog))), questions)
-    timed = evaluated(searching(index), questions * (1 if quick else ROUNDS))
+    built = time.thread_time() - started
+    unseen, tuned = questions_in(UNSEEN), questions_in(OWN)
+    ours, plain = evaluated(searching(index), unseen), evaluated(plain_bm25(list(entries_of(catalog))), unseen)
+    timed = evaluated(searching(index), [*unseen, *tuned] * (1 if quick else ROUNDS))
+    known = evaluated(searching(index), tuned)
     report = Report("Finding operations")
     report.figures += [
         Figure("hit@1, against its aim", ours.hit_1, HIT_1, "", at_least=1),
@@ -41,7 +43,9 @@ async def run(quick: bool) -> Report:
         Figure("p50 of a search, against plain BM25", timed.p50_ms, plain.p50_ms, "ms"),
     ]
     report.notes += [
-        f"{len(questions)} questions over {len(index.entries)} operations; MRR {ours.mrr:.3f}, plain {plain.mrr:.3f}.",
+        f"{len(unseen)} unseen questions, {len(index.entries)} operations; MRR {ours.mrr:.3f}, plain {plain.mrr:.3f}.",
+        f"On the {len(tuned)} questions that phrases and weights were tuned on: hit@1 {known.hit_1:.3f}, hit@5 "
+        f"{known.hit_5:.3f}.",
         f"The index is built in {built * 1000:.0f} ms when a process starts.",
     ]
     return report

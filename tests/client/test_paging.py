@@ -1,11 +1,13 @@
 import pytest
 
 from gateway.client.paging import Alternative, Listing, Paging, next_params
+from gateway.errors import UpstreamRejected
 
 PAGE = Listing(Paging("page", "page", "per_page", "next_page", pages=100))
 CURSOR = Listing(Paging("cursor", "cursor", "limit", "next_cursor", more="has_more"))
 LINK = Listing(Paging("nextRecordsUrl", "link", None, "nextRecordsUrl"))
 NESTED = Listing(Paging("offset", "cursor", "limit", "next_page.offset"))
+SEARCH = Listing(Paging("cursor", next="next_cursor", incomplete="request_status"))
 AUDITS = Listing(PAGE.paging, (Alternative("ticket_id", CURSOR.paging),))
 
 
@@ -14,7 +16,9 @@ AUDITS = Listing(PAGE.paging, (Alternative("ticket_id", CURSOR.paging),))
     [
         (PAGE, {"per_page": 2}, {"next_page": "https://x/t?page=2"}, {"per_page": 2, "page": 2}),
         (PAGE, {"page": 3}, {"next_page": "https://x/t?after=abc"}, {"page": 4}),
-        (PAGE, {"page": 100}, {"next_page": "https://x/t?page=101"}, None),
+        (PAGE, {"page": 2}, {"next_page": "https://x/t?page=2"}, None),
+        (CURSOR, {"cursor": "abc"}, {"next_cursor": "abc", "has_more": True}, None),
+        (SEARCH, {}, {"next_cursor": "abc", "request_status": {"type": "incomplete"}}, {"cursor": "abc"}),
         (PAGE, {}, {"next_page": None}, None),
         (PAGE, {}, None, None),
         (CURSOR, {}, {"next_cursor": "abc", "has_more": True}, {"cursor": "abc"}),
@@ -30,3 +34,15 @@ AUDITS = Listing(PAGE.paging, (Alternative("ticket_id", CURSOR.paging),))
 )
 def test_the_next_page_is_asked_for_as_the_application_has_it(listing, params, meta, expected):
     assert next_params(listing, params, meta) == expected
+
+
+@pytest.mark.parametrize(
+    ("listing", "params", "meta", "words"),
+    [
+        (PAGE, {"page": 100}, {"next_page": "https://x/t?page=101"}, "serves 100 pages at most, and there are more"),
+        (SEARCH, {}, {"next_cursor": None, "request_status": {"type": "incomplete"}}, "says that there is more"),
+    ],
+)
+def test_a_part_of_a_list_never_looks_like_all_of_it(listing, params, meta, words):
+    with pytest.raises(UpstreamRejected, match=words):
+        next_params(listing, params, meta)

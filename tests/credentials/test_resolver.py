@@ -15,7 +15,7 @@ from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.resolver import ConnectorResolver
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
-from gateway.errors import NotFound
+from gateway.errors import ConnectorNotReady, NotFound
 from gateway.kinds.catalog import load_catalog
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -99,3 +99,13 @@ async def test_an_answer_that_was_overtaken_by_news_is_not_remembered(opened: Co
 
     found = await opened.get(old.organization_id, old.id)
     assert found.record.status is ConnectorStatus.DISABLED
+
+
+@pytest.mark.parametrize("environment", [{"subdomain": "evil.example/"}, {"subdomain": "x@evil"}, {}])
+async def test_a_row_whose_variables_are_not_what_the_kind_allows_is_not_opened(
+    opened: ConnectorResolver, rows: Rows, environment: dict[str, str]
+):
+    rows.record = replace(rows.record, environment=environment)
+
+    with pytest.raises(ConnectorNotReady, match="subdomain"):
+        await opened.get(rows.record.organization_id, rows.record.id)

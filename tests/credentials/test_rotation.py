@@ -12,7 +12,7 @@ from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.errors import InternalError
 from gateway.oauth.apps import Apps
-from tests.credentials.conftest import CREDENTIALS, NEW, OLD, Create
+from tests.credentials.conftest import CREDENTIALS, NEW, OLD, Create, seal_as_before
 
 SEALED_TABLES = """
     SELECT table_name FROM information_schema.columns WHERE column_name = 'wrapped_key' AND table_schema = 'public'
@@ -96,3 +96,18 @@ async def test_what_does_not_open_is_told_and_does_not_stop_the_rest(
     assert (await renewed.secret(organization_id, sound)).values == CREDENTIALS
     with pytest.raises(InternalError):
         await renewed.secret(organization_id, broken)
+
+
+async def test_a_rotation_binds_what_an_earlier_version_sealed(
+    database: Database, organization_id: UUID, create: Create
+):
+    connector_id = await create()
+    await seal_as_before(database, organization_id, connector_id)
+
+    done = [[rows async for rows in rotation(database, OLD).run()] for _ in range(2)]
+
+    async with database.system() as connection:
+        await connection.execute("UPDATE connectors SET kind = 'team-chat' WHERE id = $1", connector_id)
+    assert done == [[1], []]
+    with pytest.raises(InternalError):
+        await ConnectorStore(database, Vault([OLD])).secret(organization_id, connector_id)

@@ -1,13 +1,16 @@
 """Connector records: a tenant's own, credentials sealed, changed wholly or not at all."""
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
 
 from gateway.credentials.store import ConnectorStatus, ConnectorStore
 from gateway.db.pool import Database
-from gateway.errors import InternalError, NotFound
-from tests.credentials.conftest import CREDENTIALS, Create, MarkDeleted
+from gateway.errors import InternalError, NotFound, Unavailable
+from tests.credentials.conftest import CREDENTIALS, Create, MarkDeleted, seal_as_before
+
+MOVE = """UPDATE connectors SET environment = '{"subdomain": "evil"}' WHERE id = $1"""
 
 SWAP = """
     UPDATE connector_secrets AS mine
@@ -166,3 +169,63 @@ async def test_pages_of_a_list_leave_nothing_out(store: ConnectorStore, organiza
     rest = await store.find(organization_id, after=(first[-1].created_at, first[-1].id))
 
     assert [each.id for each in [*first, *rest]] == created
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        """UPDATE connectors SET environment = '{"subdomain": "evil"}' WHERE id = $1""",
+        "UPDATE connectors SET kind = 'team-chat' WHERE id = $1",
+        "UPDATE connectors SET environment = '{}' WHERE id = $1",
+    ],
+)
+async def test_credentials_of_a_row_that_was_changed_refuse_to_open(
+    store: ConnectorStore, database: Database, organization_id: UUID, create: Create, change: str
+):
+    connector_id = await create()
+
+    async with database.system() as connection:
+        await connection.execute(change, connector_id)
+
+    with pytest.raises(InternalError):
+        await store.secret(organization_id, connector_id)
+
+
+async def test_a_record_that_is_not_what_the_credentials_are_for_is_refused(
+    store: ConnectorStore, organization_id: UUID, create: Create
+):
+    connector_id = await create()
+    record = await store.get(organization_id, connector_id)
+    secret = await store.secret(organization_id, connector_id)
+
+    secret.require_for(record)
+    with pytest.raises(Unavailable):
+        secret.require_for(replace(record, environment={"subdomain": "evil"}))
+    with pytest.raises(Unavailable):
+        secret.require_for(replace(record, kind="team-chat"))
+
+
+async def test_new_variables_keep_the_credentials_readable(
+    store: ConnectorStore, organization_id: UUID, create: Create
+):
+    connector_id = await create()
+
+    await store.update(organization_id, connector_id, environment={"subdomain": "renamed"})
+
+    secret = await store.secret(organization_id, connector_id)
+    assert (secret.values, secret.environment) == (CREDENTIALS, {"subdomain": "renamed"})
+
+
+async def test_what_an_earlier_version_sealed_opens_once_more_and_is_bound_from_then_on(
+    store: ConnectorStore, database: Database, organization_id: UUID, create: Create
+):
+    connector_id = await create()
+    await seal_as_before(database, organization_id, connector_id)
+    first = await store.secret(organization_id, connector_id)
+
+    async with database.system() as connection:
+        await connection.execute(MOVE, connector_id)
+
+    assert first.values == CREDENTIALS
+    with pytest.raises(InternalError):
+        await store.secret(organization_id, connector_id)

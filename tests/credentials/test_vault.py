@@ -11,7 +11,9 @@ from gateway.credentials.vault import Binding, KeyListError, Vault, new_key, par
 from gateway.errors import InternalError
 
 OLD, NEW = ("old", bytes(range(32))), ("new", bytes(range(32, 64)))
-OURS = Binding(UUID(int=1), UUID(int=2))
+OURS = Binding(UUID(int=1), UUID(int=2), context="here")
+#: what earlier versions sealed for
+WITHOUT_CONTEXT = replace(OURS, context="")
 VALUES = {"api_token": "CANARY-sealed", "email": "agent@example.com"}
 
 
@@ -44,6 +46,8 @@ def test_sealing_twice_never_makes_the_same_bytes():
         pytest.param(replace(OURS, organization_id=UUID(int=9)), id="another organization"),
         pytest.param(replace(OURS, owner_id=UUID(int=9)), id="another connector"),
         pytest.param(replace(OURS, field="client_secret"), id="another field"),
+        pytest.param(replace(OURS, context="elsewhere"), id="another context"),
+        pytest.param(replace(OURS, context=""), id="no context"),
     ],
 )
 def test_a_row_that_was_swapped_refuses_to_open(elsewhere: Binding):
@@ -156,3 +160,15 @@ def test_a_new_key_can_be_used_as_it_is_printed():
 
     assert key_id.startswith("k")
     assert len(key) == 32
+
+
+def test_what_an_earlier_version_sealed_opens_and_is_bound_to_its_context_when_it_is_wrapped_anew():
+    vault = Vault([NEW])
+    earlier = vault.seal(VALUES, WITHOUT_CONTEXT)
+
+    bound = vault.rewrapped(earlier, OURS)
+
+    assert (earlier.has_context, bound.has_context) == (False, True)
+    assert vault.open(earlier, OURS) == vault.open(bound, OURS) == VALUES
+    with pytest.raises(InternalError):
+        vault.open(bound, replace(OURS, context="elsewhere"))

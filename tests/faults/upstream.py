@@ -20,6 +20,9 @@ class Upstream:
         self.created: Counter[str] = Counter()
         #: when, by the clock of the machine
         self.created_at: defaultdict[str, list[float]] = defaultdict(list)
+        #: how often each batch of tickets was updated, by its ids
+        self.updated: Counter[str] = Counter()
+        self._batches: list[str] = []
         self.requests = 0
         #: requests under way, and the most that there were
         self.open, self.most_open = 0, 0
@@ -38,6 +41,8 @@ class Upstream:
         app = web.Application()
         app.add_routes(
             [
+                web.put("/api/v2/tickets/update_many.json", self._update_many),
+                web.get("/api/v2/job_statuses/{id}.json", self._job_status),
                 web.get("/api/v2/tickets.json", self._list),
                 web.post("/api/v2/tickets.json", self._create),
                 web.get("/api/v2/tickets/{id}.json", self._get),
@@ -89,3 +94,20 @@ class Upstream:
         ticket = (await request.json())["ticket"]
         await self._taken()
         return web.json_response({"ticket": {"id": int(request.match_info["id"]), **ticket}})
+
+    async def _update_many(self, request: web.Request) -> web.Response:
+        await self._taken()
+        self.updated[request.query["ids"]] += 1
+        self._batches.append(request.query["ids"])
+        return web.json_response({"job_status": self._batch(len(self._batches) - 1, "queued")})
+
+    async def _job_status(self, request: web.Request) -> web.Response:
+        await self._taken()
+        return web.json_response({"job_status": self._batch(int(request.match_info["id"]), "completed")})
+
+    def _batch(self, number: int, status: str) -> dict[str, object]:
+        ids = self._batches[number].split(",")
+        results = [{"id": int(each), "index": place, "success": True} for place, each in enumerate(ids)]
+        url = f"{self.url}/api/v2/job_statuses/{number}.json"
+        members = {"id": str(number), "url": url, "status": status, "total": len(ids), "message": None}
+        return {**members, "progress": len(ids), "results": results if status == "completed" else None}

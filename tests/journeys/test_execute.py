@@ -251,3 +251,25 @@ async def test_a_refusal_names_unknown_fields_and_carries_an_example(support_des
     assert "did you mean subject?" in searched.json()["errors"][0]["message"]
     assert params.json()["example"]["entity"] == "tickets"
     assert params.json()["detail"] == params.json()["message"] == params.json()["errors"][0]["message"]
+
+
+async def test_a_caller_may_accept_a_remembered_answer_until_something_is_written(support_desk):
+    fresh = {"Cache-Control": "max-age=60"}
+    params = {"per_page": 1}
+
+    absent = await support_desk.send("tickets", "list", params, {"Cache-Control": "only-if-cached"})
+    plain = await support_desk.send("tickets", "list", params)
+    first = await support_desk.send("tickets", "list", params, fresh)
+    again = await support_desk.send("tickets", "list", params, fresh)
+    selected = await support_desk.send("tickets", "list", params, fresh, select_fields=["id"])
+    await support_desk.send("tickets", "update", {"ticket_id": 1, "ticket": {"priority": "high"}})
+    after = await support_desk.send("tickets", "list", params, fresh)
+
+    assert (absent.status, absent.json()["code"]) == (504, "not_cached")
+    assert "Cache-Status" not in plain.headers
+    assert [answer.headers["Cache-Status"] for answer in (first, again, selected, after)] == [
+        *("gateway; fwd=miss", "gateway; hit", "gateway; hit", "gateway; fwd=miss"),
+    ]
+    assert int(again.headers["Age"]) < 60
+    assert again.json()["result"] == first.json()["result"]
+    assert selected.json()["result"] == [{"id": first.json()["result"][0]["id"]}]

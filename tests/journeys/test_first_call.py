@@ -94,6 +94,18 @@ async def test_a_connector_whose_method_ends_says_so_and_so_does_every_answer(ap
         assert said.headers["Sunset"] == "Fri, 30 Apr 2027 00:00:00 GMT"
 
 
+async def test_a_refusal_of_credentials_whose_method_ends_says_so(api):
+    credentials = {"email": "a@b.c", "api_token": "bad-token", "subdomain": "acme"}
+    connector = await api.connector(credentials=credentials, validate=False)
+
+    checked = await api.post(f"{connector.path}/check")
+    called = await (await api.connector(credentials=credentials, validate=False)).send("tickets", "list", {})
+
+    assert "ends on 2027-04-30; use OAuth (oauth) instead" in checked.json()["message"]
+    assert (called.status, called.json()["code"]) == (424, "reauthorization_required")
+    assert "ends on 2027-04-30; use OAuth (oauth) instead" in called.json()["detail"]
+
+
 async def test_a_server_connects_by_client_credentials(api):
     body = {"client_id": "desk", "client_secret": "secret", "subdomain": "acme"}
     connector = await api.connector(credentials=body)

@@ -16,8 +16,8 @@ from tests.databases import created_database, url_of
 from tests.running import Answer, Api, ConnectorApi, brought_up
 
 MIB = 1 << 20
-#: MiB that a front end may grow by, several answers of the 32 MiB that it takes being on their way at once
-GROWTH = 192
+#: MiB that a front end may grow by: all answers being read share a budget, what a bomb unpacks to at once comes on top
+GROWTH = 128
 BYTES = b"0123456789"
 SECRETS = {"token": "canary-secret"}
 _CONNECTOR = """
@@ -270,13 +270,16 @@ async def test_bad_answers_grow_no_memory_and_harm_no_other_request(
     bad = asyncio.gather(
         *(connector.send("things", "get", {"case": str(number)}) for number in range(len(BAD_ANSWERS)))
     )
-    good = [await connector.send("things", "get", {"case": "good"}) for _ in range(20)]
+    good, peak = [], before
+    for _ in range(20):
+        good.append(await connector.send("things", "get", {"case": "good"}))
+        peak = max(peak, psutil.Process(front.pid).memory_info().rss)
     answers = await bad
 
     assert {answer.status for answer in answers} <= {502, 504}
     assert {answer.status for answer in good} == {200}
-    grown = psutil.Process(front.pid).memory_info().rss - before
-    assert grown < GROWTH * MIB
+    grown = max(peak, psutil.Process(front.pid).memory_info().rss) - before
+    assert grown < GROWTH * MIB, grown / MIB
 
 
 @pytest.mark.parametrize("case", ["no HTTP", "headers of 1 MB", "no answer", "silence"])

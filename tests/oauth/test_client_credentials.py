@@ -4,10 +4,14 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from yarl import URL
 
 from gateway.connectors.auth import checked_credentials
 from gateway.errors import ReauthorizationRequired, UpstreamError
-from tests.oauth.conftest import World
+from gateway.kinds.catalog import Catalog
+from gateway.oauth.in_process import RefreshingAuthorizer
+from tests.oauth.conftest import World, opened_upstreams
+from tests.oauth.stand_in import StandIn
 
 KIND, METHOD = "support-desk", "client_credentials"
 APP = {"client_id": "desk_client", "client_secret": "desk-secret"}
@@ -78,3 +82,19 @@ async def test_the_passing_trouble_of_a_token_endpoint_leaves_the_connector_as_i
         await world.oauth.grants.authorizer_of(record).renewed({"Authorization": "Bearer stale"})
 
     assert (await world.again(record.id)).status == "active"
+
+
+async def test_in_a_callers_own_process_the_token_is_fetched_once_too(
+    catalog: Catalog, server: tuple[StandIn, URL]
+) -> None:
+    stand_in, origin = server
+    stand_in.say(200, ANSWER)
+    async with opened_upstreams(catalog, origin) as upstreams:
+        spec = catalog.kind(KIND).spec
+        authorizer = RefreshingAuthorizer(spec, APP, {"subdomain": "acme"}, upstreams, method=METHOD)
+
+        headers = await asyncio.gather(*(authorizer.headers() for _ in range(20)))
+
+    assert headers == [BEARER] * 20
+    assert len(stand_in.token_requests) == 1
+    assert authorizer.credentials == {**APP, "access_token": "fresh"}

@@ -1,16 +1,18 @@
 """Operations found by plain words; `questions.jsonl` measures how well."""
 
+import time
+
 import pytest
 
 from gateway.kinds.catalog import load_catalog
 from gateway.kinds.spec import Effect
 from gateway.operations.entries import entries_of
 from gateway.operations.index import OperationIndex
-from tests.operations.evaluation import OWN, evaluated, questions_in, searching
+from tests.operations.evaluation import OWN, UNSEEN, evaluated, questions_in, searching
 
 CATALOG = load_catalog()
 INDEX = OperationIndex(CATALOG)
-QUESTIONS = questions_in(OWN)
+QUESTIONS = [*questions_in(OWN), *questions_in(UNSEEN)]
 
 
 def names(text, **options):
@@ -107,3 +109,14 @@ def test_scores_fall():
 
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 20
+
+
+@pytest.mark.parametrize(
+    "text", ["@" * 10_000, "a@" * 5_000, "'" * 10_000, "q1w2 " * 2_000, "with " * 2_000, "\x00é" * 5_000]
+)
+def test_no_text_takes_long(text):
+    started = time.process_time()
+
+    INDEX.search(text)
+
+    assert time.process_time() - started < 0.1

@@ -12,7 +12,7 @@ from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
 from gateway.jobs.model import Job, moment
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.endings import call_endings, described_ending, ending_headers
+from gateway.kinds.endings import call_endings, described_ending, ending_headers, explain_refusal
 from gateway.kinds.spec import ConnectorSpec
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -158,6 +158,7 @@ async def check_connector(request: web.Request) -> web.Response:
     try:
         await opened.connector.check()
     except GatewayError as error:
+        explain_refusal(error, opened.connector.kind.spec, opened.record.auth_method)
         reason = {"code": error.code, "message": error.detail, "retryable": error.retryable}
         return json_response({"status": "unhealthy", "reason": reason, "message": error.detail})
     return json_response({"status": "healthy"})

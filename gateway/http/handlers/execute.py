@@ -12,13 +12,14 @@ from gateway.execution import Accepted, Done, OperationCall
 from gateway.field_selection import FieldSelection
 from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
-from gateway.http.handlers.jobs import Text, accepted_response, base_url, chained
+from gateway.http.handlers.jobs import Text, accepted_response, chained
 from gateway.http.handlers.outcomes import audit_call, envelope, is_sdk
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import SEARCH_ACTION
-from gateway.kinds.endings import call_endings, described_ending, ending_headers
+from gateway.kinds.endings import call_endings, ending_headers, explain_refusal
+from gateway.response_cache import Freshness
 
 _MAX_FIELDS = 500
 
@@ -56,8 +57,7 @@ async def execute(request: web.Request) -> web.StreamResponse:
     try:
         outcome = await services.execution.execute(request[CALLER], call)
     except ReauthorizationRequired as refusal:
-        ending = described_ending(opened.connector.kind.spec, opened.record.auth_method)
-        refusal.detail = f"{refusal.detail}; {ending}" if ending else refusal.detail
+        explain_refusal(refusal, opened.connector.kind.spec, opened.record.auth_method)
         raise
     return _answered(request, call, outcome, {**wanted.applied, **_endings(opened, call)})
 
@@ -82,7 +82,8 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         respond_async=wanted.respond_async,
         wait=wanted.wait,
         request_id=request[REQUEST_ID],
-        base_url=base_url(request),
+        base_url=request.app[SERVICES].settings.link_base,
+        freshness=Freshness.of(request.headers.getall("Cache-Control", ())),
         token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
     )
 
@@ -105,4 +106,6 @@ def _answered(
         if is_sdk(request):
             return chained(outcome.job, 0)
         return accepted_response(request, outcome.job, headers)
+    if outcome.cache is not None:
+        headers |= {"Age": str(int(outcome.age)), "Cache-Status": f"gateway; {outcome.cache}"}
     return envelope(request, str(call.connector_id), outcome.answer, outcome.took_ms, headers)

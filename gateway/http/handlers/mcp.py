@@ -9,7 +9,6 @@ from gateway.agent_tools.hosted import HostedBackend, HostedCaller, HostedJobs
 from gateway.agent_tools.server import Servers
 from gateway.errors import Forbidden
 from gateway.http.bodies import Query, read_query
-from gateway.http.handlers.jobs import base_url
 from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
 from gateway.mcp import http
 from gateway.mcp.server import Server
@@ -18,9 +17,6 @@ from gateway.telemetry import tracing
 
 SERVERS = web.AppKey("mcp_servers", Servers)
 ORIGINS = web.AppKey("mcp_origins", frozenset[str])
-_CONNECTED = "Connected. You can close this page and go back to your agent.\n"
-_NOT_CONNECTED = "Nothing was connected: {}\nGo back to your agent and begin again.\n"
-_PAGE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "Content-Security-Policy": "default-src 'none'"}
 
 
 class McpQuery(Query):
@@ -68,7 +64,8 @@ def _caller(request: web.Request) -> HostedCaller:
     def audit(connector_id: UUID, what: str) -> None:
         pending.connector_id, pending.what = connector_id, what
 
-    return HostedCaller(request[CALLER], request[REQUEST_ID], base_url(request), audit, request.app[LIMITS].parked)
+    link_base = request.app[SERVICES].settings.link_base
+    return HostedCaller(request[CALLER], request[REQUEST_ID], link_base, audit, request.app[LIMITS].parked)
 
 
 def _continue_trace(document: object) -> None:
@@ -79,10 +76,3 @@ def _continue_trace(document: object) -> None:
         tracing.continued(
             {name: meta[name] for name in ("traceparent", "tracestate") if isinstance(meta.get(name), str)}
         )
-
-
-async def connected(request: web.Request) -> web.Response:
-    """GET /mcp/connected: where a browser lands after a consent that an agent asked for."""
-    error = request.query.get("error_description") or request.query.get("error")
-    text = _CONNECTED if error is None else _NOT_CONNECTED.format(error[:200])
-    return web.Response(text=text, headers=_PAGE)

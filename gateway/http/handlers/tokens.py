@@ -7,8 +7,10 @@ from urllib.parse import unquote_plus
 from aiohttp import web
 from pydantic import Field
 
+from gateway.authorization.model import OAuthError
 from gateway.errors import BodyTooLarge, MalformedRequest, RateLimited, RequestError, Unauthorized
 from gateway.http.bodies import Body, Form, read_body, read_form
+from gateway.http.handlers.authorization import resources_of
 from gateway.http.keys import SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.model import Client
@@ -31,6 +33,17 @@ class ClientCredentials(Form):
     grant_type: str
     client_id: str = Field("", max_length=_MAX_ID)
     client_secret: str = Field("", max_length=_MAX_SECRET)
+
+
+class TokenRequest(ClientCredentials):
+    """Any grant: a client's credentials, the code of a consent, or a refresh token (RFC 6749 §4.1.3, §4.4.2, §6)."""
+
+    code: str = Field("", max_length=_MAX_SECRET)
+    redirect_uri: str | None = Field(None, max_length=2000)
+    code_verifier: str = Field("", max_length=200)
+    refresh_token: str = Field("", max_length=_MAX_SECRET)
+    resource: str | None = Field(None, max_length=2000, description="the URL that the tokens are for (RFC 8707)")
+    scope: str = Field("", max_length=_MAX_SECRET, description="not needed: a token has what was granted")
 
 
 class RevokeToken(Form):
@@ -66,7 +79,7 @@ def _only_organization(client: Client) -> str | None:
 
 
 async def grant_token(request: web.Request) -> web.Response:
-    """POST /oauth/token: the client-credentials grant of RFC 6749 §4.4, errors in its own shape (§5.2)."""
+    """POST /oauth/token: the grants of RFC 6749 §4.1, §4.4 and §6, errors in its own shape (§5.2)."""
     return await _in_oauth_shape(_grant(request))
 
 
@@ -76,13 +89,31 @@ async def revoke_token(request: web.Request) -> web.Response:
 
 
 async def _grant(request: web.Request) -> web.Response:
-    form = await read_form(request, ClientCredentials)
+    form = await read_form(request, TokenRequest)
+    if form.grant_type in ("authorization_code", "refresh_token"):
+        return await _exchange(request, form)
     if form.grant_type != "client_credentials":
-        raise _UnsupportedGrantType("grant_type must be client_credentials")
+        raise _UnsupportedGrantType("grant_type must be client_credentials, authorization_code or refresh_token")
     issued = await request.app[SERVICES].tokens.issue(*_client_of(request, form), _address(request))
     scope = " ".join(sorted(issued.client.scopes))
     members = {"access_token": issued.access_token, "token_type": "bearer", "expires_in": issued.expires_in}
     return json_response({**members, "scope": scope}, headers=_NO_STORE)
+
+
+async def _exchange(request: web.Request, form: TokenRequest) -> web.Response:
+    """Tokens for an agent's host, which is known by its id and keeps no secret."""
+    services = request.app[SERVICES]
+    pair = await services.authorization.exchange(form.model_dump(exclude_none=True), resources_of(services))
+    return json_response(
+        {
+            "access_token": pair.access_token,
+            "token_type": "bearer",
+            "expires_in": pair.expires_in,
+            "refresh_token": pair.refresh_token,
+            "scope": " ".join(pair.scopes),
+        },
+        headers=_NO_STORE,
+    )
 
 
 async def _revoke(request: web.Request) -> web.Response:
@@ -101,6 +132,8 @@ async def _in_oauth_shape(answering: Awaitable[web.Response]) -> web.Response:
         return _refused("invalid_client", error, 429, {"Retry-After": str(error.retry_after or 1)})
     except _UnsupportedGrantType as error:
         return _refused("unsupported_grant_type", error)
+    except OAuthError as error:
+        return json_response({"error": error.code, "error_description": error.description}, 400, _NO_STORE)
     except RequestError as error:
         return _refused("invalid_request", error, 413 if isinstance(error, BodyTooLarge) else 400)
 

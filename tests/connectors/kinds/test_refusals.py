@@ -177,6 +177,7 @@ SPENT = [{"errorCode": "REQUEST_LIMIT_EXCEEDED", "message": "TotalRequests Limit
         ("crm-records", 429, {**HUBSPOT_LIMIT, "policyName": "DAILY"}, {"retry-after": "7200"}, 7200, True),
         ("crm-records", 429, HUBSPOT_LIMIT, {}, 10, False),
         ("crm-query", 403, SPENT, {}, 3600, True),
+        ("crm-query", 403, [{**SPENT[0], "message": "ConcurrentPerOrgLongTxn Limit exceeded."}], {}, 5, False),
         (
             "support-desk",
             429,

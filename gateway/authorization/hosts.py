@@ -1,0 +1,103 @@
+"""Hosts by their client id: a document at an https URL, or one that registered itself."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from gateway.authorization.model import Host, OAuthError
+from gateway.authorization.requests import is_redirect_uri
+from gateway.authorization.store import AuthorizationStore
+from gateway.connectors.egress import EgressConnector, EgressPolicy
+
+#: bytes of a document, seconds to get it, seconds that it is remembered, and how many are
+_MAX_BYTES, _TIMEOUT, _TRUST, _REMEMBERED = 16 << 10, 5.0, 300.0, 1000
+_MAX_NAME, _MAX_REDIRECTS = 200, 20
+
+
+class Hosts:
+    """Looks hosts up; documents come from public addresses only, without redirects."""
+
+    def __init__(self, store: AuthorizationStore, policy: EgressPolicy | None = None) -> None:
+        self._store = store
+        self._policy = policy or EgressPolicy()
+        self._known: dict[str, tuple[float, Host]] = {}
+
+    async def host(self, client_id: str) -> Host:
+        """The host of that client id; raises OAuthError `invalid_client`."""
+        if client_id.startswith("https://"):
+            return await self._by_document(client_id)
+        try:
+            found = await self._store.host(UUID(client_id))
+        except ValueError:
+            found = None
+        if found is None:
+            raise OAuthError("invalid_client", "client_id is unknown; it is the https URL of a metadata document")
+        return found
+
+    async def _by_document(self, client_id: str) -> Host:
+        until, known = self._known.get(client_id, (0.0, None))
+        if known is not None and until > time.monotonic():
+            return known
+        host = host_of(client_id, await self._fetched(client_id))
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[client_id] = (time.monotonic() + _TRUST, host)
+        return host
+
+    async def _fetched(self, client_id: str) -> Any:
+        url = URL(client_id)
+        if not url.host or url.path in ("", "/") or url.user or url.fragment or url.port != 443:
+            raise OAuthError("invalid_client", "client_id must be an https URL with a path")
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
+        try:
+            async with (
+                aiohttp.ClientSession(
+                    connector=EgressConnector(self._policy), cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout
+                ) as session,
+                session.get(url, headers={"Accept": "application/json"}, allow_redirects=False) as response,
+            ):
+                body = await response.content.read(_MAX_BYTES + 1)
+                if response.status != 200 or len(body) > _MAX_BYTES:
+                    raise OAuthError("invalid_client", f"the client's document answers with status {response.status}")
+                return msgspec.json.decode(body)
+        except (aiohttp.ClientError, OSError, TimeoutError, msgspec.DecodeError) as error:
+            raise OAuthError("invalid_client", "the client's metadata document cannot be read") from error
+
+
+def host_of(client_id: str, document: Any) -> Host:
+    """The host that a metadata document describes; raises OAuthError for one that does not hold."""
+    if not isinstance(document, dict) or document.get("client_id") != client_id:
+        raise OAuthError("invalid_client", "the client's document is for another client_id")
+    if document.get("token_endpoint_auth_method", "none") != "none":
+        raise OAuthError("invalid_client", "the client's document asks for a way of authentication other than none")
+    return Host(client_id, _name(document), redirect_uris_of(document))
+
+
+def redirect_uris_of(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The redirect URIs of client metadata (RFC 7591 §2); raises OAuthError for any that is unsafe."""
+    uris = document.get("redirect_uris")
+    if not isinstance(uris, list) or not 0 < len(uris) <= _MAX_REDIRECTS:
+        raise OAuthError("invalid_redirect_uri", f"redirect_uris must list 1 to {_MAX_REDIRECTS} addresses")
+    for uri in uris:
+        if not isinstance(uri, str) or not is_redirect_uri(uri):
+            raise OAuthError(
+                "invalid_redirect_uri", "redirect_uris may be https, http on the loopback, or a scheme of yours"
+            )
+    return tuple(uris)
+
+
+def _name(document: Mapping[str, Any]) -> str:
+    name = document.get("client_name")
+    if not isinstance(name, str) or not 0 < len(name) <= _MAX_NAME or not name.isprintable():
+        raise OAuthError("invalid_client_metadata", f"client_name must be 1 to {_MAX_NAME} printable characters")
+    return name
+
+
+def registered_name(document: Mapping[str, Any]) -> str:
+    """The name under which a host registers itself."""
+    return _name({"client_name": "An agent's host", **document})

@@ -1,0 +1,108 @@
+"""What hosts may ask: requests held against the host and the resources; pure.
+
+RFC 6749 §4.1, RFC 7636 (S256 alone), RFC 8707, RFC 8252 §7.3.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from ipaddress import ip_address
+
+from authlib.oauth2.rfc7636.challenge import CODE_CHALLENGE_PATTERN, CODE_VERIFIER_PATTERN, create_s256_code_challenge
+from yarl import URL
+
+from gateway.authorization.model import SCOPES, AuthorizationRequest, Host, OAuthError
+
+#: schemes that a browser would run or read instead of handing over
+_UNSAFE_SCHEMES = frozenset(
+    ["javascript", "data", "file", "vbscript", "blob", "about", "ftp", "ws", "wss", "view-source", "mailto"]
+)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,99}")
+_MAX_STATE = 2000
+
+
+def redirect_of(query: Mapping[str, str], host: Host) -> str:
+    """The redirect URI, exactly one of the host's but for a loopback port; until it holds nothing is sent anywhere."""
+    given = query.get("redirect_uri") or (host.redirect_uris[0] if len(host.redirect_uris) == 1 else "")
+    if not any(_is_same(given, registered) for registered in host.redirect_uris):
+        raise OAuthError("invalid_request", "redirect_uri is not one of the client's")
+    return given
+
+
+def request_of(
+    query: Mapping[str, str], host: Host, redirect_uri: str, resources: Collection[str]
+) -> AuthorizationRequest:
+    """The whole request; raises OAuthError with what the host is to be told."""
+    if query.get("response_type") != "code":
+        raise OAuthError("unsupported_response_type", "response_type must be code")
+    challenge = query.get("code_challenge", "")
+    if query.get("code_challenge_method") != "S256" or not CODE_CHALLENGE_PATTERN.match(challenge):
+        raise OAuthError("invalid_request", "a code_challenge with the method S256 is needed (RFC 7636)")
+    state = query.get("state")
+    if state is not None and len(state) > _MAX_STATE:
+        raise OAuthError("invalid_request", f"state is longer than {_MAX_STATE} characters")
+    return AuthorizationRequest(
+        host.id, host.name, redirect_uri, scopes_of(query), challenge, resource_of(query, resources), state
+    )
+
+
+def scopes_of(query: Mapping[str, str]) -> tuple[str, ...]:
+    """The scopes asked for, both when none is named."""
+    asked = query.get("scope", "").split() or list(SCOPES)
+    if not set(asked) <= {*SCOPES, "offline_access"}:
+        raise OAuthError("invalid_scope", f"scope may hold {', '.join(SCOPES)}")
+    return tuple(scope for scope in SCOPES if scope in asked) or SCOPES[:1]
+
+
+def resource_of(query: Mapping[str, str], resources: Collection[str]) -> str:
+    """The resource that tokens are to be good for (RFC 8707); the six tools' when none is named."""
+    asked = query.get("resource")
+    if asked is None:
+        return next(iter(resources))
+    if asked.rstrip("/") not in resources:
+        raise OAuthError("invalid_target", "resource is none of this server's (RFC 8707)")
+    return asked.rstrip("/")
+
+
+def is_verified(verifier: str, challenge: str) -> bool:
+    """Whether the verifier is the one that the challenge was made of."""
+    return bool(CODE_VERIFIER_PATTERN.match(verifier)) and create_s256_code_challenge(verifier) == challenge
+
+
+def is_redirect_uri(text: str) -> bool:
+    """Whether a host may be sent back there: https, http on the loopback, or a scheme of its own."""
+    try:
+        url = URL(text, encoded=True)
+        scheme, host = url.scheme, url.host
+    except ValueError:
+        return False
+    if not text.isascii() or not text.isprintable() or " " in text or "#" in text or not _SCHEME.fullmatch(scheme):
+        return False
+    if scheme == "https":
+        return bool(host) and "@" not in url.raw_authority
+    if scheme == "http":
+        return _is_loopback(host or "") and "@" not in url.raw_authority
+    return scheme not in _UNSAFE_SCHEMES
+
+
+def _is_same(given: str, registered: str) -> bool:
+    """Simple string comparison, but for the port of a loopback address."""
+    if not is_redirect_uri(given):
+        return False
+    if given == registered:
+        return True
+    one, other = URL(given, encoded=True), URL(registered, encoded=True)
+    return (
+        one.scheme == other.scheme == "http"
+        and one.host == other.host
+        and _is_loopback(one.host or "")
+        and one.raw_path_qs == other.raw_path_qs
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,87 @@
+"""The authorization server's deeds: a code for a consent, tokens for a code, new tokens for old ones."""
+
+import secrets
+from collections.abc import Collection, Mapping
+from urllib.parse import urlencode
+
+from gateway.authorization.hosts import Hosts
+from gateway.authorization.model import AuthorizationRequest, Grant, NewGrant, OAuthError, TokenPair
+from gateway.authorization.requests import is_verified
+from gateway.authorization.store import AuthorizationStore
+from gateway.identity.tokens import hashed
+
+#: seconds that a code, and an unused refresh token, are good for
+_CODE_SECONDS, _REFRESH_SECONDS = 60, 30 * 86400
+
+
+class AuthorizationServer:
+    """Issues what hosts hold; everything it issues is random and kept as a hash."""
+
+    def __init__(self, store: AuthorizationStore, hosts: Hosts, issuer: str, token_seconds: int) -> None:
+        self.store = store
+        self.hosts = hosts
+        self.issuer = issuer
+        self._token_seconds = token_seconds
+
+    async def granted(self, request: AuthorizationRequest, new: NewGrant) -> str:
+        """Where the browser goes on with the code of a consent."""
+        code = secrets.token_urlsafe(32)
+        await self.store.grant(request, new, hashed(code), _CODE_SECONDS)
+        return self.redirect(request.redirect_uri, request.state, {"code": code})
+
+    def refused(self, redirect_uri: str, state: str | None, error: OAuthError) -> str:
+        """Where the browser goes on with a refusal."""
+        return self.redirect(redirect_uri, state, {"error": error.code, "error_description": error.description})
+
+    def redirect(self, redirect_uri: str, state: str | None, members: Mapping[str, str]) -> str:
+        """The redirect URI as it was written, with the members, the state and the issuer (RFC 9207) in its query."""
+        joint = "&" if "?" in redirect_uri else "?"
+        told = {**members, **({} if state is None else {"state": state}), "iss": self.issuer}
+        return f"{redirect_uri}{joint}{urlencode(told)}"
+
+    async def exchange(self, form: Mapping[str, str], resources: Collection[str]) -> TokenPair:
+        """Tokens for a code or a refresh token; raises OAuthError."""
+        if form.get("grant_type") == "authorization_code":
+            grant = await self._of_code(form)
+        else:
+            grant = await self._of_refresh_token(form)
+        asked = form.get("resource")
+        if asked is not None and asked.rstrip("/") != grant.resource:
+            raise OAuthError("invalid_target", "the grant is for another resource (RFC 8707)")
+        access, refresh = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        if not await self.store.keep_tokens(
+            grant, hashed(access), self._token_seconds, hashed(refresh), _REFRESH_SECONDS
+        ):
+            raise _invalid_grant()
+        return TokenPair(access, refresh, self._token_seconds, grant.scopes)
+
+    async def _of_code(self, form: Mapping[str, str]) -> Grant:
+        row = await self.store.use_code(hashed(form.get("code", "")))
+        if row is None:
+            raise _invalid_grant()
+        if not row.is_good:
+            await self.store.revoke(row.grant)  # a code that comes twice was stolen, be it by the first or the second
+            raise _invalid_grant()
+        holds = (
+            row.grant.host_id == form.get("client_id")
+            and row.redirect_uri == form.get("redirect_uri", row.redirect_uri)
+            and is_verified(form.get("code_verifier", ""), row.challenge)
+        )
+        if not holds:
+            await self.store.revoke(row.grant)
+            raise _invalid_grant()
+        return row.grant
+
+    async def _of_refresh_token(self, form: Mapping[str, str]) -> Grant:
+        found = await self.store.use_refresh_token(hashed(form.get("refresh_token", "")))
+        if found is None or found[0].host_id != form.get("client_id"):
+            raise _invalid_grant()
+        grant, is_good = found
+        if not is_good:
+            await self.store.revoke(grant)  # a token that was replaced is in two hands
+            raise _invalid_grant()
+        return grant
+
+
+def _invalid_grant() -> OAuthError:
+    return OAuthError("invalid_grant", "the code or token is unknown, used, expired, or another client's")

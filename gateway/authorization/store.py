@@ -1,0 +1,136 @@
+"""Grants, codes, tokens and registered hosts in PostgreSQL. Codes and tokens are kept as hashes only."""
+
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from gateway.authorization.model import AuthorizationRequest, CodeRow, Grant, Host, NewGrant
+from gateway.db.pool import Database
+
+_INSERT_HOST = "INSERT INTO agent_hosts (id, name, redirect_uris) VALUES ($1, $2, $3)"
+_HOST = "SELECT id::text, name, redirect_uris FROM agent_hosts WHERE id = $1"
+
+_INSERT_GRANT = """
+    INSERT INTO agent_grants (id, organization_id, client_id, host_id, host_name, scopes, workspaces, resource)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+"""
+_INSERT_CODE = """
+    INSERT INTO agent_codes (hash, organization_id, grant_id, redirect_uri, challenge, expires_at)
+    VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))
+"""
+_GRANT = """
+    agent_grants.id, agent_grants.organization_id, agent_grants.client_id, agent_grants.host_id, agent_grants.scopes,
+    agent_grants.resource
+"""
+# The row is locked, so that of two who come with one code or token only the first finds it unused.
+_USE_CODE = f"""
+    WITH old AS (SELECT * FROM agent_codes WHERE hash = $1 FOR UPDATE)
+    UPDATE agent_codes SET used_at = COALESCE(agent_codes.used_at, now())
+    FROM old JOIN agent_grants ON agent_grants.id = old.grant_id AND agent_grants.organization_id = old.organization_id
+    WHERE agent_codes.hash = old.hash AND agent_codes.organization_id = old.organization_id
+    RETURNING {_GRANT}, agent_codes.redirect_uri, agent_codes.challenge,
+              old.used_at IS NULL AND old.expires_at > now() AS is_good
+"""
+_USE_REFRESH_TOKEN = f"""
+    WITH old AS (SELECT * FROM agent_refresh_tokens WHERE hash = $1 FOR UPDATE)
+    UPDATE agent_refresh_tokens SET used_at = COALESCE(agent_refresh_tokens.used_at, now())
+    FROM old JOIN agent_grants ON agent_grants.id = old.grant_id AND agent_grants.organization_id = old.organization_id
+    WHERE agent_refresh_tokens.hash = old.hash AND agent_refresh_tokens.organization_id = old.organization_id
+    RETURNING {_GRANT}, old.used_at IS NULL AND old.expires_at > now() AS is_good
+"""
+_INSERT_REFRESH_TOKEN = """
+    INSERT INTO agent_refresh_tokens (hash, organization_id, grant_id, expires_at)
+    VALUES ($1, $2, $3, now() + make_interval(secs => $4))
+"""
+_INSERT_TOKEN = """
+    INSERT INTO tokens (hash, client_id, grant_id, expires_at)
+    VALUES ($1, $2, $3, now() + make_interval(secs => $4))
+"""
+# Everything issued under it goes along; processes that remember its tokens hear of it.
+_REVOKE = """
+    WITH gone AS (DELETE FROM agent_grants WHERE organization_id = $1 AND id = $2 RETURNING client_id)
+    SELECT pg_notify('gateway', 'client:' || client_id) FROM gone
+"""
+
+
+class AuthorizationStore:
+    """What was granted to whom."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def register(self, name: str, redirect_uris: tuple[str, ...]) -> Host:
+        """A host that registered itself, under a new id."""
+        host_id = uuid4()
+        async with self._database.system() as connection:
+            await connection.execute(_INSERT_HOST, host_id, name, list(redirect_uris))
+        return Host(str(host_id), name, redirect_uris)
+
+    async def host(self, host_id: UUID) -> Host | None:
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_HOST, host_id)
+        return None if row is None else Host(row["id"], row["name"], tuple(row["redirect_uris"]))
+
+    async def grant(self, request: AuthorizationRequest, new: NewGrant, code_hash: bytes, seconds: float) -> None:
+        """Keep what a person gave, and the code that stands for it."""
+        grant_id = uuid4()
+        async with self._database.tenant(new.organization_id) as connection, connection.transaction():
+            await connection.execute(
+                _INSERT_GRANT,
+                grant_id,
+                new.organization_id,
+                new.client_id,
+                request.host_id,
+                request.host_name,
+                list(new.scopes),
+                None if new.workspaces is None else list(new.workspaces),
+                request.resource,
+            )
+            await connection.execute(
+                _INSERT_CODE,
+                code_hash,
+                new.organization_id,
+                grant_id,
+                request.redirect_uri,
+                request.challenge,
+                seconds,
+            )
+
+    async def use_code(self, code_hash: bytes) -> CodeRow | None:
+        """The code, used from now on; None for one that is unknown."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_USE_CODE, code_hash)
+        if row is None:
+            return None
+        members = dict(row)
+        is_good, redirect_uri, challenge = (members.pop(name) for name in ("is_good", "redirect_uri", "challenge"))
+        return CodeRow(Grant(**members), redirect_uri, challenge, is_good)
+
+    async def use_refresh_token(self, token_hash: bytes) -> tuple[Grant, bool] | None:
+        """The grant behind a token, used from now on, and whether this was its first use in time."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_USE_REFRESH_TOKEN, token_hash)
+        if row is None:
+            return None
+        members = dict(row)
+        is_good = members.pop("is_good")
+        return Grant(**members), is_good
+
+    async def keep_tokens(
+        self, grant: Grant, access_hash: bytes, access_seconds: float, refresh_hash: bytes, refresh_seconds: float
+    ) -> bool:
+        """Keep a pair of tokens of a grant; False when it was revoked meanwhile."""
+        try:
+            async with self._database.tenant(grant.organization_id) as connection, connection.transaction():
+                await connection.execute(_INSERT_TOKEN, access_hash, grant.client_id, grant.id, access_seconds)
+                await connection.execute(
+                    _INSERT_REFRESH_TOKEN, refresh_hash, grant.organization_id, grant.id, refresh_seconds
+                )
+        except asyncpg.ForeignKeyViolationError:
+            return False
+        return True
+
+    async def revoke(self, grant: Grant) -> None:
+        """End a grant with all its tokens, in all processes at once."""
+        async with self._database.tenant(grant.organization_id) as connection:
+            await connection.execute(_REVOKE, grant.organization_id, grant.id)

@@ -1,0 +1,59 @@
+-- Access that people give to agents' hosts: the hosts, what was granted, and the codes and tokens that stand for it.
+
+-- Hosts that registered themselves (RFC 7591); those that bring a metadata document have no row.
+CREATE TABLE agent_hosts (
+    id uuid PRIMARY KEY,
+    name text NOT NULL,
+    redirect_uris text[] NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE agent_grants (
+    id uuid PRIMARY KEY,
+    organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    -- the gateway's client who signed in
+    client_id uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
+    host_id text NOT NULL,
+    host_name text NOT NULL,
+    scopes text[] NOT NULL,
+    -- names of the only workspaces; null is all
+    workspaces text[],
+    resource text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (organization_id, id)
+);
+
+CREATE TABLE agent_codes (
+    hash bytea PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    grant_id uuid NOT NULL,
+    redirect_uri text NOT NULL,
+    challenge text NOT NULL,
+    expires_at timestamptz NOT NULL,
+    used_at timestamptz,
+    FOREIGN KEY (organization_id, grant_id) REFERENCES agent_grants (organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX agent_codes_by_grant ON agent_codes (grant_id);
+
+-- Used ones are kept as long as their grant: one that comes again shows that two hold it.
+CREATE TABLE agent_refresh_tokens (
+    hash bytea PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    grant_id uuid NOT NULL,
+    expires_at timestamptz NOT NULL,
+    used_at timestamptz,
+    FOREIGN KEY (organization_id, grant_id) REFERENCES agent_grants (organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX agent_refresh_tokens_by_grant ON agent_refresh_tokens (grant_id);
+
+ALTER TABLE tokens ADD COLUMN grant_id uuid REFERENCES agent_grants ON DELETE CASCADE;
+CREATE INDEX tokens_by_grant ON tokens (grant_id) WHERE grant_id IS NOT NULL;
+
+ALTER TABLE agent_grants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON agent_grants USING (gateway_sees(organization_id));
+ALTER TABLE agent_codes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON agent_codes USING (gateway_sees(organization_id));
+ALTER TABLE agent_refresh_tokens ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON agent_refresh_tokens USING (gateway_sees(organization_id));
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON agent_hosts, agent_grants, agent_codes, agent_refresh_tokens TO gateway_app;

@@ -1,0 +1,233 @@
+"""The authorization server for agents' hosts: metadata, sign-in, consent, registration."""
+
+import secrets
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+from aiohttp import web
+from multidict import MultiDict
+
+from gateway.authorization import metadata
+from gateway.authorization.hosts import redirect_uris_of, registered_name
+from gateway.authorization.model import AuthorizationRequest, NewGrant, OAuthError
+from gateway.authorization.requests import redirect_of, request_of
+from gateway.credentials.sealed_text import NotOurs
+from gateway.errors import MalformedRequest, NotFound, RateLimited, Unauthorized
+from gateway.http import authorization_pages as pages
+from gateway.http.bodies import read_json
+from gateway.http.keys import AUDIT, SERVICES
+from gateway.http.responses import json_response
+from gateway.identity.model import Client
+from gateway.identity.tokens import hashed
+from gateway.mcp.http import is_origin_allowed, origins_of
+from gateway.services import Services
+
+_COOKIE = "gateway_authorize"
+_SECONDS = 600
+_MAX_FIELDS, _MAX_WORKSPACES = 1000, 500
+_STALE = "This page is too old, or was opened in another browser. Go back to your agent and begin again."
+_PUBLIC = {"Cache-Control": "max-age=300", "Access-Control-Allow-Origin": "*"}
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+def resources_of(services: Services) -> dict[str, str]:
+    """The URLs that tokens may be bound to → their paths; the six tools first."""
+    paths = ["/mcp", *(f"/mcp/{kind.name}" for kind in services.catalog)]
+    return {services.settings.base_url + path: path for path in paths}
+
+
+async def resource_metadata(request: web.Request) -> web.Response:
+    """GET /.well-known/oauth-protected-resource: RFC 9728 for the six tools."""
+    return _resource_metadata(request, "/mcp")
+
+
+async def six_tools_metadata(request: web.Request) -> web.Response:
+    """GET /.well-known/oauth-protected-resource/mcp: the same, where RFC 9728 §3.1 puts it."""
+    return _resource_metadata(request, "/mcp")
+
+
+async def kind_metadata(request: web.Request) -> web.Response:
+    """GET /.well-known/oauth-protected-resource/mcp/{kind}: RFC 9728 for the flat list of a kind."""
+    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    return _resource_metadata(request, f"/mcp/{kind.name}")
+
+
+def _resource_metadata(request: web.Request, path: str) -> web.Response:
+    issuer = request.app[SERVICES].settings.base_url
+    return json_response(metadata.resource_metadata(issuer, path), headers=_PUBLIC)
+
+
+async def server_metadata(request: web.Request) -> web.Response:
+    """GET /.well-known/oauth-authorization-server: RFC 8414."""
+    settings = request.app[SERVICES].settings
+    document = metadata.server_metadata(settings.base_url, registers=settings.mcp_registration)
+    return json_response(document, headers=_PUBLIC)
+
+
+async def register(request: web.Request) -> web.Response:
+    """POST /oauth/register: a host that has no metadata document (RFC 7591), where the operator allows it."""
+    services = request.app[SERVICES]
+    if not services.settings.mcp_registration:
+        raise NotFound("hosts do not register here; a client_id is the https URL of a metadata document")
+    document = await read_json(request)
+    try:
+        host = await services.authorization.store.register(registered_name(document), redirect_uris_of(document))
+    except OAuthError as error:
+        return json_response({"error": error.code, "error_description": error.description}, 400, _NO_STORE)
+    members = {
+        "client_id": host.id,
+        "client_name": host.name,
+        "redirect_uris": list(host.redirect_uris),
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+    }
+    return json_response(members, 201, _NO_STORE)
+
+
+async def authorize(request: web.Request) -> web.Response:
+    """GET /oauth/authorize: the page to sign in on; nothing is redirected before a person has acted."""
+    services = request.app[SERVICES]
+    server, query = services.authorization, dict(request.query)
+    if len(query) < len(request.query):
+        return _refusal("The request names a parameter twice.")
+    try:
+        host = await server.hosts.host(query.get("client_id", ""))
+        redirect_uri = redirect_of(query, host)
+    except OAuthError as error:
+        return _refusal(error.description)
+    try:
+        asked = request_of(query, host, redirect_uri, resources_of(services))
+    except OAuthError as error:
+        back = server.refused(redirect_uri, query.get("state"), error)
+        return _page(pages.refusal(error.description, back, host.name), 400)
+    cookie = request.cookies.get(_COOKIE) or secrets.token_urlsafe(32)
+    sealed = services.page_seals.sealed({"request": asdict(asked)}, hashed(cookie))
+    response = _page(pages.sign_in(asked, sealed))
+    response.set_cookie(
+        _COOKIE,
+        cookie,
+        max_age=_SECONDS,
+        path=metadata.AUTHORIZE,
+        httponly=True,
+        samesite="Strict",
+        secure=services.settings.base_url.startswith("https:"),
+    )
+    return response
+
+
+async def sign_in(request: web.Request) -> web.Response:
+    """POST /oauth/authorize/sign-in: the gateway's own client id and secret prove who gives."""
+    form = await _Form.read(request)
+    if form is None:
+        return _refusal(_STALE)
+    try:
+        client = await form.services.tokens.authenticated(
+            form.text("client_id"), form.text("client_secret"), request.remote or ""
+        )
+    except (Unauthorized, RateLimited) as error:
+        return _page(pages.sign_in(form.asked, form.sealed(), error.detail), 403)
+    if len(client.organization_ids) == 1:
+        return await _consent_page(form, client, next(iter(client.organization_ids)))
+    known = {each.id: each.name for each in await form.services.identity.organizations()}
+    names = {str(each): known[each] for each in sorted(client.organization_ids, key=known.__getitem__)}
+    return _page(pages.organization(form.asked, form.sealed(client_id=str(client.id)), names))
+
+
+async def choose_organization(request: web.Request) -> web.Response:
+    """POST /oauth/authorize/organization: which of the client's organizations the host is to act for."""
+    form = await _Form.read(request)
+    client = None if form is None else await form.client()
+    if form is None or client is None:
+        return _refusal(_STALE)
+    chosen = next((each for each in client.organization_ids if str(each) == form.text("organization_id")), None)
+    return _refusal(_STALE) if chosen is None else await _consent_page(form, client, chosen)
+
+
+async def _consent_page(form: "_Form", client: Client, organization_id: UUID) -> web.Response:
+    workspaces = await form.services.identity.workspaces(organization_id, None, None, _MAX_WORKSPACES)
+    scopes = [scope for scope in form.asked.scopes if scope in client.scopes]
+    sealed = form.sealed(client_id=str(client.id), organization_id=str(organization_id))
+    names = [workspace.name for workspace in workspaces]
+    return _page(pages.consent(form.asked, sealed, client.name, scopes, names), redirect_uri=form.asked.redirect_uri)
+
+
+async def consent(request: web.Request) -> web.Response:
+    """POST /oauth/authorize/consent: the host gets its code, or hears that it was denied."""
+    form = await _Form.read(request)
+    client = None if form is None else await form.client()
+    if form is None or client is None or form.organization_id not in client.organization_ids:
+        return _refusal(_STALE)
+    server, asked = form.services.authorization, form.asked
+    scopes = tuple(each for each in asked.scopes if each in form.all("scope") and each in client.scopes)
+    if form.text("decision") != "allow" or not scopes:
+        denied = OAuthError("access_denied", "the person did not give access")
+        return _sent_on(server.refused(asked.redirect_uri, asked.state, denied))
+    assert form.organization_id is not None
+    workspaces = None if form.text("all_workspaces") == "yes" else tuple(form.all("workspace"))
+    pending = request[AUDIT]
+    pending.organization_id, pending.actor, pending.target = form.organization_id, client.id, asked.host_id
+    return _sent_on(await server.granted(asked, NewGrant(form.organization_id, client.id, scopes, workspaces)))
+
+
+class _Form:
+    """A page's form that came back from the browser it was made for."""
+
+    def __init__(self, services: Services, fields: "MultiDict[str]", state: dict[str, Any], context: bytes) -> None:
+        self.services = services
+        self._fields = fields
+        self._state = state
+        self._context = context
+        members = state["request"]
+        self.asked = AuthorizationRequest(**{**members, "scopes": tuple(members["scopes"])})
+
+    @classmethod
+    async def read(cls, request: web.Request) -> "_Form | None":
+        """The form; None for one of another browser, another site, or too long ago."""
+        services = request.app[SERVICES]
+        if not is_origin_allowed(request, origins_of(services.settings.base_url)):
+            return None
+        if request.content_type != "application/x-www-form-urlencoded":
+            raise MalformedRequest("the body must be application/x-www-form-urlencoded")
+        try:
+            text = (await request.read()).decode()
+            fields = MultiDict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
+            context = hashed(request.cookies[_COOKIE])
+            return cls(services, fields, services.page_seals.opened(fields.get("request", ""), context), context)
+        except (NotOurs, KeyError, ValueError):
+            return None
+
+    def text(self, name: str) -> str:
+        return self._fields.get(name, "")
+
+    def all(self, name: str) -> list[str]:
+        return self._fields.getall(name, [])
+
+    def sealed(self, **more: str) -> str:
+        """The state for the next page."""
+        return self.services.page_seals.sealed({"request": asdict(self.asked), **more}, self._context)
+
+    @property
+    def organization_id(self) -> UUID | None:
+        text = self._state.get("organization_id")
+        return None if text is None else UUID(text)
+
+    async def client(self) -> Client | None:
+        """Who signed in, unless disabled since."""
+        text = self._state.get("client_id")
+        stored = None if text is None else await self.services.identity.client(UUID(text))
+        return None if stored is None or stored.client.disabled_at is not None else stored.client
+
+
+def _page(text: str, status: int = 200, redirect_uri: str | None = None) -> web.Response:
+    return web.Response(text=text, status=status, content_type="text/html", headers=pages.headers(redirect_uri))
+
+
+def _refusal(text: str) -> web.Response:
+    return _page(pages.refusal(text), 400)
+
+
+def _sent_on(url: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": url, **_NO_STORE, "Referrer-Policy": "no-referrer"})

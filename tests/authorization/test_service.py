@@ -1,0 +1,132 @@
+"""Grants, codes and tokens on a real PostgreSQL."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from yarl import URL
+
+from gateway.authorization.hosts import Hosts
+from gateway.authorization.model import AuthorizationRequest, NewGrant, OAuthError
+from gateway.authorization.service import AuthorizationServer
+from gateway.authorization.store import AuthorizationStore
+from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import hashed
+
+VERIFIER, RESOURCE, REDIRECT = "v" * 50, "https://gateway.example/mcp", "https://host.example/callback?x=1"
+
+
+@pytest.fixture
+async def server(database):
+    store = AuthorizationStore(database)
+    return AuthorizationServer(store, Hosts(store), "https://gateway.example", 900)
+
+
+@pytest.fixture
+async def given(database):
+    """Where the browser goes on after a consent for one workspace: the code is in the query."""
+    identity = IdentityStore(database)
+    organization = await identity.create_organization(f"o-{uuid4().hex}")
+    client_id = await identity.create_client("client", [organization.id], hashed("secret"), ["read", "write"])
+    return NewGrant(organization.id, client_id, ("read",), ("acme",))
+
+
+@pytest.fixture
+async def code(server, given):
+    challenge = create_s256_code_challenge(VERIFIER)
+    asked = AuthorizationRequest("host", "Host", REDIRECT, ("read",), challenge, RESOURCE, "state")
+    return URL(await server.granted(asked, given)).query
+
+
+def form(landed, /, **change):
+    return {
+        "grant_type": "authorization_code",
+        "client_id": "host",
+        "code": landed["code"],
+        "redirect_uri": REDIRECT,
+        "code_verifier": VERIFIER,
+        "resource": RESOURCE,
+        **change,
+    }
+
+
+def refreshed(token, **change):
+    return {"grant_type": "refresh_token", "client_id": "host", "refresh_token": token, **change}
+
+
+async def test_a_code_comes_back_with_the_state_and_the_issuer(code):
+    assert (code["x"], code["state"], code["iss"]) == ("1", "state", "https://gateway.example")
+
+
+async def test_a_token_proves_no_more_than_was_granted(server, database, code, given):
+    pair = await server.exchange(form(code), ())
+    identity = IdentityStore(database)
+
+    token = await identity.token(hashed(pair.access_token))
+    client = token.narrowed((await identity.client(given.client_id)).client)
+    assert client.scopes == {"read"}
+    assert (client.workspaces, client.resource) == ({"acme"}, RESOURCE)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"code": "other"}, "invalid_grant"),
+        ({"client_id": "other"}, "invalid_grant"),
+        ({"redirect_uri": "https://host.example/"}, "invalid_grant"),
+        ({"code_verifier": "w" * 50}, "invalid_grant"),
+        ({"code_verifier": ""}, "invalid_grant"),
+        ({"resource": "https://gateway.example/mcp/team-chat"}, "invalid_target"),
+    ],
+)
+async def test_a_code_is_for_one_host_one_verifier_and_one_resource(server, code, change, error):
+    with pytest.raises(OAuthError) as refusal:
+        await server.exchange(form(code, **change), ())
+
+    assert refusal.value.code == error
+
+
+async def test_a_code_that_comes_twice_ends_what_was_given_for_it(server, database, code):
+    pair = await server.exchange(form(code), ())
+
+    with pytest.raises(OAuthError):
+        await server.exchange(form(code), ())
+
+    assert await IdentityStore(database).token(hashed(pair.access_token)) is None
+
+
+async def test_of_two_who_come_with_one_code_at_once_neither_keeps_tokens(server, database, code):
+    outcomes = await asyncio.gather(*(server.exchange(form(code), ()) for _ in range(5)), return_exceptions=True)
+
+    pairs = [each for each in outcomes if not isinstance(each, BaseException)]
+    assert len(pairs) <= 1
+    for pair in pairs:
+        assert await IdentityStore(database).token(hashed(pair.access_token)) is None
+
+
+async def test_a_refresh_token_is_good_once_and_gives_the_next(server, database, code):
+    first = await server.exchange(form(code), ())
+    second = await server.exchange(refreshed(first.refresh_token), ())
+    third = await server.exchange(refreshed(second.refresh_token), ())
+
+    assert await IdentityStore(database).token(hashed(third.access_token)) is not None
+
+
+async def test_a_refresh_token_that_was_replaced_ends_the_grant(server, database, code):
+    first = await server.exchange(form(code), ())
+    second = await server.exchange(refreshed(first.refresh_token), ())
+
+    with pytest.raises(OAuthError):
+        await server.exchange(refreshed(first.refresh_token), ())
+    with pytest.raises(OAuthError):
+        await server.exchange(refreshed(second.refresh_token), ())
+
+    assert await IdentityStore(database).token(hashed(second.access_token)) is None
+
+
+async def test_a_refresh_token_of_another_host_is_refused(server, code):
+    pair = await server.exchange(form(code), ())
+
+    with pytest.raises(OAuthError):
+        await server.exchange(refreshed(pair.refresh_token, client_id="other"), ())

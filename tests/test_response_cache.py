@@ -1,0 +1,168 @@
+"""Remembered answers: for whom, how long, how many, and forgotten by writes in every process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+
+from gateway.connectors.prepared import PreparedCall
+from gateway.connectors.responses import Answer
+from gateway.db.notifications import NotificationListener
+from gateway.response_cache import Freshness, ResponseCache, key_of
+from tests.kinds.small_kind import small_operation
+
+OPERATION = small_operation({"params": {"id": {}}})
+
+
+class Application:
+    """Answers with how often it was asked, once it may."""
+
+    def __init__(self, size: int = 0) -> None:
+        self.asked = 0
+        self.size = size
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def __call__(self) -> Answer:
+        self.asked += 1
+        body = msgspec.json.encode([self.asked, "x" * self.size])
+        await self.may_answer.wait()
+        return Answer(msgspec.Raw(body))
+
+
+def key(connector_id: UUID, **params: object):
+    return key_of(connector_id, PreparedCall.of(OPERATION, params))
+
+
+@pytest.fixture
+def cache(database) -> ResponseCache:
+    return ResponseCache(database, 100_000)
+
+
+@pytest.mark.parametrize(
+    ("lines", "freshness"),
+    [
+        ([], None),
+        (["no-store"], None),
+        (["max-age=x"], None),
+        (["max-age=5, no-cache"], None),
+        (["max-age=5"], Freshness(5)),
+        (['Max-Age="5"'], Freshness(5)),
+        (["max-age=5, no-store"], Freshness(5, may_store=False)),
+        (["only-if-cached"], Freshness(None, only_if_cached=True)),
+        (["only-if-cached", "max-age=0"], Freshness(0, only_if_cached=True)),
+        (["max-age=99999999999999"], None),
+    ],
+)
+def test_what_a_caller_accepts_is_read_from_its_directives(lines, freshness):
+    assert Freshness.of(lines) == freshness
+
+
+async def test_an_answer_is_remembered_for_those_who_accept_its_age(cache):
+    same, application = key(uuid4(), id=1), Application()
+
+    await cache.ask(same, application, may_store=True)
+
+    assert cache.find(same, 5).answer.decoded()[0] == 1
+    assert cache.find(same, None) is not None
+    assert cache.find(same, -1) is None
+
+
+@pytest.mark.parametrize("other", [{"id": 2}, {}])
+async def test_another_call_has_another_answer(cache, other):
+    connector_id = uuid4()
+
+    await cache.ask(key(connector_id, id=1), Application(), may_store=True)
+
+    assert cache.find(key(connector_id, **other), 5) is None
+    assert cache.find(key(uuid4(), id=1), 5) is None
+
+
+async def test_equal_calls_in_flight_are_asked_once(cache):
+    same, application = key(uuid4(), id=1), Application()
+    application.may_answer.clear()
+
+    asking = [asyncio.create_task(cache.ask(same, application, may_store=False)) for _ in range(1000)]
+    await asyncio.sleep(0)
+    application.may_answer.set()
+    answers = await asyncio.gather(*asking)
+
+    assert application.asked == 1
+    assert len(answers) == 1000
+    assert cache.find(same, 5) is None
+
+
+async def test_a_caller_that_goes_away_takes_no_answer_with_it(cache):
+    same, application = key(uuid4(), id=1), Application()
+    application.may_answer.clear()
+
+    first, second = (asyncio.create_task(cache.ask(same, application, may_store=True)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    application.may_answer.set()
+
+    assert (await second).decoded()[0] == 1
+
+
+async def test_a_write_forgets_what_was_remembered_and_what_is_under_way(cache):
+    connector_id, other, application = uuid4(), uuid4(), Application()
+    remembered, under_way, others = key(connector_id, id=1), key(connector_id, id=2), key(other, id=1)
+    await cache.ask(remembered, Application(), may_store=True)
+    await cache.ask(others, Application(), may_store=True)
+    application.may_answer.clear()
+    stale = asyncio.create_task(cache.ask(under_way, application, may_store=True))
+    await asyncio.sleep(0)
+
+    await cache.written(connector_id)
+    fresh = asyncio.create_task(cache.ask(under_way, application, may_store=True))
+    await asyncio.sleep(0)
+    application.may_answer.set()
+
+    assert (await stale).decoded()[0] == 1
+    assert (await fresh).decoded()[0] == 2
+    assert cache.find(remembered, 5) is None
+    assert cache.find(under_way, 5).answer.decoded()[0] == 2
+    assert cache.find(others, 5) is not None
+
+
+@pytest.fixture
+async def elsewhere(database, database_url) -> AsyncIterator[ResponseCache]:
+    """The cache of another process."""
+    cache, listener, ready = ResponseCache(database, 100_000), NotificationListener(database_url), asyncio.Event()
+    listener.subscribe(cache.on_notify, ready.set)
+    async with listener.listening():
+        await ready.wait()
+        yield cache
+
+
+async def test_a_write_forgets_in_every_process(cache, elsewhere):
+    same = key(uuid4(), id=1)
+    await elsewhere.ask(same, Application(), may_store=True)
+
+    await cache.written(same[0])
+    async with asyncio.timeout(10):
+        while elsewhere.find(same, 60) is not None:  # noqa: ASYNC110  the notification comes when it comes
+            await asyncio.sleep(0.01)
+
+
+async def test_the_memory_is_capped_and_the_least_used_goes_first(cache):
+    connector_id = uuid4()
+    for number in range(12):
+        await cache.ask(key(connector_id, id=number), Application(size=8000), may_store=True)
+        assert cache.find(key(connector_id, id=0), 60) is not None
+
+    left = [number for number in range(12) if cache.find(key(connector_id, id=number), 60)]
+
+    assert left[0] == 0
+    assert 1 not in left
+    assert left[-1] == 11
+
+
+async def test_an_answer_that_would_fill_the_memory_is_not_kept(cache):
+    huge = key(uuid4(), id=1)
+
+    await cache.ask(huge, Application(size=50_000), may_store=True)
+
+    assert cache.find(huge, 60) is None
