@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -232,7 +232,8 @@ class Execution:
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
         _ensure_permitted(caller, engine_call.effect)
-        ensure_known(call.shape, str(engine_call.operation), engine_call.operation.fields)
+        if not call.shape.is_plain:
+            ensure_known(call.shape, str(engine_call.operation), engine_call.operation.fields)
         opened.require_active()
         if engine_call.limit is not None:
             call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
@@ -278,25 +279,24 @@ class Execution:
         return selected(answer, prepared.call.shape)
 
     async def _ran_to_end(self, prepared: _Prepared) -> Answer:
-        async with self._writing(prepared.opened, prepared.engine_call):
-            answer = await prepared.opened.connector.run_to_end(prepared.engine_call)
-            await self._learn(prepared.opened, prepared.engine_call, answer)
-        return answer
+        opened, call = prepared.opened, prepared.engine_call
+        return await self._performed(opened, call, opened.connector.run_to_end(call))
 
-    @asynccontextmanager
-    async def _writing(self, opened: ResolvedConnector, call: PreparedCall) -> AsyncIterator[None]:
-        """However a write ends, what was remembered of its connector may be wrong by now."""
+    async def _performed(self, opened: ResolvedConnector, call: PreparedCall, work: Awaitable[Answer]) -> Answer:
+        """The answer; however a write ends, what was remembered of its connector may be wrong by now."""
+        if call.effect is Effect.READ:
+            return await work
         try:
-            yield
+            answer = await work
+            await self._learn(opened, call, answer)
         finally:
-            if call.effect is not Effect.READ:
-                await self._cache.written(opened.record.id)
+            await self._cache.written(opened.record.id)
+        return answer
 
     async def _learn(self, opened: ResolvedConnector, call: PreparedCall, answer: Answer) -> None:
         """Writes are in the copies that are searched before their caller hears of them."""
-        if call.effect is not Effect.READ:
-            record, write = opened.record, Write(call.operation, call.params, answer)
-            await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
+        record, write = opened.record, Write(call.operation, call.params, answer)
+        await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
 
     async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
         accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker)
@@ -407,9 +407,7 @@ class Execution:
         with Counted(operation):
             if operation.is_download:
                 return await self._stored(opened.connector, call, job, journal)
-            async with self._writing(opened, call):
-                answer = await opened.connector.run(call, journal)
-                await self._learn(opened, call, answer)
+            answer = await self._performed(opened, call, opened.connector.run(call, journal))
             return selected(answer, FieldSelection(**job.shape))
 
     async def _stored(self, connector: Connector, call: PreparedCall, job: Job, journal: JobJournal) -> Answer:

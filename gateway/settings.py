@@ -12,6 +12,9 @@ from yarl import URL
 
 from gateway.connectors.egress import parse_override
 
+#: bound to, they stand for all addresses of the machine; they lead nowhere
+_EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
+
 
 class SettingsError(ValueError):
     """A setting that cannot be used; the text names its variable."""
@@ -23,6 +26,14 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="GATEWAY_", frozen=True, extra="ignore")
 
     database_url: str = Field("postgresql:///gateway", description="PostgreSQL, which holds the truth.")
+    database_pooler: bool = Field(
+        False, description="Whether a pooler in transaction mode, such as PgBouncer, stands before PostgreSQL."
+    )
+    database_direct_url: str | None = Field(
+        None,
+        description="PostgreSQL without the pooler, for notifications and migrations; without it processes look every "
+        "second for what changed.",
+    )
     redis_url: str = Field("redis://127.0.0.1:6379/0", description="Redis, which wakes the workers.")
     bind: str = Field("127.0.0.1:8080", description="Host and port that the front end listens on.")
     public_url: str | None = Field(
@@ -50,6 +61,7 @@ class Settings(BaseSettings):
     )
     token_seconds: int = Field(900, description="Seconds that a bearer token lives.")
     job_retention: int = Field(7 * 86400, description="Seconds that a finished job's result is kept.")
+    seal_jobs: bool = Field(True, description="Whether params and results of jobs are sealed like credentials.")
     idempotency_seconds: int = Field(86400, description="Seconds that an Idempotency-Key is remembered.")
     worker_jobs: int = Field(100, description="Jobs that one worker runs at a time.")
     files_url: str | None = Field(
@@ -82,9 +94,16 @@ class Settings(BaseSettings):
     organization_jobs: int = Field(
         10_000, ge=1, description="Jobs of one organization that may be queued; more are 429 until some are done."
     )
-    max_requests: int = Field(5000, ge=1, description="Requests in progress in one front end; more are 503.")
+    max_requests: int = Field(
+        10_000,
+        ge=1,
+        description="Requests in progress in one front end, of one organization at most half of what the others leave; "
+        "more are 503.",
+    )
     max_connections: int = Field(10_000, ge=1, description="Connections to one front end; more are closed at once.")
-    max_downloads: int = Field(200, ge=1, description="Files that one front end streams at a time; more are 503.")
+    max_downloads: int = Field(
+        400, ge=1, description="Files that one front end streams at a time, shared likewise; more are 503."
+    )
     max_load: float = Field(
         0.95,
         gt=0,
@@ -123,6 +142,25 @@ class Settings(BaseSettings):
     def base_url(self) -> str:
         """The address of the front end without a trailing slash."""
         return (self.public_url or f"http://{self.bind}").rstrip("/")
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether the database's URL leads to a pooler."""
+        return self.database_pooler or self.database_direct_url is not None
+
+    @property
+    def session_url(self) -> str | None:
+        """PostgreSQL for what takes a session of its own; None where only a pooler is known."""
+        return self.database_direct_url or (None if self.database_pooler else self.database_url)
+
+    @property
+    def link_base(self) -> str:
+        """What links begin with: the address that is known; nothing, so that they are relative, where none is.
+
+        What a caller names in `Host` is never taken for ours.
+        """
+        is_known = self.public_url is not None or self.address[0] not in _EVERY_ADDRESS
+        return self.base_url if is_known else ""
 
     @cached_property
     def address(self) -> tuple[str, int]:

@@ -19,6 +19,8 @@ FORBIDDEN = {
     "gateway/jobs": ("gateway.http", "gateway.execution", "gateway.services", "workers"),
     "gateway/context_store": ("gateway.http", "gateway.execution", "gateway.services"),
     "gateway/kinds": ("gateway.http", "gateway.execution", "gateway.services", "gateway.jobs", "gateway.db"),
+    "gateway/operations": ("gateway.http", "gateway.execution", "gateway.services", "gateway.jobs", "gateway.db",
+                           "gateway.connectors", "gateway.credentials", "gateway.context_store", "aiohttp"),
     "gateway/http_ranges": ("gateway.http", "gateway.services", "gateway.connectors", "gateway.db"),
     "gateway/stored_files": ("gateway.http", "gateway.services", "gateway.connectors"),
     "gateway/db": ("gateway.http", "gateway.execution", "gateway.services", "gateway.connectors"),

@@ -169,8 +169,7 @@ class HostedJobs:
         return await _seen(self._services, caller, job_id)
 
     async def changed(self, caller: HostedCaller, job: JobSummary, seconds: float) -> JobSummary:
-        with caller.parked():
-            return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
+        return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
 
     async def cancel(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
         caller.caller.require(Scope.WRITE)

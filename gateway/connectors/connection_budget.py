@@ -1,6 +1,5 @@
 """How many connections to applications a process holds, and how rate scopes share them: pure."""
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,20 +21,21 @@ class ConnectionBudget:
     def __init__(self, max_connections: int) -> None:
         self._max = max_connections
         self._total = 0
-        self._held: Counter[str] = Counter()
+        self._held: dict[str, int] = {}
 
     @contextmanager
     def one(self, scope: RateScope) -> Iterator[None]:
         """One connection for as long as the block lasts; raises Unavailable at once where there is none."""
-        if self._held.get(scope.id, 0) >= self._max - self._total:
+        held = self._held.get(scope.id, 0)
+        if held >= self._max - self._total:
             REFUSED.add("upstream_connections")
             raise Unavailable("too many calls of applications are under way; try again", retry_after=_RETRY_AFTER)
         self._total += 1
-        self._held[scope.id] += 1
+        self._held[scope.id] = held + 1
         try:
             yield
         finally:
             self._total -= 1
-            self._held[scope.id] -= 1
-            if not self._held[scope.id]:
-                del self._held[scope.id]
+            held = self._held.pop(scope.id) - 1
+            if held:
+                self._held[scope.id] = held

@@ -38,13 +38,17 @@ class PreparedCall:
 
     def request(self, environment: Mapping[str, str], override: URL | None = None) -> UpstreamRequest:
         """The exact request, credentials not yet on it."""
+        if self.rule is NO_RULE:
+            return requests.build(self.variant, self.params, environment, override, effect=self.effect)
         placed = self.rule.params(self.variant, dict(self.params))
         request = requests.build(self.variant, placed, environment, override, effect=self.effect)
         return self.rule.request(self.variant, placed, request)
 
     def answer(self, response: UpstreamResponse) -> Answer:
         """The records, or the record, of a successful response; raises UpstreamInvalidResponse."""
-        answer = self.rule.answer(self.variant, responses.read(self.variant, response))
+        answer = responses.read(self.variant, response)
+        if self.rule is not NO_RULE:
+            answer = self.rule.answer(self.variant, answer)
         if not self.variant.is_list:
             return answer
         return replace(answer, is_page=True, next=self._next(answer.meta))

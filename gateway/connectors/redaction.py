@@ -17,17 +17,12 @@ class Secrets:
     """What must never be repeated: tokens, passwords and keys, in every form in which an application may echo them."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        # Read only when there is something to mask: most calls succeed.
-        self._given = values
+        self._values = frozenset(value for value in values if len(value) >= _SHORTEST)
 
     @classmethod
     def of_headers(cls, headers: Mapping[str, str]) -> "Secrets":
         """Those of the headers that authenticate a request (RFC 6750, RFC 7617)."""
         return cls(secret for value in headers.values() for secret in _in_header(value))
-
-    @cached_property
-    def _values(self) -> frozenset[str]:
-        return frozenset(value for value in self._given if len(value) >= _SHORTEST)
 
     def __or__(self, other: "Secrets") -> "Secrets":
         return Secrets(self._values | other._values)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from gateway.connectors import refusals
-from gateway.connectors.redaction import NO_SECRETS, Secrets
+from gateway.connectors.redaction import Secrets
 from gateway.errors import (
     BY_CODE,
     GatewayError,
@@ -35,6 +35,7 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
 NULL = msgspec.Raw(b"null")
+NO_HEADERS: Mapping[str, str] = {}
 _NO_RECORDS = msgspec.Raw(b"[]")
 #: seconds to wait where an application limits without saying for how long
 DEFAULT_RETRY_AFTER = 30
@@ -163,12 +164,14 @@ def value_at(document: Any, place: JsonPath) -> Any:
     return document
 
 
-def failure(spec: Failure, response: UpstreamResponse, secrets: Secrets = NO_SECRETS) -> GatewayError | None:
-    """The error that an answer means, the secrets of the call masked in it; None when it is a success."""
+def failure(
+    spec: Failure, response: UpstreamResponse, credentials: Mapping[str, str] = NO_HEADERS
+) -> GatewayError | None:
+    """The error that an answer means, the secrets in the call's headers masked in it; None when it is a success."""
     is_refusal = response.status >= 300 or response.status < 200
     if not is_refusal and (spec.ok is None or _is_true(response, spec.ok)):
         return None
-    document = _lenient(response)
+    document, secrets = _lenient(response), Secrets.of_headers(credentials)
     if not is_refusal and (not isinstance(document, dict) or spec.ok not in document):
         return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
     code, safe = _first_text(document, spec.code), _masked(document, secrets)
@@ -211,8 +214,6 @@ def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
 
 def _masked(document: Any, secrets: Secrets) -> Any:
     """The document without the secrets, in whatever member an application echoes them."""
-    if secrets is NO_SECRETS:
-        return document
     try:
         return _VALUE.decode(secrets.masked(msgspec.json.encode(document).decode()))
     except (msgspec.MsgspecError, RecursionError):
@@ -233,7 +234,8 @@ def _meant(
     wait, (known, is_day) = retry_after(headers), waiting
     if issubclass(cls, UpstreamRateLimited):
         words = f"{words}; the allowance of a day is used up" if is_day else words
-        wait = wait or refusals.reset_in(headers, spec.retry_headers) or known or DEFAULT_RETRY_AFTER
+        told = wait or refusals.reset_in(headers, spec.retry_headers) or known
+        wait = told or spec.window or DEFAULT_RETRY_AFTER
     elif known is not None and cls is not UpstreamQueueFull:
         cls, wait = UpstreamBusy, wait or known
     return cls(words, upstream=fault, retry_after=wait)

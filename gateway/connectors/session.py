@@ -107,7 +107,7 @@ class Session:
             response = await self.transport.fetch(
                 request, self.scope, credentials=credentials, timeout=left, before=before
             )
-            error = responses.failure(failure, response, Secrets.of_headers(credentials))
+            error = responses.failure(failure, response, credentials)
             return Exchange(response, error), error
 
         deadline = asyncio.get_running_loop().time() + timeout
@@ -140,7 +140,7 @@ class Session:
                 return stream, None
             if not is_trusted:
                 return stream, responses.foreign_failure(stream.status, stream.headers)
-            return stream, await self._refusal(stream, Secrets.of_headers(credentials))
+            return stream, await self._refusal(stream, credentials)
 
         return await self._repeated(attempt, request.effect, deadline, None, is_trusted=is_trusted)
 
@@ -183,7 +183,7 @@ class Session:
             await asyncio.sleep(wait)
             number += 1
 
-    async def _refusal(self, stream: UpstreamStream, secrets: Secrets) -> GatewayError:
+    async def _refusal(self, stream: UpstreamStream, credentials: Mapping[str, str]) -> GatewayError:
         """What the application's answer without the file means."""
         body = b""
         async for piece in stream.pieces():
@@ -191,7 +191,7 @@ class Session:
             if len(body) > _REFUSAL_CAP:
                 break
         response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
-        error = responses.failure(self.failure or self.spec.failure, response, secrets)
+        error = responses.failure(self.failure or self.spec.failure, response, credentials)
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 

@@ -146,22 +146,23 @@ class Transport:
         permit is there, right before the first byte goes out. Raises NotSent, UpstreamError and its kin, and
         UpstreamRateLimited when there is no permit, Unavailable when no connection is left.
         """
-        began = _now()
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
                 with self._connections.one(scope):
                     if before is not None:
                         await before()
-                    began = _now()
+                    began = clock()
                     async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
                         response = UpstreamResponse(answer.status, _lower(answer.headers), await self._read(answer))
         except NotSent as unsent:
-            _count(scope, unsent.error.code, _now() - began)
+            _count(scope, unsent.error.code, clock() - began)
             raise
         except UpstreamError as lost:
-            _count(scope, lost.code, _now() - began)
+            _count(scope, lost.code, clock() - began)
             raise
-        _count(scope, str(response.status), _now() - began)
+        _count(scope, str(response.status), clock() - began)
         self.limiter.observe(scope, response.headers)
         return response
 
@@ -221,10 +222,6 @@ class Transport:
                 )
             except (aiohttp.ClientError, OSError) as error:
                 raise _translated(error, request.url.host or "") from error
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, inf
 from uuid import UUID
 
 from gateway.errors import RateLimited, Unavailable
+from gateway.http.places import Places
 from gateway.identity.model import Caller
 from gateway.settings import Settings
 from gateway.telemetry.load import Busyness
@@ -17,6 +18,8 @@ from gateway.telemetry.metrics import REFUSED
 
 #: callers whose buckets are remembered; who was not seen for long has a full one anyway
 _REMEMBERED = 10_000
+#: the part of the places for requests that those without a token have of their own
+_STRANGERS = 20
 #: requests in progress that are never too many: they keep a process busy without making each other wait for long
 _FEW = 32
 #: looks, all of them at a busy process, that make an overload of a hiccup
@@ -142,16 +145,21 @@ class Limits:
     def __init__(self, settings: Settings) -> None:
         self.rates = Rates(settings.client_rate, settings.organization_rate)
         self.overload = Overload(settings.max_load)
-        self._max_requests = settings.max_requests
+        #: of organizations
+        self.requests = Places(settings.max_requests, "requests", "requests in progress")
+        #: of addresses, for what needs no token
+        self.strangers = Places(max(1, settings.max_requests // _STRANGERS), "strangers", "requests without a token")
+        #: of organizations
+        self.downloads = Places(settings.max_downloads, "downloads", "files that are sent", retry_after=5)
         self.in_progress = 0
-        #: of those, the ones that wait for a job, or for their caller to take a file: they take room, but no time
+        #: of those, the ones that wait without work, but for jobs: they take room, but no time
         self._parked = 0
-        self._max_downloads = settings.max_downloads
-        self._downloads = 0
+        self._waiting_for_jobs: Callable[[], int] = lambda: 0
 
     @contextmanager
-    def watching(self, lag: LoopLag) -> Iterator[None]:
+    def watching(self, lag: LoopLag, waiting_for_jobs: Callable[[], int]) -> Iterator[None]:
         """Look at how busy the process is as often as at its loop, for as long as the block lasts."""
+        self._waiting_for_jobs = waiting_for_jobs
         busyness = Busyness()
         lag.subscribe(lambda _lag: self.overload.looked(busyness.look(), self.at_work))
         try:
@@ -163,7 +171,7 @@ class Limits:
     @property
     def at_work(self) -> int:
         """Requests that make each other wait."""
-        return self.in_progress - self._parked
+        return self.in_progress - self._parked - self._waiting_for_jobs()
 
     @contextmanager
     def parked(self) -> Iterator[None]:
@@ -179,19 +187,9 @@ class Limits:
         if not self.overload.admits(self.at_work - 1):
             REFUSED.add("overload")
             raise Unavailable("the gateway has more to do than it can; try again in a moment", retry_after=1)
-        if self.in_progress > self._max_requests:
-            REFUSED.add("requests")
-            raise Unavailable(f"{self._max_requests} requests are in progress; try again in a moment", retry_after=1)
 
     @contextmanager
-    def one_download(self) -> Iterator[None]:
+    def one_download(self, organization_id: UUID) -> Iterator[None]:
         """A place for a file that is streamed, for as long as the block lasts; raises Unavailable."""
-        if self._downloads >= self._max_downloads:
-            REFUSED.add("downloads")
-            raise Unavailable(f"{self._max_downloads} files are being sent; try again in a moment", retry_after=5)
-        self._downloads += 1
-        try:
-            with self.parked():
-                yield
-        finally:
-            self._downloads -= 1
+        with self.downloads.held(organization_id), self.parked():
+            yield

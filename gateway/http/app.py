@@ -9,9 +9,10 @@ from aiohttp import web
 
 from gateway.http.admission import Limits
 from gateway.http.handlers.mcp import open_servers
-from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, PAGES, ROUTE_OF, SERVICES
+from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, PAGES, READINESS, ROUTE_OF, SERVICES
 from gateway.http.middleware import edge, set_common_headers
 from gateway.http.openapi import openapi_document
+from gateway.http.readiness import readiness
 from gateway.http.routes import ROUTES
 from gateway.pages.brand import Brand
 from gateway.pages.rendering import Pages
@@ -41,9 +42,10 @@ def create_app(settings: Settings) -> web.Application:
             open_services(settings) as opened,
             exposed(settings.metrics_bind, opened.database),
         ):
-            with app[LIMITS].watching(opened.lag):
+            with app[LIMITS].watching(opened.lag, lambda: opened.watch.waiting):
                 app[SERVICES] = opened
                 open_servers(app, opened)
+                app[READINESS] = readiness(opened)
                 app[EXPOSITION] = Exposition(opened.database)
                 document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
                 app[OPENAPI] = msgspec.json.encode(document)

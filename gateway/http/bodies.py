@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.keys import SERVICES
@@ -109,8 +109,9 @@ def read_query(request: web.Request, model: type[M]) -> M:
     twice = next((name for name in request.query if len(request.query.getall(name)) > 1), None)
     if twice is not None:
         raise MalformedRequest(f"the query names {twice} twice; send it once")
-    if "\x00" in request.query_string:
-        raise MalformedRequest("the query holds NUL; no name and no id does")
+    for name, text in request.query.items():
+        if "\x00" in name or "\x00" in text:
+            raise InvalidParams(faults=[FieldError(f"/{_escaped(name)}", name, "text", f"{name} holds NUL; remove it")])
     return _validated(model, dict(request.query))
 
 
@@ -121,13 +122,13 @@ def whole_number(text: str) -> int | None:
 
 def _in_utc(moment: datetime) -> datetime:
     try:
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("it must lie between the years 1 and 9999 in UTC") from error
 
 
-#: a moment of the calendar in UTC, which is also what one without an offset means
-Moment = Annotated[datetime, AfterValidator(_in_utc)]
+#: a moment of the calendar, in UTC
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 
 
 def _validated(model: type[M], document: dict[str, Any]) -> M:

@@ -1,4 +1,4 @@
-"""Our own door: slow senders, too many connections and requests that are not plainly HTTP get no further.
+"""Connections are guarded: slow senders, too many connections and what is not plainly HTTP get no further.
 
 aiohttp's parser refuses the forms that smuggle requests past proxies; here they are answered in our words.
 """
@@ -16,7 +16,6 @@ from aiohttp.web_server import Server
 
 from gateway.errors import InternalError, MalformedRequest, Unavailable
 from gateway.http.errors import problem_response
-from gateway.http.turnstile import Turnstile, refusal
 
 log = logging.getLogger(__name__)
 
@@ -38,10 +37,10 @@ class ConnectionLimits:
     body: float = 30.0
 
 
-class Door(Server):
+class GuardedServer(Server):
     """Makes a guarded protocol for each connection."""
 
-    def __init__(self, behind: Server, limits: ConnectionLimits, turnstile: Turnstile | None) -> None:
+    def __init__(self, behind: Server, limits: ConnectionLimits) -> None:
         super().__init__(
             behind.request_handler,
             request_factory=behind.request_factory,
@@ -50,118 +49,78 @@ class Door(Server):
             **behind._kwargs,
         )
         self.limits = limits
-        self.turnstile = turnstile
         self.open = 0
 
     def __call__(self) -> RequestHandler:
-        return _Guarded(self, loop=self._loop, **self._kwargs)
+        return _GuardedProtocol(self, loop=self._loop, **self._kwargs)
 
 
-class DoorRunner(web.AppRunner):
-    """Runs an application behind the door."""
+class GuardedRunner(web.AppRunner):
+    """Runs an application on guarded connections."""
 
-    def __init__(
-        self, app: web.Application, limits: ConnectionLimits, turnstile: Turnstile | None = None, **options: Any
-    ) -> None:
+    def __init__(self, app: web.Application, limits: ConnectionLimits, **options: Any) -> None:
         options.setdefault("keepalive_timeout", KEPT_SECONDS)
         # Nothing is unpacked: a megabyte can be a thousand of them, and whoever sends it need not even have a token.
         options |= {"auto_decompress": False, "lingering_time": _LINGER, "handler_cancellation": False}
         super().__init__(app, access_log=None, **options)
         self._limits = limits
-        self._turnstile = turnstile
 
     async def _make_server(self) -> Server:
-        return Door(await super()._make_server(), self._limits, self._turnstile)
+        return GuardedServer(await super()._make_server(), self._limits)
 
 
-class _Guarded(RequestHandler):
+class _GuardedProtocol(RequestHandler):
     """A connection whose sender must not dawdle."""
 
-    __slots__ = ("_body_limit", "_door", "_head_limit", "_is_between", "_is_let_in", "_refusing")
+    __slots__ = ("_body_limit", "_guard", "_head_limit", "_is_counted")
 
-    def __init__(self, door: Door, **options: Any) -> None:
-        super().__init__(door, **options)
-        self._door = door
-        self._is_let_in = False
+    def __init__(self, guard: GuardedServer, **options: Any) -> None:
+        super().__init__(guard, **options)
+        self._guard = guard
+        self._is_counted = False
         self._head_limit: asyncio.TimerHandle | None = None
         self._body_limit: asyncio.TimerHandle | None = None
-        # whether what comes next is the beginning of a request
-        self._is_between = True
-        self._refusing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self._door.open >= self._door.limits.connections:
+        if self._guard.open >= self._guard.limits.connections:
             self._force_close = True
             refused = cast(asyncio.Transport, transport)
             refused.write(_FULL)
             refused.close()
             return
-        self._door.open += 1
-        self._is_let_in = True
+        self._guard.open += 1
+        self._is_counted = True
         super().connection_made(transport)
-        self._head_limit = self._loop.call_later(self._door.limits.head, self.force_close)
+        self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        if self._is_let_in:
-            self._door.open -= 1
-        if self._refusing is not None:
-            self._told_off()
+        if self._is_counted:
+            self._guard.open -= 1
         for limit in (self._head_limit, self._body_limit):
             if limit is not None:
                 limit.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        turnstile = self._door.turnstile
-        if turnstile is not None and data and self._is_at_rest and turnstile.turns_away(data):
-            self._hold_back(turnstile)
-            return
         before = self._request_count
         super().data_received(data)
         if not data:  # aiohttp's own call, to go on with what it has
             return
-        self._is_between = False
         if self._request_count == before:
             # No handler runs, so these bytes begin a head; a body's are for a handler that waits for them.
             if self._waiter is not None and self._head_limit is None:
-                self._head_limit = self._loop.call_later(self._door.limits.head, self.force_close)
+                self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
             return
         if self._head_limit is not None:
             self._head_limit.cancel()
             self._head_limit = None
         body = self._messages[-1][1] if self._messages else None
-        self._is_between = body is None or body.is_eof()
         if body is not None and not body.is_eof():
             if self._body_limit is not None:
                 self._body_limit.cancel()
-            self._body_limit = self._loop.call_later(self._door.limits.body, self._close_unless_whole, body)
+            self._body_limit = self._loop.call_later(self._guard.limits.body, self._close_unless_complete, body)
 
-    @property
-    def _is_at_rest(self) -> bool:
-        """Whether the last answer is out, and what comes is the beginning of the next request."""
-        return self._is_between and self._current_request is None and not self._messages
-
-    def _hold_back(self, turnstile: Turnstile) -> None:
-        """Answer in a moment, and read nothing until then."""
-        transport = cast(asyncio.Transport, self.transport)
-        transport.pause_reading()
-        turnstile.held += 1
-        self._refusing = self._loop.call_later(turnstile.hold, self._refuse, transport)
-
-    def _refuse(self, transport: asyncio.Transport) -> None:
-        self._told_off()
-        transport.write(refusal())
-        transport.resume_reading()
-
-    def _told_off(self) -> None:
-        """The refusal is no longer held back: it goes out, or nobody is there to hear it."""
-        assert self._refusing is not None
-        assert self._door.turnstile is not None
-        self._refusing.cancel()
-        self._refusing = None
-        self._door.turnstile.held -= 1
-
-    def _close_unless_whole(self, body: StreamReader) -> None:
+    def _close_unless_complete(self, body: StreamReader) -> None:
         if not body.is_eof():
             self.force_close()
 

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
+from gateway.aio.remembered import Remembered
 from gateway.http.admission import Limits
 from gateway.http.audit_entry import PendingEntry
+from gateway.http.readiness import Readiness
 from gateway.http.route import Route
 from gateway.identity.model import Caller
 from gateway.pages.rendering import Pages
@@ -22,6 +24,8 @@ OPENAPI = web.AppKey("openapi", bytes)
 LIMITS = web.AppKey("limits", Limits)
 #: what the process tells Prometheus
 EXPOSITION = web.AppKey("exposition", Exposition)
+#: whether what the front end needs is there
+READINESS = web.AppKey("readiness", Remembered[Readiness])
 #: the routes of the contract, by those of the router that stand for them
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
 #: templates and style of the pages for people

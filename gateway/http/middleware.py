@@ -3,6 +3,7 @@
 import logging
 import re
 import time
+from collections.abc import Hashable
 from secrets import token_hex
 
 from aiohttp import web
@@ -17,6 +18,7 @@ from gateway.http.bodies import bearer_token
 from gateway.http.errors import from_http, problem_response
 from gateway.http.handlers.jobs import follower
 from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES
+from gateway.http.places import Places
 from gateway.http.responses import html_response
 from gateway.http.route import Route
 from gateway.identity.model import Caller
@@ -37,6 +39,7 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
     request_id = _begun(request)
     route = request.app[ROUTE_OF].get(request.match_info.route)
     limits, rates = request.app[LIMITS], NO_RATES
+    places: tuple[Places, Hashable] | None = None
     outcome = "interrupted"
     limits.in_progress += 1
     try:
@@ -50,6 +53,9 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
                 rates = limits.rates.take(caller)
                 if rates.refusal is not None:
                     raise rates.refusal
+            places = _taken(limits.requests, caller.organization_id)
+        elif route is not None and not route.is_probe:
+            places = _taken(limits.strangers, request.remote)
         if route is not None:
             _permit(request, route)
         with tracing.span(request.method, "server", request_id=request_id):
@@ -72,6 +78,8 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = _error_response(request, route, InternalError())
     finally:
         limits.in_progress -= 1
+        if places is not None:
+            places[0].give_back(places[1])
         _record(request, outcome)
     if not response.prepared:
         response.headers.update(rates.headers)
@@ -80,6 +88,11 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
             response.force_close()
     _count(request, response, time.perf_counter() - started)
     return response
+
+
+def _taken(places: Places, holder: Hashable) -> tuple[Places, Hashable]:
+    places.take(holder)
+    return places, holder
 
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:

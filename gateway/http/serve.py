@@ -10,9 +10,8 @@ from aiohttp import web
 from gateway.aio.deadline import Deadline
 from gateway.aio.gc_tuning import tune_gc
 from gateway.http.app import create_app
-from gateway.http.connection_guard import ConnectionLimits, DoorRunner
-from gateway.http.keys import IS_DRAINING, LIMITS, SERVICES
-from gateway.http.turnstile import Turnstile
+from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
+from gateway.http.keys import IS_DRAINING, SERVICES
 from gateway.services import CLOSING
 from gateway.settings import Settings
 
@@ -32,10 +31,9 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stopping.set)
     app = create_app(settings)
-    runner = DoorRunner(
+    runner = GuardedRunner(
         app,
         ConnectionLimits(connections=settings.max_connections),
-        Turnstile(app[LIMITS]),
         shutdown_timeout=_CUT_OFF,
     )
     await runner.setup()
@@ -57,7 +55,7 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         await runner.cleanup()
 
 
-async def _drain(app: web.Application, runner: DoorRunner, seconds: float) -> None:
+async def _drain(app: web.Application, runner: GuardedRunner, seconds: float) -> None:
     """Requests and jobs in progress get the same seconds, side by side; jobs that are not done go to a worker."""
     services, server = app[SERVICES], runner.server
     assert server is not None

@@ -32,6 +32,8 @@ class JobWaiters:
         self._look: SingleFlight[tuple[UUID, UUID], JobSummary] = SingleFlight(lambda key: store.get(*key))
         self._waiters: defaultdict[str, set[_Waiter]] = defaultdict(set)
         self._is_over = False
+        #: how many wait now
+        self.waiting = 0
 
     def on_notify(self, topic: str, subject: str) -> None:
         """`job` with `id:version:is it final`, as the trigger on jobs writes it."""
@@ -80,7 +82,11 @@ class JobWaiters:
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= 0:
                     break
-                await _set_within(waiter.woken, min(left, _LOOK))
+                self.waiting += 1
+                try:
+                    await _set_within(waiter.woken, min(left, _LOOK))
+                finally:
+                    self.waiting -= 1
                 waiter.woken.clear()
                 job = await self._look(key)
             return job

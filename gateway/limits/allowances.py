@@ -13,7 +13,7 @@ _A_MOMENT = 1_000_000_000
 _PARTS, _LONGEST_LOOK = 10, 3600.0
 #: the first number of a header, which may be a list (RateLimit fields of older drafts); and a `name=number/number`
 _NUMBER = re.compile(r"\s*([0-9]{1,18})\s*(?:[,;]|$)", re.ASCII)
-_MEMBER = re.compile(r"([\w-]+)\s*=\s*([0-9]{1,18})(?![0-9])(?:/([0-9]{1,18})(?![0-9]))?", re.ASCII)
+_MEMBER = re.compile(r"(?<![\w-])([\w-]+)\s*=\s*([0-9]{1,18})(?![0-9])(?:/([0-9]{1,18})(?![0-9]))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,18 @@
 """An operation whole, as plain data: what an agent reads before it calls."""
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from gateway.kinds.catalog import SEARCH_ACTION
-from gateway.operations.entries import OperationEntry
+from gateway.operations.entries import KEPT, OperationEntry
 from gateway.operations.schemas import constraint_sentences, tool_schema
 from gateway.operations.signatures import signature_of
 
 
-def summary(entry: OperationEntry) -> dict[str, Any]:
-    """The operation in a few lines: names, effect and signature."""
+@lru_cache(KEPT)
+def summary(entry: OperationEntry) -> Mapping[str, Any]:
+    """The operation in a few lines: names, effect and signature; the same mapping each time."""
     return {
         "operation": entry.name,
         "kind": entry.kind.name,

@@ -1,4 +1,4 @@
-"""The operations that fit a task told in plain words, best first; built once, asked in well under a millisecond.
+"""The operations that fit a task told in plain words, best first; built once, asked in about a millisecond.
 
 An operation is known by phrases: the name of its entity, the `also` phrases of its action, entity and kind, and by its
 description and params as a bag of words. A question meets a phrase as far as it has the phrase's words, rare ones

@@ -9,7 +9,7 @@ from gateway.operations.words import ACTIONS_OF_VERB, ASKING, COMMANDS, EMPTY, N
 
 #: values that the task is about, rather than words of what to do: text in quotes, addresses, handles, emoji
 _VALUES = re.compile(
-    r"""'[^']{2,}'(?!\w)|"[^"]{2,}"|“[^”]+”|‘[^’]+’|[^\s@]{1,64}@[^\s@]{1,255}\.\w+|https?://\S+|(?<!\w)@[\w-]+|:\w+:"""
+    r"""'[^']{2,}'(?!\w)|"[^"]{2,}"|“[^“”]+”|‘[^‘’]+’|(?<![^\s@])[^\s@]+@[^\s@]+\.\w+|https?://\S+|(?<!\w)@[\w-]+|:\w+:"""
 )
 #: an id of an application: letters and digits mixed
 _OPAQUE_ID = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{4,}")

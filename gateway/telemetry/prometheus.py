@@ -18,6 +18,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from gateway.aio.remembered import Remembered
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 from gateway.telemetry import metrics
@@ -28,6 +29,8 @@ from gateway.telemetry.statistics import Statistics, read_statistics
 _FRESH = 10.0
 #: seconds that a scrape waits for PostgreSQL
 _TIMEOUT = 2.0
+#: seconds for which the same text is given to whoever asks, which may be anybody
+_REMEMBERED = 1.0
 
 
 class Exposition(Collector):
@@ -37,7 +40,8 @@ class Exposition(Collector):
         self._database = database
         self._statistics: Statistics | None = None
         self._asked_at = float("-inf")
-        self._asking = asyncio.Lock()
+        #: the exposition format; without the shared statistics while PostgreSQL is away
+        self.text = Remembered(self._text, _REMEMBERED)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
@@ -46,14 +50,12 @@ class Exposition(Collector):
         for count in (metrics.LEASES_LOST, metrics.DOWNLOAD_BYTES):
             count.add(by=0)
 
-    async def text(self) -> bytes:
-        """The exposition format; without the shared statistics while PostgreSQL is away."""
-        async with self._asking:
-            if time.monotonic() - self._asked_at > _FRESH:
-                self._asked_at, self._statistics = time.monotonic(), None
-                with contextlib.suppress(Unavailable, TimeoutError):
-                    async with asyncio.timeout(_TIMEOUT):
-                        self._statistics = await read_statistics(self._database)
+    async def _text(self) -> bytes:
+        if time.monotonic() - self._asked_at > _FRESH:
+            self._asked_at, self._statistics = time.monotonic(), None
+            with contextlib.suppress(Unavailable, TimeoutError):
+                async with asyncio.timeout(_TIMEOUT):
+                    self._statistics = await read_statistics(self._database)
         return generate_latest(self._registry)
 
     async def response(self) -> web.Response:

@@ -9,6 +9,7 @@ from gateway.errors import Unavailable
 from gateway.http.admission import Bucket, Limits, Overload, Rates
 from gateway.identity.model import Caller, Client
 from gateway.settings import Settings
+from gateway.telemetry.loop_lag import LoopLag
 
 ORGANIZATION, OTHER = UUID(int=1), UUID(int=2)
 BUSY, AT_EASE = 0.99, 0.5
@@ -150,20 +151,8 @@ def test_a_process_that_may_be_busy_all_the_time_turns_nobody_away():
     assert overload.admits(10**6)
 
 
-def test_more_requests_than_may_be_in_progress_are_refused():
-    limits = Limits(Settings(max_requests=2))
-    limits.in_progress = 2
-    limits.enter()
-
-    limits.in_progress = 3
-
-    with pytest.raises(Unavailable, match="2 requests are in progress") as refused:
-        limits.enter()
-    assert refused.value.retry_after == 1
-
-
 def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():
-    limits = Limits(Settings())
+    limits = Limits(Settings(max_downloads=1000))
     limits.overload = overloaded()
     limits.in_progress = MANY
     with pytest.raises(Unavailable):
@@ -172,18 +161,26 @@ def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():
     with limits.parked():
         assert limits.at_work == MANY - 1
     with ExitStack() as waiting:
-        for _ in range(MANY - 1):
-            waiting.enter_context(limits.one_download())
+        for number in range(MANY - 1):
+            waiting.enter_context(limits.one_download(UUID(int=number)))
         limits.enter()
 
     assert limits.at_work == MANY
 
 
+def test_requests_that_wait_for_a_job_are_no_work():
+    limits, lag = Limits(Settings()), LoopLag()
+    limits.in_progress = 10
+
+    with limits.watching(lag, lambda: 7):
+        assert limits.at_work == 3
+
+
 def test_more_files_than_may_be_sent_are_refused_until_one_is_done():
     limits = Limits(Settings(max_downloads=1))
 
-    with limits.one_download(), pytest.raises(Unavailable), limits.one_download():
+    with limits.one_download(ORGANIZATION), pytest.raises(Unavailable), limits.one_download(OTHER):
         pass
 
-    with limits.one_download():
+    with limits.one_download(OTHER):
         pass

@@ -1,4 +1,4 @@
-"""Our own door, byte by byte: what is no plain HTTP, senders that dawdle, and more connections than there is room."""
+"""Guarded connections, byte by byte: what is no plain HTTP, senders that dawdle, and too many of them."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.http.connection_guard import ConnectionLimits, DoorRunner
+from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\n"
 WHOLE = HEAD + b"Content-Length: 5\r\n\r\nhello"
@@ -20,11 +20,11 @@ async def echo(request: web.Request) -> web.Response:
 
 
 @asynccontextmanager
-async def a_door(handler: Handler = echo, **limits: float) -> AsyncIterator[int]:
-    """The port of an application behind the door."""
+async def guarded(handler: Handler = echo, **limits: float) -> AsyncIterator[int]:
+    """The port of an application on guarded connections."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
-    runner = DoorRunner(app, ConnectionLimits(**limits), shutdown_timeout=0.1)
+    runner = GuardedRunner(app, ConnectionLimits(**limits), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
@@ -86,7 +86,7 @@ async def said(port: int, request: bytes) -> bytes:
     ],
 )
 async def test_what_is_no_plain_http_is_refused_in_our_words_and_the_connection_closed(request_: bytes):
-    async with a_door() as port:
+    async with guarded() as port:
         answer = await said(port, request_ + WHOLE)
 
     head, _, body = answer.partition(b"\r\n\r\n")
@@ -97,17 +97,17 @@ async def test_what_is_no_plain_http_is_refused_in_our_words_and_the_connection_
 
 
 async def test_a_head_that_does_not_come_in_time_ends_the_connection():
-    async with a_door(head=0.2) as port:
+    async with guarded(head=0.2) as port:
         assert await said(port, b"POST /x HTTP/1.1\r\nHos") == b""
 
 
 async def test_a_connection_that_says_nothing_is_ended():
-    async with a_door(head=0.2) as port:
+    async with guarded(head=0.2) as port:
         assert await said(port, b"") == b""
 
 
 async def test_a_second_head_that_does_not_come_in_time_ends_the_connection():
-    async with a_door(head=0.2, body=60) as port, connected(port) as (reader, writer), asyncio.timeout(10):
+    async with guarded(head=0.2, body=60) as port, connected(port) as (reader, writer), asyncio.timeout(10):
         writer.write(WHOLE)
         await reader.readuntil(b"hello")
         writer.write(b"POST /x HTTP/1.1\r\nHos")
@@ -116,12 +116,12 @@ async def test_a_second_head_that_does_not_come_in_time_ends_the_connection():
 
 
 async def test_a_body_that_does_not_come_in_time_ends_the_connection():
-    async with a_door(body=0.2) as port:
+    async with guarded(body=0.2) as port:
         assert await said(port, WHOLE[:-1]) == b""
 
 
 async def test_an_idle_connection_is_kept_for_the_next_request():
-    async with a_door(head=0.2, body=0.2) as port, connected(port) as (reader, writer):
+    async with guarded(head=0.2, body=0.2) as port, connected(port) as (reader, writer):
         writer.write(WHOLE)
         await reader.readuntil(b"hello")
         with pytest.raises(TimeoutError):
@@ -132,7 +132,7 @@ async def test_an_idle_connection_is_kept_for_the_next_request():
 
 
 async def test_one_connection_too_many_is_told_to_try_again():
-    async with a_door(connections=1) as port, connected(port) as (reader, writer):
+    async with guarded(connections=1) as port, connected(port) as (reader, writer):
         writer.write(WHOLE)
         await reader.readuntil(b"hello")
 
@@ -145,7 +145,7 @@ async def test_one_connection_too_many_is_told_to_try_again():
 
 
 async def test_a_place_that_is_given_up_is_free_again():
-    async with a_door(connections=1) as port:
+    async with guarded(connections=1) as port:
         async with connected(port) as (reader, writer):
             writer.write(HEAD + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello")
             await reader.read()
@@ -165,7 +165,7 @@ async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error_of_ours(c
         finally:
             ended.set()
 
-    async with a_door(reading) as port, asyncio.timeout(10):
+    async with guarded(reading) as port, asyncio.timeout(10):
         async with connected(port) as (_, writer):
             writer.write(WHOLE[:-1])
             await began.wait()

@@ -58,7 +58,7 @@ async def stored_file(request: web.Request, job: JobSummary, document: Mapping[s
     stated = None if "Range" in request.headers else await _range_of(request, job)
     wanted = RangeRequest.of(request.headers, method=request.method, range_header=stated)
     reply = stored_reply(wanted, file.size, file.headers)
-    with request.app[LIMITS].one_download():
+    with request.app[LIMITS].one_download(request[CALLER].organization_id):
         async with caller_present(request) as flow, request.app[SERVICES].files.open(file) as blob:
             return await sent(request, reply.status, reply.headers, read_all(blob, reply.pieces), flow)
 
@@ -74,7 +74,7 @@ async def _stream(request: web.Request, call: OperationCall) -> web.StreamRespon
         request.headers, method=request.method, range_header=stated if isinstance(stated, str) else None
     )
     execution = request.app[SERVICES].execution
-    with request.app[LIMITS].one_download():
+    with request.app[LIMITS].one_download(request[CALLER].organization_id):
         async with caller_present(request) as flow, execution.download(request[CALLER], call, wanted) as file:
             return await sent(request, file.status, file.headers, file, flow)
 

@@ -12,7 +12,7 @@ from gateway.execution import Accepted, Done, OperationCall
 from gateway.field_selection import FieldSelection
 from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
-from gateway.http.handlers.jobs import Text, accepted_response, base_url, chained
+from gateway.http.handlers.jobs import Text, accepted_response, chained
 from gateway.http.handlers.outcomes import audit_call, envelope, is_sdk
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import Preference, json_response, preference
@@ -82,7 +82,7 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         respond_async=wanted.respond_async,
         wait=wanted.wait,
         request_id=request[REQUEST_ID],
-        base_url=base_url(request),
+        base_url=request.app[SERVICES].settings.link_base,
         freshness=Freshness.of(request.headers.getall("Cache-Control", ())),
         token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
     )

@@ -15,7 +15,7 @@ from gateway.http.bodies import Body, Moment, Query, path_id, read_body, read_qu
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.handlers.outcomes import is_sdk, metadata
-from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import MAX_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
@@ -70,13 +70,7 @@ class RetryBody(Body):
 
 
 def job_view(request: web.Request, job: JobSummary) -> dict[str, Any]:
-    return view(job, base_url(request))
-
-
-def base_url(request: web.Request) -> str:
-    """The address by which this caller reaches us."""
-    settings = request.app[SERVICES].settings
-    return settings.base_url if settings.public_url else f"{request.scheme}://{request.host}"
+    return view(job, request.app[SERVICES].settings.link_base)
 
 
 def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[str, str] | None = None) -> web.Response:
@@ -139,8 +133,7 @@ async def get_job(request: web.Request) -> web.Response:
     wait = query.wait if query.wait is not None else wanted.wait
     seen = _seen(request.headers.get("If-None-Match", ""))
     if wait and not job.is_done:
-        with request.app[LIMITS].parked():
-            job = await services.watch.changed(job.organization_id, job.id, job.version if seen is None else seen, wait)
+        job = await services.watch.changed(job.organization_id, job.id, job.version if seen is None else seen, wait)
     headers = {"ETag": f'"{job.version}"', **wanted.applied}
     if not job.is_done:
         headers["Retry-After"] = str(_RETRY_AFTER)
@@ -182,8 +175,7 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     wanted = preference(request)
     job_id = path_id(request, "job_id")
     wait = query.wait if query.wait is not None else (wanted.wait or 0)
-    with request.app[LIMITS].parked():
-        job = await services.watch.done(caller.organization_id, job_id, wait)
+    job = await services.watch.done(caller.organization_id, job_id, wait)
     if not job.is_done:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
@@ -191,8 +183,8 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     stored = await services.jobs.head(job)
     partial = results.partial_result(job, stored)
     if partial is not None:
-        return await _partial(request, job, results.completed(partial, job, base_url(request)))
-    head = results.completed(results.require_result(job, stored), job, base_url(request))
+        return await _partial(request, job, results.completed(partial, job, request.app[SERVICES].settings.link_base))
+    head = results.completed(results.require_result(job, stored), job, request.app[SERVICES].settings.link_base)
     if job.action == DOWNLOAD:
         return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
@@ -276,8 +268,7 @@ async def job_events(request: web.Request) -> web.StreamResponse:
         if job.is_done or services.watch.shutting_down:
             break
         known = job.version
-        with request.app[LIMITS].parked():
-            job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
+        job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
         if job.version == known:
             await response.write(b": alive\n\n")
     await response.write_eof()

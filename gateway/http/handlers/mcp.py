@@ -9,7 +9,6 @@ from gateway.agent_tools.hosted import HostedBackend, HostedCaller, HostedJobs
 from gateway.agent_tools.server import Servers
 from gateway.errors import Forbidden
 from gateway.http.bodies import Query, read_query
-from gateway.http.handlers.jobs import base_url
 from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
 from gateway.mcp import http
 from gateway.mcp.server import Server
@@ -65,7 +64,8 @@ def _caller(request: web.Request) -> HostedCaller:
     def audit(connector_id: UUID, what: str) -> None:
         pending.connector_id, pending.what = connector_id, what
 
-    return HostedCaller(request[CALLER], request[REQUEST_ID], base_url(request), audit, request.app[LIMITS].parked)
+    link_base = request.app[SERVICES].settings.link_base
+    return HostedCaller(request[CALLER], request[REQUEST_ID], link_base, audit, request.app[LIMITS].parked)
 
 
 def _continue_trace(document: object) -> None:

@@ -1,14 +1,15 @@
 """The gateway about itself: liveness, readiness, its OpenAPI document and a page that shows it."""
 
-import asyncio
+import base64
+import hashlib
+import re
+from functools import cache
 from importlib.resources import files
 
 from aiohttp import web
 
-from gateway.errors import Unavailable
-from gateway.http.keys import EXPOSITION, IS_DRAINING, OPENAPI, SERVICES
+from gateway.http.keys import EXPOSITION, IS_DRAINING, OPENAPI, READINESS
 from gateway.http.responses import json_response
-from gateway.services import Services
 
 _SIGNPOST = {"name": "agent connector gateway", "api": "/api/v1", "openapi": "/openapi.json", "docs": "/docs"}
 
@@ -29,27 +30,13 @@ async def healthz(request: web.Request) -> web.Response:
 
 async def readyz(request: web.Request) -> web.Response:
     """GET /readyz: whether to send traffic here. Redis away does not stop the work; it is told all the same."""
-    services = request.app[SERVICES]
-    trouble, redis, worker = await asyncio.gather(
-        services.database.trouble(), services.wakeup.is_there(), _is_worker_there(services)
-    )
-    database = trouble is None
-    is_draining = request.app[IS_DRAINING].is_set()
-    is_ready = database and redis and worker and not is_draining
-    document = {
-        "status": "ready" if is_ready else "not_ready",
-        "checks": {"postgres": database, "redis": redis, "worker": worker, "draining": is_draining},
-    }
-    if trouble is not None:
-        document["reason"] = f"PostgreSQL: {trouble}"
+    found = await request.app[READINESS]()
+    checks = {**found.checks, "draining": request.app[IS_DRAINING].is_set()}
+    is_ready = all(found.checks.values()) and not checks["draining"]
+    document = {"status": "ready" if is_ready else "not_ready", "checks": checks}
+    if found.reason is not None:
+        document["reason"] = found.reason
     return json_response(document, 200 if is_ready else 503, {} if is_ready else {"Retry-After": "2"})
-
-
-async def _is_worker_there(services: Services) -> bool:
-    try:
-        return await services.maintenance.is_a_worker_there()
-    except Unavailable:
-        return False
 
 
 async def metrics(request: web.Request) -> web.Response:
@@ -64,6 +51,20 @@ async def openapi(request: web.Request) -> web.Response:
 
 async def docs(request: web.Request) -> web.Response:
     """GET /docs: the contract as a page, with nothing loaded from elsewhere."""
-    page = (files("gateway.http") / "docs.html").read_text("utf-8")
-    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+    page, policy = _docs()
     return web.Response(text=page, content_type="text/html", headers={"Content-Security-Policy": policy})
+
+
+@cache
+def _docs() -> tuple[str, str]:
+    """The page, and the policy that allows its own style and script by their digests and nothing else."""
+    page = (files("gateway.http") / "docs.html").read_text("utf-8")
+    style, script = (_digests(page, tag) for tag in ("style", "script"))
+    own = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    return page, f"{own}; style-src {style}; script-src {script}"
+
+
+def _digests(page: str, tag: str) -> str:
+    """The sources of a policy (CSP 3 §2.3.1) for what the page holds in elements of that name."""
+    texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+    return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts)

@@ -1,0 +1,30 @@
+"""An answer for all who ask within a moment: however often it is asked for, it costs what one asking costs."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from gateway.aio.single_flight import SingleFlight
+
+V = TypeVar("V")
+
+
+class Remembered(Generic[V]):
+    """What `compute` brings, computed again when it is asked for and older than `seconds`."""
+
+    def __init__(self, compute: Callable[[], Awaitable[V]], seconds: float) -> None:
+        self._compute = compute
+        self._seconds = seconds
+        self._computing = SingleFlight(self._computed)
+        self._known: tuple[V, float] | None = None
+
+    async def __call__(self) -> V:
+        """The answer; raises what `compute` raises, which is not remembered."""
+        if self._known is not None and time.monotonic() - self._known[1] < self._seconds:
+            return self._known[0]
+        return await self._computing(None)
+
+    async def _computed(self, _: None) -> V:
+        value = await self._compute()
+        self._known = value, time.monotonic()
+        return value

@@ -1,0 +1,40 @@
+"""Whether what a front end needs is there."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.aio.remembered import Remembered
+from gateway.errors import Unavailable
+from gateway.services import Services
+
+#: seconds
+_REMEMBERED = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What was found, by name, and the reason where PostgreSQL is not."""
+
+    checks: Mapping[str, bool]
+    reason: str | None
+
+
+def readiness(services: Services) -> Remembered[Readiness]:
+    """Looked at once a second at most: anybody may ask."""
+
+    async def look() -> Readiness:
+        trouble, redis, worker = await asyncio.gather(
+            services.database.trouble(), services.wakeup.is_there(), _is_worker_there(services)
+        )
+        checks = {"postgres": trouble is None, "redis": redis, "worker": worker}
+        return Readiness(checks, None if trouble is None else f"PostgreSQL: {trouble}")
+
+    return Remembered(look, _REMEMBERED)
+
+
+async def _is_worker_there(services: Services) -> bool:
+    try:
+        return await services.maintenance.is_a_worker_there()
+    except Unavailable:
+        return False

@@ -1,0 +1,102 @@
+"""Room in a front end: nobody takes all of it."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from gateway.errors import Unavailable
+from gateway.http.places import Places
+from tests.in_process_app import front_end
+
+PER_CALLER = 50
+
+
+def taken(places: Places, holder: str) -> int:
+    """How many places the holder gets when it takes all that it can."""
+    for number in range(10_000):
+        try:
+            places.take(holder)
+        except Unavailable:
+            return number
+    raise AssertionError("there is no end")
+
+
+@pytest.mark.parametrize(
+    ("total", "shares"),
+    [(100, [50, 25, 12, 6, 3, 2, 1, 1, 0]), (10, [5, 2, 1, 1, 1, 0]), (1, [1, 0]), (2, [1, 1, 0])],
+)
+def test_each_holder_gets_half_of_what_the_others_leave(total: int, shares: list[int]):
+    places = Places(total, "test", "tests")
+
+    assert [taken(places, f"holder {number}") for number in range(len(shares))] == shares
+
+
+def test_a_place_that_is_given_back_is_free_again_and_its_holder_forgotten():
+    places = Places(2, "test", "tests", retry_after=7)
+    with places.held("a"), pytest.raises(Unavailable) as refused, places.held("a"):
+        pass
+
+    assert refused.value.retry_after == 7
+    assert (places.taken, places._held) == (0, Counter())
+
+
+@pytest.fixture(scope="module")
+async def small(tmp_path_factory, database_url, redis_url):
+    """A front end with few places."""
+    folder = tmp_path_factory.mktemp("small")
+    async with front_end(folder, database_url, redis_url, max_requests=100, max_downloads=4) as opened:
+        yield opened
+
+
+async def half_bodies(front, path: bytes, headers: bytes, count: int) -> list[asyncio.StreamWriter]:
+    """Requests whose bodies do not come."""
+    writers = []
+    for _ in range(count):
+        _, writer = await asyncio.open_connection("127.0.0.1", int(front.base_url.rpartition(":")[2]))
+        writer.write(b"POST " + path + b" HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n" + headers + b"\r\n{")
+        writers.append(writer)
+    return writers
+
+
+async def until_refused(call) -> int:
+    """The status once it is no longer 200, 401 or 422: requests on their way are counted when they arrive."""
+    async with asyncio.timeout(10):
+        while (status := (await call()).status) < 500:
+            pass
+    return status
+
+
+async def test_half_bodies_of_strangers_leave_room_for_callers(small):
+    form = b"Content-Type: application/x-www-form-urlencoded\r\n"
+    async with small.api() as api:
+        writers = await half_bodies(small, b"/oauth/token", form, 20)
+        stranger = await until_refused(lambda: api.call("POST", "/oauth/token", data=b"grant_type=x", headers={}))
+        caller = await api.get("/api/v1/jobs")
+        for writer in writers:
+            writer.close()
+
+    assert (stranger, caller.status) == (503, 200)
+
+
+async def test_one_organizations_requests_leave_room_for_anothers(small):
+    async with small.api() as greedy, small.api() as other:
+        token = f"Authorization: {greedy.headers['Authorization']}\r\n".encode()
+        writers = await half_bodies(small, b"/api/v1/integrations/connectors", token, 60)
+        refused = await until_refused(lambda: greedy.get("/api/v1/jobs"))
+        served = [await other.get("/api/v1/jobs") for _ in range(5)]
+        for writer in writers:
+            writer.close()
+
+    assert refused == 503
+    assert {response.status for response in served} == {200}
+
+
+async def test_probes_are_answered_from_memory(small):
+    async with small.api() as api:
+        first = await api.get("/metrics")
+        again = await asyncio.gather(*(api.get("/metrics") for _ in range(20)))
+        ready = await asyncio.gather(*(api.get("/readyz") for _ in range(20)))
+
+    assert {response.body for response in again} <= {first.body, again[-1].body}
+    assert len({response.body for response in ready}) == 1
