@@ -72,7 +72,7 @@ class Worker:
         tasks = {name: partial(task, services) for name, task in TASKS.items()}
         slots = Slots(services.settings.worker_jobs)
         self._fetcher = Fetcher(
-            Claims(services.database), services.runner, tasks, slots, concurrency_of(services.catalog)
+            Claims(services.database, services.sealing), services.runner, tasks, slots, concurrency_of(services.catalog)
         )
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 

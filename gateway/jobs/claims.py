@@ -12,6 +12,7 @@ from gateway.db.pool import Database
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import Job
 from gateway.jobs.rows import COLUMNS, job_of
+from gateway.jobs.sealing import PLAIN, JobSealing
 from gateway.telemetry.metrics import QUEUE_WAIT
 
 #: queues that one claim looks at, from a random one on
@@ -102,8 +103,9 @@ class Shares:
 class Claims:
     """Claims of queued jobs, by compare-and-set; a claimed job is its worker's to run."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, sealing: JobSealing = PLAIN) -> None:
         self._database = database
+        self._sealing = sealing
 
     async def claim(self, worker: str, limit: int, shares: Shares, *, is_background: bool = False) -> list[Job]:
         """Up to `limit` queued jobs: those that somebody waits for, or those that nobody does."""
@@ -120,7 +122,7 @@ class Claims:
                 list(shares.concurrency.values()),
                 is_background,
             )
-        claimed = [job_of(row) for row in rows]
+        claimed = [job_of(row, self._sealing) for row in rows]
         for job in claimed:
             if job.attempt == 1 and job.started_at is not None:
                 QUEUE_WAIT.observe((job.started_at - job.created_at).total_seconds())
@@ -129,4 +131,5 @@ class Claims:
     async def claim_suspects(self, worker: str, limit: int, *, is_group: bool) -> list[Job]:
         """The oldest jobs that lost two workers, to run in a group; or those that lost more, to run alone."""
         async with self._database.system() as connection:
-            return [job_of(row) for row in await connection.fetch(_CLAIM_SUSPECTS, worker, limit, is_group)]
+            rows = await connection.fetch(_CLAIM_SUSPECTS, worker, limit, is_group)
+        return [job_of(row, self._sealing) for row in rows]
