@@ -38,6 +38,7 @@ from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.runner import Runner
+from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
@@ -68,6 +69,7 @@ class Services:
     catalog: Catalog
     operations: OperationIndex
     vault: Vault
+    sealing: JobSealing
     upstreams: Upstreams
     identity: IdentityStore
     tokens: Tokens
@@ -103,11 +105,17 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     keys = settings.encryption_keys.get_secret_value() if settings.encryption_keys else None
     key_list = read_keys(keys, settings.encryption_keys_file)
     vault = Vault(key_list)
+    sealing = JobSealing(vault, is_on=settings.seal_jobs)
     catalog = load_catalog(settings.specs)
     overrides = upstream_overrides()
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            Database.open(settings.database_url, size=settings.database_pool, is_patient=True)
+            Database.open(
+                settings.database_url,
+                size=settings.database_pool,
+                is_patient=True,
+                has_pooler=settings.has_pooler,
+            )
         )
         process = process_name()
         limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
@@ -135,8 +143,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         connector_service = ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of)
         connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.grants)
-        jobs = JobStore(database, settings.job_retention)
-        leases = Leases(database, settings.job_retention)
+        jobs = JobStore(database, settings.job_retention, sealing=sealing)
+        leases = Leases(database, settings.job_retention, sealing)
         watch = JobWaiters(jobs)
         runner = Runner(leases, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
@@ -157,7 +165,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         authorizations = AuthorizationStore(database)
         context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
-        notifications = NotificationListener(settings.database_url)
+        notifications = NotificationListener(settings.session_url)
         notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
         notifications.subscribe(cache.on_notify, cache.invalidate_all)
         notifications.subscribe(tokens.on_notify, tokens.invalidate_all)
@@ -174,6 +182,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             catalog=catalog,
             operations=OperationIndex(catalog),
             vault=vault,
+            sealing=sealing,
             upstreams=upstreams,
             identity=identity,
             tokens=tokens,
@@ -186,7 +195,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             wakeup=wakeup,
             watch=watch,
             runner=runner,
-            maintenance=Maintenance(database, settings.job_retention),
+            maintenance=Maintenance(database, settings.job_retention, sealing),
             audit=audit,
             execution=execution,
             files=files,

@@ -26,6 +26,14 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="GATEWAY_", frozen=True, extra="ignore")
 
     database_url: str = Field("postgresql:///gateway", description="PostgreSQL, which holds the truth.")
+    database_pooler: bool = Field(
+        False, description="Whether a pooler in transaction mode, such as PgBouncer, stands before PostgreSQL."
+    )
+    database_direct_url: str | None = Field(
+        None,
+        description="PostgreSQL without the pooler, for notifications and migrations; without it processes look every "
+        "second for what changed.",
+    )
     redis_url: str = Field("redis://127.0.0.1:6379/0", description="Redis, which wakes the workers.")
     bind: str = Field("127.0.0.1:8080", description="Host and port that the front end listens on.")
     public_url: str | None = Field(
@@ -53,6 +61,7 @@ class Settings(BaseSettings):
     )
     token_seconds: int = Field(900, description="Seconds that a bearer token lives.")
     job_retention: int = Field(7 * 86400, description="Seconds that a finished job's result is kept.")
+    seal_jobs: bool = Field(True, description="Whether params and results of jobs are sealed like credentials.")
     idempotency_seconds: int = Field(86400, description="Seconds that an Idempotency-Key is remembered.")
     worker_jobs: int = Field(100, description="Jobs that one worker runs at a time.")
     files_url: str | None = Field(
@@ -133,6 +142,16 @@ class Settings(BaseSettings):
     def base_url(self) -> str:
         """The address of the front end without a trailing slash."""
         return (self.public_url or f"http://{self.bind}").rstrip("/")
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether the database's URL leads to a pooler."""
+        return self.database_pooler or self.database_direct_url is not None
+
+    @property
+    def session_url(self) -> str | None:
+        """PostgreSQL for what takes a session of its own; None where only a pooler is known."""
+        return self.database_direct_url or (None if self.database_pooler else self.database_url)
 
     @property
     def link_base(self) -> str:

@@ -142,7 +142,7 @@ def of_machine(settings: Settings) -> Iterator[CheckResult]:
 async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
     """Whether it answers, is new enough and migrated, and what is in it."""
     try:
-        connection = await asyncpg.connect(settings.database_url, timeout=5)
+        connection = await asyncpg.connect(settings.database_url, timeout=5, statement_cache_size=0)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         yield failed("PostgreSQL", f"does not answer: {_plain(error)}. Check GATEWAY_DATABASE_URL, or run `gateway up`")
         return
@@ -160,13 +160,15 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
         yield warning(
             "clock", f"differs from PostgreSQL's by {abs(time.time() - moment):.0f} s; synchronize both (NTP)"
         )
-    missing = await pending(settings.database_url)
+    missing = await pending(settings.session_url or settings.database_url)
     if missing:
         yield failed("schema", f"{len(missing)} migrations are missing; run `gateway migrate`")
         return
     yield passed("schema", "is up to date")
     try:
-        async with Database.open(settings.database_url, size=1, command_timeout=10) as database:
+        async with Database.open(
+            settings.database_url, size=1, command_timeout=10, has_pooler=settings.has_pooler
+        ) as database:
             async for result in of_contents(database, settings):
                 yield result
     except GatewayError as error:

@@ -56,7 +56,9 @@ def status(wanted: str | None) -> None:
 
 
 async def _statistics(settings: Settings) -> Statistics:
-    async with Database.open(settings.database_url, size=1, command_timeout=10) as database:
+    async with Database.open(
+        settings.database_url, size=1, command_timeout=10, has_pooler=settings.has_pooler
+    ) as database:
         return await read_statistics(database)
 
 

@@ -20,6 +20,7 @@ from gateway.credentials.rotation import CONNECTOR_SECRETS, Rotation, SealedTabl
 from gateway.credentials.vault import KeyListError, Vault, new_key, parse_keys, read_keys
 from gateway.db.pool import Database
 from gateway.embedded.directory import write_private
+from gateway.jobs import sealing
 from gateway.oauth import apps, store
 from gateway.settings import Settings
 
@@ -28,6 +29,7 @@ SEALED = (
     CONNECTOR_SECRETS,
     SealedTable("oauth_apps", "kind", apps.binding),
     SealedTable("oauth_flows", "id", store.binding),
+    SealedTable("jobs", "id", sealing.binding, sealed="''::bytea"),
 )
 _RESTART = "Restart the front ends and workers, one after another, so that they know."
 
@@ -127,7 +129,9 @@ async def _census(settings: Settings) -> Counter[str]:
 
 @asynccontextmanager
 async def _rotation(settings: Settings) -> AsyncIterator[Rotation]:
-    async with Database.open(settings.database_url, size=2, command_timeout=30) as database:
+    async with Database.open(
+        settings.database_url, size=2, command_timeout=30, has_pooler=settings.has_pooler
+    ) as database:
         yield Rotation(database, Vault(_known(settings)), SEALED)
 
 

@@ -171,11 +171,14 @@ def migrate(check: bool) -> None:
 
     settings = _settings()
     if check:
-        missing = run(lambda: migrations.pending(settings.database_url))
+        missing = run(lambda: migrations.pending(settings.session_url or settings.database_url))
         for migration in missing:
             click.echo(f"missing: {migration.number:04d} {migration.name}")
         sys.exit(1 if missing else 0)
-    for migration in run(lambda: migrations.migrate(settings.database_url)):
+    url = settings.session_url
+    if url is None:
+        raise click.ClickException("migrations do not go through a pooler: set GATEWAY_DATABASE_DIRECT_URL")
+    for migration in run(lambda: migrations.migrate(url)):
         click.echo(f"applied {migration.number:04d} {migration.name}")
 
 
@@ -204,7 +207,7 @@ def _with_store(use: Callable[[Any], Awaitable[T]]) -> T:
     settings = _settings()
 
     async def main() -> T:
-        async with Database.open(settings.database_url, size=1) as database:
+        async with Database.open(settings.database_url, size=1, has_pooler=settings.has_pooler) as database:
             return await use(IdentityStore(database))
 
     return run(main)

@@ -234,7 +234,8 @@ def _meant(
     wait, (known, is_day) = retry_after(headers), waiting
     if issubclass(cls, UpstreamRateLimited):
         words = f"{words}; the allowance of a day is used up" if is_day else words
-        wait = wait or refusals.reset_in(headers, spec.retry_headers) or known or DEFAULT_RETRY_AFTER
+        told = wait or refusals.reset_in(headers, spec.retry_headers) or known
+        wait = told or spec.window or DEFAULT_RETRY_AFTER
     elif known is not None and cls is not UpstreamQueueFull:
         cls, wait = UpstreamBusy, wait or known
     return cls(words, upstream=fault, retry_after=wait)

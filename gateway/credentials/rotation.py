@@ -14,9 +14,9 @@ from gateway.errors import InternalError
 #: rows between two words on the progress
 _BATCH = 200
 
-_CENSUS = "SELECT key_id, count(*) AS rows FROM {table} GROUP BY key_id"
+_CENSUS = "SELECT key_id, count(*) AS rows FROM {table} WHERE key_id IS NOT NULL GROUP BY key_id"
 _STALE = """
-    SELECT organization_id, {owner} AS owner, {context} AS context, key_id, wrapped_key, sealed FROM {table}
+    SELECT organization_id, {owner} AS owner, {context} AS context, key_id, wrapped_key, {sealed} AS sealed FROM {table}
     WHERE key_id <> $1 OR ({context} IS NOT NULL AND octet_length(wrapped_key) = 60)
 """
 # A compare-and-set: credentials that were replaced in the meantime are sealed anew already.
@@ -35,9 +35,11 @@ class SealedTable:
     binding: Callable[..., Binding]
     #: SQL for what else the value is bound to
     context: str = "NULL::text"
+    #: SQL for the sealed value, where it is not kept beside its key
+    sealed: str = "sealed"
 
     def sql(self, statement: str) -> str:
-        return statement.format(table=self.name, owner=self.owner, context=self.context)
+        return statement.format(table=self.name, owner=self.owner, context=self.context, sealed=self.sealed)
 
     def binding_of(self, row: Any) -> Binding:
         context = () if row["context"] is None else (row["context"],)

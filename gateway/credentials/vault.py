@@ -114,14 +114,14 @@ class Vault:
         """The values, readable only with the key list and for this binding."""
         data_key, with_context = AESGCM.generate_key(256), bool(binding.context)
         data = binding.associated_data("value", with_context=with_context)
-        sealed = _encrypt(AESGCM(data_key), json.dumps(dict(values)).encode(), data)
+        sealed = encrypt(AESGCM(data_key), json.dumps(dict(values)).encode(), data)
         return Sealed(self.newest, self._wrapped(data_key, binding, with_context=with_context), sealed)
 
     def open(self, sealed: Sealed, binding: Binding) -> dict[str, str]:
         """The values again; a row that was altered or swapped does not open (InternalError, for the log only)."""
         data_key = self._unwrapped(sealed, binding)
         data = binding.associated_data("value", with_context=sealed.has_context)
-        opened: dict[str, str] = json.loads(_decrypt(AESGCM(data_key), sealed.sealed, data))
+        opened: dict[str, str] = json.loads(decrypt(AESGCM(data_key), sealed.sealed, data))
         return opened
 
     def rewrapped(self, sealed: Sealed, binding: Binding) -> Sealed:
@@ -131,24 +131,35 @@ class Vault:
         data_key = self._unwrapped(sealed, binding)
         return Sealed(self.newest, self._wrapped(data_key, binding, with_context=sealed.has_context), sealed.sealed)
 
+    def new_data_key(self, binding: Binding) -> tuple[Sealed, bytes]:
+        """A data key for values that are kept elsewhere: wrapped, and as it is."""
+        data_key = AESGCM.generate_key(256)
+        return Sealed(self.newest, self._wrapped(data_key, binding, with_context=False), b""), data_key
+
+    def data_key(self, wrapped: Sealed, binding: Binding) -> bytes:
+        """Such a key again; one that was altered or swapped does not open (InternalError)."""
+        return self._unwrapped(wrapped, binding)
+
     def _wrapped(self, data_key: bytes, binding: Binding, *, with_context: bool) -> bytes:
         data = binding.associated_data("key", with_context=with_context)
-        return (_WITH_CONTEXT if with_context else b"") + _encrypt(self._keys[self.newest], data_key, data)
+        return (_WITH_CONTEXT if with_context else b"") + encrypt(self._keys[self.newest], data_key, data)
 
     def _unwrapped(self, sealed: Sealed, binding: Binding) -> bytes:
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise InternalError(f"credentials are sealed with the key {sealed.key_id}, which is not in the key list")
         wrapped = sealed.wrapped_key.removeprefix(_WITH_CONTEXT) if sealed.has_context else sealed.wrapped_key
-        return _decrypt(key, wrapped, binding.associated_data("key", with_context=sealed.has_context))
+        return decrypt(key, wrapped, binding.associated_data("key", with_context=sealed.has_context))
 
 
-def _encrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+def encrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+    """A nonce and the sealed value."""
     nonce = os.urandom(_NONCE)
     return nonce + key.encrypt(nonce, value, associated_data)
 
 
-def _decrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+def decrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
+    """The value again; raises InternalError."""
     try:
         return key.decrypt(value[:_NONCE], value[_NONCE:], associated_data)
     except InvalidTag as error:

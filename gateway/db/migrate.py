@@ -43,8 +43,8 @@ def known_migrations() -> list[Migration]:
 
 
 async def pending(url: str) -> list[Migration]:
-    """What `migrate` would apply."""
-    connection = await asyncpg.connect(url, timeout=10)
+    """What `migrate` would apply; a pooler may stand in between."""
+    connection = await asyncpg.connect(url, timeout=10, statement_cache_size=0)
     try:
         applied = await _applied(connection) if await connection.fetchval(_TABLE_EXISTS) else set()
     finally:

@@ -1,9 +1,14 @@
-"""Notifications of other processes: one LISTEN connection for a process (PostgreSQL `NOTIFY`, channel `gateway`)."""
+"""Notifications of other processes: one LISTEN connection for a process (PostgreSQL `NOTIFY`, channel `gateway`).
+
+A pooler in transaction mode passes none on. Where there is no way around it, whatever may have changed is taken for
+changed every second.
+"""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import asyncpg
 
@@ -13,6 +18,8 @@ from gateway.errors import Unavailable
 CHANNEL = "gateway"
 #: seconds until the connection is tried again, and between proofs that it is alive
 _RECONNECT, _PROOF = 0.5, 2.0
+#: seconds between looks where nothing can be listened to
+_POLL_INTERVAL = 1.0
 
 #: called with the topic and id of what changed
 Listener = Callable[[str, str], None]
@@ -23,7 +30,8 @@ OnGap = Callable[[], None]
 class NotificationListener:
     """Tells listeners what changed; after a lost connection tells them that they may have missed something."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | None) -> None:
+        #: of PostgreSQL itself; None where there is a pooler in between
         self._url = url
         self._listeners: list[tuple[Listener, OnGap]] = []
 
@@ -33,18 +41,22 @@ class NotificationListener:
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["NotificationListener"]:
         """Listens for as long as the block lasts, whatever happens to the connection."""
-        async with running(every(_RECONNECT, self._listen, name="notifications")):
+        duty = (_POLL_INTERVAL, self._poll) if self._url is None else (_RECONNECT, partial(self._listen, self._url))
+        async with running(every(*duty, name="notifications")):
             yield self
 
-    async def _listen(self) -> None:
+    async def _poll(self) -> None:
+        self._report_gap()
+
+    async def _listen(self, url: str) -> None:
         """Until the connection is lost; raises Unavailable."""
         try:
-            await self._listen_once()
+            await self._listen_once(url)
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
             raise Unavailable("the connection for notifications is lost") from None
 
-    async def _listen_once(self) -> None:
-        connection = await asyncpg.connect(self._url, timeout=3, command_timeout=3)
+    async def _listen_once(self, url: str) -> None:
+        connection = await asyncpg.connect(url, timeout=3, command_timeout=3)
         lost = asyncio.Event()
         try:
             connection.add_termination_listener(lambda _: lost.set())

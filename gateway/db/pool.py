@@ -12,6 +12,7 @@ from uuid import UUID
 
 import asyncpg
 
+from gateway.db.connections import BECOME_APPLICATION, SessionConnection, TransactionConnection
 from gateway.db.presence import CANNOT_SERVE, PASSING, REFUSED, Presence, reason_of
 from gateway.errors import Unavailable
 
@@ -25,9 +26,6 @@ _ACQUIRE_TIMEOUT = 1.5
 _SILENCE = 1.2
 _RETRY_AFTER = 2
 
-_BECOME_APPLICATION = "SET ROLE gateway_app"
-# One round trip binds the session; it is set anew each time a connection is taken, so nothing needs to be reset.
-_BIND_TENANT = "SELECT set_config('gateway.tenant', $1, false)"
 _IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
 # Sorting more than fits into memory takes space on the disk, and gives it back.
 _SPILL_EARLY = "SET LOCAL work_mem = '64kB'"
@@ -37,13 +35,6 @@ _TAKES_SPACE = (
 #: seconds for which a refusal stands, and for the answer whether it serves
 _TROUBLE = 3.0
 _READY_TIMEOUT = 2.0
-
-
-class PooledConnection(asyncpg.Connection):  # type: ignore[misc]
-    """A connection that is not reset on its way back: the next user binds its own tenant."""
-
-    def get_reset_query(self) -> str:
-        return ""
 
 
 class Database:
@@ -64,11 +55,18 @@ class Database:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, url: str, *, size: int = 10, command_timeout: float = 15.0, is_patient: bool = False
+        cls,
+        url: str,
+        *,
+        size: int = 10,
+        command_timeout: float = 15.0,
+        is_patient: bool = False,
+        has_pooler: bool = False,
     ) -> AsyncIterator["Database"]:
         """A pool whose commands are given up after `command_timeout` seconds, and at once when PostgreSQL is away.
 
         A patient one opens whether or not PostgreSQL is there, and uses it from when it is; another raises Unavailable.
+        With `has_pooler` the URL may lead to a pooler in transaction mode.
         """
         try:
             pool = await asyncpg.create_pool(
@@ -77,8 +75,10 @@ class Database:
                 max_size=size,
                 command_timeout=command_timeout,
                 timeout=_ACQUIRE_TIMEOUT,
-                init=_initialize,
-                connection_class=PooledConnection,
+                # A pooler's server knows nothing of what was prepared or set in an earlier transaction.
+                init=None if has_pooler else _initialize,
+                connection_class=TransactionConnection if has_pooler else SessionConnection,
+                statement_cache_size=0 if has_pooler else 100,
                 max_inactive_connection_lifetime=60,
             )
         except CANNOT_SERVE as error:
@@ -147,7 +147,7 @@ class Database:
             connection = await self._pool.acquire()
             use.hold(connection)
             try:
-                await connection.execute(_BIND_TENANT, tenant)
+                await connection.bind(tenant)
             except BaseException:
                 connection.terminate()
                 await self._pool.release(connection)
@@ -202,7 +202,7 @@ class _Use:
 
 
 async def _initialize(connection: Any) -> None:
-    await connection.execute(_BECOME_APPLICATION)
+    await connection.execute(BECOME_APPLICATION)
 
 
 async def _close(pool: "asyncpg.Pool[asyncpg.Record]") -> None:

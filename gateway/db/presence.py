@@ -80,7 +80,7 @@ class Presence:
         return None
 
     async def _asked(self) -> frozenset[int]:
-        connection = await asyncpg.connect(self._url)
+        connection = await asyncpg.connect(self._url, statement_cache_size=0)
         try:
             return frozenset(row["pid"] for row in await connection.fetch(_SLOW))
         finally:

@@ -12,6 +12,7 @@ from gateway.db.pool import Database
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import Job
 from gateway.jobs.rows import COLUMNS, job_of
+from gateway.jobs.sealing import PLAIN, JobSealing
 from gateway.telemetry.metrics import QUEUE_WAIT
 
 #: queues that one claim looks at, from a random one on
@@ -24,42 +25,19 @@ _TAKE = f"""
     FROM chosen WHERE jobs.id = chosen.id AND jobs.status = 'queued'
     RETURNING {COLUMNS}
 """
-_QUEUE = "COALESCE(connector_id, organization_id)"
-_WAITS = "status = 'queued' AND background = $9"
-_FIRST = f"SELECT organization_id, {_QUEUE} AS queue FROM jobs WHERE {_WAITS}"
-_IN_ORDER = f"ORDER BY organization_id, {_QUEUE} LIMIT 1"
-# Those go first that have the least running: of an organization's queues, and then of the organizations. The recursion
-# hops from queue to queue along the index instead of reading deep ones, and ends where it began, because UNION drops
-# what it has met. Only what is chosen is locked, so that claims at the same time find something as well. Of a connector
-# on hold only those may go whose own time has come.
+# Those go first that have the least running: of an organization's queues, and then of the organizations. Only what is
+# chosen is locked, so that claims at the same time find something as well. Of a connector on hold only those may go
+# whose own time has come.
 _CLAIM = f"""
-    WITH RECURSIVE queues (organization_id, queue) AS (
-        SELECT organization_id, queue FROM (
-            (SELECT 0 AS lap, * FROM (
-                {_FIRST} AND (organization_id, {_QUEUE}) >= ($3::uuid, $4::uuid) {_IN_ORDER}) AS a)
-            UNION ALL (SELECT 1, * FROM ({_FIRST} {_IN_ORDER}) AS b)
-            ORDER BY lap LIMIT 1) AS first
-        UNION
-        SELECT following.organization_id, following.queue FROM queues CROSS JOIN LATERAL (
-            (SELECT 0 AS lap, * FROM (
-                {_FIRST} AND (organization_id, {_QUEUE}) > (queues.organization_id, queues.queue) {_IN_ORDER}) AS a)
-            UNION ALL (SELECT 1, * FROM ({_FIRST} {_IN_ORDER}) AS b)
-            ORDER BY lap LIMIT 1) AS following
-    ), running AS (
-        SELECT organization_id, {_QUEUE} AS queue, count(*) AS everywhere, count(*) FILTER (WHERE worker = $1) AS here
+    WITH running AS (
+        SELECT organization_id, queue, count(*) AS everywhere, count(*) FILTER (WHERE worker = $1) AS here
         FROM jobs WHERE status = 'running' GROUP BY 1, 2
     ), of_organization AS (
         SELECT organization_id, sum(everywhere) AS everywhere, sum(here) AS here FROM running GROUP BY 1
     ), oldest AS (
-        SELECT job.*, queues.organization_id, queues.queue, row_number() OVER (
-            PARTITION BY queues.organization_id, queues.queue ORDER BY job.created_at, job.id) AS place
-        FROM (SELECT * FROM queues LIMIT {_QUEUES}) AS queues
-        LEFT JOIN connector_holds AS hold ON hold.connector_id = queues.queue AND held_until > now()
-        CROSS JOIN LATERAL (
-            SELECT id, kind, attempt, crashes, created_at FROM jobs
-            WHERE {_WAITS} AND organization_id = queues.organization_id AND {_QUEUE} = queues.queue
-            ORDER BY created_at, id LIMIT 4 * $2::bigint
-        ) AS job
+        SELECT job.*, row_number() OVER (PARTITION BY organization_id, queue ORDER BY created_at, id) AS place
+        FROM gateway_oldest_jobs($9, $3, $4, {_QUEUES}, 4 * $2::integer) AS job
+        LEFT JOIN connector_holds AS hold ON hold.connector_id = job.queue AND held_until > now()
         WHERE crashes < 2 AND (hold.connector_id IS NULL OR attempt > 0)
     ), within_queue AS (
         SELECT oldest.*, place + COALESCE(everywhere, 0) AS turn
@@ -102,8 +80,9 @@ class Shares:
 class Claims:
     """Claims of queued jobs, by compare-and-set; a claimed job is its worker's to run."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, sealing: JobSealing = PLAIN) -> None:
         self._database = database
+        self._sealing = sealing
 
     async def claim(self, worker: str, limit: int, shares: Shares, *, is_background: bool = False) -> list[Job]:
         """Up to `limit` queued jobs: those that somebody waits for, or those that nobody does."""
@@ -120,7 +99,7 @@ class Claims:
                 list(shares.concurrency.values()),
                 is_background,
             )
-        claimed = [job_of(row) for row in rows]
+        claimed = [job_of(row, self._sealing) for row in rows]
         for job in claimed:
             if job.attempt == 1 and job.started_at is not None:
                 QUEUE_WAIT.observe((job.started_at - job.created_at).total_seconds())
@@ -129,4 +108,5 @@ class Claims:
     async def claim_suspects(self, worker: str, limit: int, *, is_group: bool) -> list[Job]:
         """The oldest jobs that lost two workers, to run in a group; or those that lost more, to run alone."""
         async with self._database.system() as connection:
-            return [job_of(row) for row in await connection.fetch(_CLAIM_SUSPECTS, worker, limit, is_group)]
+            rows = await connection.fetch(_CLAIM_SUSPECTS, worker, limit, is_group)
+        return [job_of(row, self._sealing) for row in rows]

@@ -13,6 +13,7 @@ from uuid import UUID
 from gateway.aio.batching import Batcher
 from gateway.db.pool import Database
 from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.sealing import PLAIN, JobSealing, part_field
 from gateway.telemetry.metrics import JOBS_ENDED
 
 #: seconds that a claim holds without a heartbeat
@@ -176,8 +177,9 @@ class LostLease(Exception):
 class Leases:
     """What the process that runs a job writes; a write whose fence does not match raises LostLease."""
 
-    def __init__(self, database: Database, retention: int) -> None:
+    def __init__(self, database: Database, retention: int, sealing: JobSealing = PLAIN) -> None:
         self._database = database
+        self._sealing = sealing
         self._retention = retention
         self._sending: Batcher[Job, bool | None] = Batcher(self._sending_all)
         self._finishing: Batcher[tuple[Job, Ending], bool] = Batcher(self._finish_all)
@@ -214,11 +216,14 @@ class Leases:
         self, job: Job, state: Mapping[str, Any], part: int, lines: str, *, is_answered: bool = True
     ) -> None:
         """Commit what a later attempt needs, and that part of the result, together; twice is as once."""
-        await self._fenced(_SAVE, job, json.dumps(dict(state)), part, lines, is_answered, timeout=LARGE_TIMEOUT)
+        sealed_state = self._sealing.seal(job.key, "state", json.dumps(dict(state)))
+        sealed_lines = self._sealing.seal(job.key, part_field(part), lines) if lines else ""
+        await self._fenced(_SAVE, job, sealed_state, part, sealed_lines, is_answered, timeout=LARGE_TIMEOUT)
 
     async def put_part(self, job: Job, part: int, lines: str) -> None:
         """Store one part of a result that is whole in memory."""
-        await self._fenced(_PUT_PART, job, part, lines, timeout=LARGE_TIMEOUT)
+        sealed = self._sealing.seal(job.key, part_field(part), lines)
+        await self._fenced(_PUT_PART, job, part, sealed, timeout=LARGE_TIMEOUT)
 
     async def progress(self, job: Job, done: int, total: int | None, message: str) -> bool:
         """Tell how far it is; whether a caller wants it canceled."""
@@ -231,11 +236,25 @@ class Leases:
         JOBS_ENDED.add(job.task, ending.status)
 
     async def _finish_all(self, outcomes: Sequence[tuple[Job, Ending]]) -> Sequence[bool]:
-        columns = zip(*(_ended(job, ending) for job, ending in outcomes), strict=True)
+        columns = zip(*(self._ended(job, ending) for job, ending in outcomes), strict=True)
         async with self._database.system() as connection:
             rows = await connection.fetch(_FINISH, *map(list, columns), self._retention)
         ended = {row["id"] for row in rows}
         return [job.id in ended for job, _ in outcomes]
+
+    def _ended(self, job: Job, ending: Ending) -> tuple[Any, ...]:
+        return (
+            job.id,
+            job.fence,
+            ending.status,
+            sealed_head(self._sealing, job, ending.result),
+            None if ending.error is None else json.dumps(dict(ending.error)),
+            None if ending.message is None else _plain(ending.message),
+            ending.progress,
+            ending.total,
+            ending.part,
+            None if ending.lines is None else self._sealing.seal(job.key, part_field(ending.part or 0), ending.lines),
+        )
 
     async def wait(self, job: Job, seconds: float, reason: str) -> None:
         """Put it aside until the application takes requests again."""
@@ -262,23 +281,13 @@ class Leases:
         return row[0]
 
 
-def _ended(job: Job, ending: Ending) -> tuple[Any, ...]:
-    return (
-        job.id,
-        job.fence,
-        ending.status,
-        None if ending.result is None else json.dumps(dict(ending.result)),
-        None if ending.error is None else json.dumps(dict(ending.error)),
-        None if ending.message is None else _plain(ending.message),
-        ending.progress,
-        ending.total,
-        ending.part,
-        ending.lines,
-    )
-
-
 def _columns(keys: Sequence[LeaseKey]) -> tuple[list[UUID], list[int]]:
     return [job_id for job_id, _ in keys], [fence for _, fence in keys]
+
+
+def sealed_head(sealing: JobSealing, job: Job, head: Mapping[str, Any] | None) -> str | None:
+    """What the row keeps of a result."""
+    return None if head is None else sealing.seal(job.key, "result", json.dumps(dict(head)))
 
 
 def _plain(text: str) -> str:

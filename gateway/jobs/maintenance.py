@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 
 from gateway.db.pool import Connection, Database
 from gateway.errors import Unavailable, WorkerCrashed
-from gateway.jobs.leases import LEASE
+from gateway.jobs.leases import LEASE, sealed_head
 from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.rows import COLUMNS, job_of
+from gateway.jobs.sealing import PLAIN, JobSealing
 
 log = logging.getLogger(__name__)
 
@@ -72,8 +73,11 @@ _A_WORKER_SEEN = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - in
 class Maintenance:
     """What keeps the promise that an accepted job is never lost."""
 
-    def __init__(self, database: Database, retention: int, timeout: float = LEASE) -> None:
+    def __init__(
+        self, database: Database, retention: int, sealing: JobSealing = PLAIN, *, timeout: float = LEASE
+    ) -> None:
         self._database = database
+        self._sealing = sealing
         self._retention = retention
         #: seconds after an absence of PostgreSQL for which nothing is taken for lost
         self._timeout = timeout
@@ -119,13 +123,13 @@ class Maintenance:
 
     async def _end_lost(self, connection: Connection) -> None:
         for row in await connection.fetch(_ENDING):
-            job = job_of(row)
+            job = job_of(row, self._sealing)
             ending = classify_outcome(job, _LOST_WORKER, job.sending_since)
             await connection.execute(
                 _END,
                 job.id,
                 ending.status,
-                None if ending.result is None else json.dumps(ending.result),
+                sealed_head(self._sealing, job, ending.result),
                 json.dumps(ending.error),
                 ending.message,
                 self._retention,

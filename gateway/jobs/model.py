@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from gateway.jobs.sealing import JobKey
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 
@@ -104,10 +105,18 @@ class JobSummary:
     finished_at: datetime | None
     next_attempt_at: datetime | None
     expires_at: datetime | None
+    #: of its data key, where its texts are sealed
+    key_id: str | None
+    wrapped_key: bytes | None
 
     @property
     def is_done(self) -> bool:
         return self.status in FINAL
+
+    @property
+    def key(self) -> JobKey:
+        """What its texts are sealed with."""
+        return JobKey(self.organization_id, self.id, self.key_id, self.wrapped_key)
 
     @property
     def has_result(self) -> bool:

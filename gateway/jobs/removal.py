@@ -33,8 +33,8 @@ _RUNNING = f"SELECT count(*) FROM jobs WHERE {_OF_CONNECTOR} AND status = 'runni
 # The fence is raised, so that whoever still runs it writes nothing more. A write that is out ends as what it is.
 _END_RUNNING = f"""
     UPDATE jobs
-    SET status = CASE WHEN sending_since IS NOT NULL AND effect = 'write' THEN 'unknown' ELSE 'canceled' END,
-        error = CASE WHEN sending_since IS NOT NULL AND effect = 'write' THEN
+    SET status = CASE WHEN sending_since IS NOT NULL AND effect <> 'read' THEN 'unknown' ELSE 'canceled' END,
+        error = CASE WHEN sending_since IS NOT NULL AND effect <> 'read' THEN
             json_build_object('code', 'outcome_unknown', 'detail', 'the connector was deleted while a write was out',
                               'known', json_strip_nulls(json_build_object(
                                   'request_id', request_id, 'find_by', find_by,

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from gateway.jobs.model import Job, JobStatus, JobSummary
+from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.kinds.spec import Effect
 
 # What may be large is not in it: params, shape, state and result.
@@ -12,7 +13,7 @@ SUMMARY_COLUMNS = """
     background AS is_background, labels::text AS labels, request_id, find_by, traceparent, status, cancel_requested,
     total, progress, message, error, result IS NOT NULL AS is_stored, attempt, crashes, jobs.fence,
     sending_since, parts, version, jobs.created_at,
-    started_at, finished_at, next_attempt_at, jobs.expires_at
+    started_at, finished_at, next_attempt_at, jobs.expires_at, key_id, wrapped_key
 """
 COLUMNS = f"{SUMMARY_COLUMNS}, params, shape, state"
 
@@ -22,11 +23,12 @@ def summary_of(row: Any) -> JobSummary:
     return JobSummary(**_members(row))
 
 
-def job_of(row: Any) -> Job:
-    """The job in a row of `COLUMNS`."""
+def job_of(row: Any, sealing: JobSealing) -> Job:
+    """The job in a row of `COLUMNS`, opened."""
     members = _members(row)
+    key = JobKey(members["organization_id"], members["id"], members["key_id"], members["wrapped_key"])
     for name in ("params", "shape", "state"):
-        members[name] = json.loads(members[name])
+        members[name] = json.loads(sealing.open(key, name, members[name]))
     return Job(**members)
 
 

@@ -15,16 +15,18 @@ from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, Job, JobSummary, NewJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.rows import COLUMNS, SUMMARY_COLUMNS, job_of, summary_of
+from gateway.jobs.sealing import PLAIN, JobKey, JobSealing, part_field
 from gateway.kinds.spec import Effect
 
 _INSERTED = """
     id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, params, shape, effect,
-    is_inline, labels, request_id, find_by, token_hash, traceparent, background
+    is_inline, labels, request_id, find_by, token_hash, traceparent, background,
+    key_id, wrapped_key
 """
 _NEW = """
     unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
            $10::text[], $11::text[], $12::text[], $13::boolean[], $14::jsonb[], $15::text[], $16::text[], $17::bytea[],
-           $18::text[], $19::boolean[])
+           $18::text[], $19::boolean[], $20::text[], $21::bytea[])
 """
 # Sent again, because the answer to its commit was lost, it finds what it inserted.
 _INSERT = f"INSERT INTO jobs ({_INSERTED}) SELECT * FROM {_NEW} ON CONFLICT (id) DO NOTHING RETURNING {COLUMNS}"
@@ -32,7 +34,7 @@ _ACCEPTED = f"SELECT {COLUMNS} FROM jobs WHERE id = ANY ($1::uuid[])"
 # Born running: held by the process that accepted it.
 _INSERT_CLAIMED = f"""
     INSERT INTO jobs ({_INSERTED}, status, worker, lease_until, fence, attempt, started_at)
-    SELECT *, 'running', $20::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {_NEW}
+    SELECT *, 'running', $22::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {_NEW}
     RETURNING {COLUMNS}
 """
 # The first to come keeps the key, and who comes at the same time waits here; a key past its time is as good as none.
@@ -159,8 +161,11 @@ class JobStore:
     `timeout`: seconds for which a job is accepted again whose acceptance was not heard of.
     """
 
-    def __init__(self, database: Database, retention: int, *, timeout: float = 5.0) -> None:
+    def __init__(
+        self, database: Database, retention: int, *, sealing: JobSealing = PLAIN, timeout: float = 5.0
+    ) -> None:
         self._database = database
+        self._sealing = sealing
         self._retention = retention
         self._timeout = timeout
         self._accepting: Batcher[NewJob, Job] = Batcher(self._accept_all)
@@ -177,13 +182,15 @@ class JobStore:
         while True:
             async with self._database.tenant(new.organization_id) as connection, connection.transaction():
                 if key is None or await self._is_kept(connection, new, key):
-                    return AcceptedJob(await _inserted(connection, new, claimed_by), is_new=True)
+                    return AcceptedJob(await self._inserted(connection, new, claimed_by), is_new=True)
                 row = await connection.fetchrow(_KEPT, *_owner(new, key))
             # None: the key was given back between the two statements, so it is free.
             if row is not None:
                 members = dict(row)
                 return AcceptedJob(
-                    is_mismatch=members.pop("fingerprint") != key.fingerprint, job=job_of(members), is_new=False
+                    is_mismatch=members.pop("fingerprint") != key.fingerprint,
+                    job=job_of(members, self._sealing),
+                    is_new=False,
                 )
 
     async def is_used(self, new: NewJob, key: IdempotencyKey) -> bool:
@@ -203,9 +210,22 @@ class JobStore:
         except Unavailable as away:
             raise _perhaps_accepted(new, away) from away
 
+    async def _inserted(self, connection: Connection, new: NewJob, claimed_by: str | None) -> Job:
+        columns = self._columns([new])
+        if claimed_by is None:
+            return job_of(await connection.fetchrow(_INSERT, *columns), self._sealing)
+        return job_of(await connection.fetchrow(_INSERT_CLAIMED, *columns, claimed_by), self._sealing)
+
+    def _columns(self, new: Sequence[NewJob]) -> list[list[Any]]:
+        return [list(column) for column in zip(*map(self._sealed, new), strict=True)]
+
+    def _sealed(self, new: NewJob) -> tuple[Any, ...]:
+        key = JobKey(new.organization_id, new.id, *self._sealing.new_key(new.organization_id, new.id))
+        return _values(new, key, self._sealing.seal(key, "params", json.dumps(dict(new.params))))
+
     async def accept_within(self, connection: Connection, new: NewJob) -> Job:
         """Accept in the caller's own transaction, together with what the job is about."""
-        return await _inserted(connection, new, None)
+        return await self._inserted(connection, new, None)
 
     async def ensure_there(self) -> None:
         """Raise Unavailable unless PostgreSQL answers: nothing is written anywhere that could not be told of."""
@@ -218,11 +238,11 @@ class JobStore:
 
     async def _accept_all(self, new: Sequence[NewJob]) -> Sequence[Job]:
         async with self._database.system() as connection:
-            rows = list(await connection.fetch(_INSERT, *_columns(new)))
+            rows = list(await connection.fetch(_INSERT, *self._columns(new)))
             if len(rows) < len(new):
                 missing = {each.id for each in new} - {row["id"] for row in rows}
                 rows += await connection.fetch(_ACCEPTED, missing)
-        accepted = {row["id"]: job_of(row) for row in rows}
+        accepted = {row["id"]: job_of(row, self._sealing) for row in rows}
         return [accepted[each.id] for each in new]
 
     async def get(self, organization_id: UUID, job_id: UUID) -> JobSummary:
@@ -266,19 +286,19 @@ class JobStore:
             row = await connection.fetchrow(_GET_WHOLE, organization_id, job_id)
         if row is None:
             raise NotFound("there is no such job")
-        return job_of(row)
+        return job_of(row, self._sealing)
 
     async def queued(self, organization_id: UUID, connector_id: UUID, task: str, limit: int) -> Sequence[Job]:
         """Jobs of a connector that have not begun, the oldest first."""
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_QUEUED, organization_id, connector_id, task, limit)
-        return [job_of(row) for row in rows]
+        return [job_of(row, self._sealing) for row in rows]
 
     async def head(self, job: JobSummary) -> dict[str, Any] | None:
         """What is stored of the job's result around its records."""
         async with self._database.tenant(job.organization_id) as connection:
             text = await connection.fetchval(_HEAD, job.organization_id, job.id, timeout=LARGE_TIMEOUT)
-        return None if text is None else json.loads(text)
+        return None if text is None else json.loads(self._sealing.open(job.key, "result", text))
 
     async def lines(self, job: JobSummary, parts: int) -> AsyncIterator[str]:
         """The stored records, a part of lines at a time, however many there are; raises ResultExpired.
@@ -294,7 +314,7 @@ class JobStore:
             if not rows:
                 raise ResultExpired("the result expired while it was read")
             for row in rows:
-                yield row["lines"]
+                yield self._sealing.open(job.key, part_field(row["part"]), row["lines"])
             last = rows[-1]["part"]
 
     async def events(self, job: JobSummary, after: int, most: int = 500) -> list[JobEvent]:
@@ -317,21 +337,11 @@ def _perhaps_accepted(new: NewJob, away: Unavailable) -> GatewayError:
     return with_unknown_outcome(told, {"job_id": str(new.id)}, safe_to_retry=new.effect is Effect.IDEMPOTENT)
 
 
-async def _inserted(connection: Connection, new: NewJob, claimed_by: str | None) -> Job:
-    if claimed_by is None:
-        return job_of(await connection.fetchrow(_INSERT, *_columns([new])))
-    return job_of(await connection.fetchrow(_INSERT_CLAIMED, *_columns([new]), claimed_by))
-
-
 def _owner(new: NewJob, key: IdempotencyKey) -> tuple[Any, ...]:
     return (new.organization_id, new.client_id, new.connector_id, key.key)
 
 
-def _columns(new: Sequence[NewJob]) -> list[list[Any]]:
-    return [list(column) for column in zip(*map(_values, new), strict=True)]
-
-
-def _values(new: NewJob) -> tuple[Any, ...]:
+def _values(new: NewJob, key: JobKey, params: str) -> tuple[Any, ...]:
     return (
         new.id,
         new.organization_id,
@@ -342,7 +352,7 @@ def _values(new: NewJob) -> tuple[Any, ...]:
         new.kind,
         new.entity,
         new.action,
-        json.dumps(dict(new.params)),
+        params,
         json.dumps(dict(new.shape)),
         new.effect,
         new.is_inline,
@@ -352,4 +362,6 @@ def _values(new: NewJob) -> tuple[Any, ...]:
         new.token_hash,
         new.traceparent,
         new.is_background,
+        key.key_id,
+        key.wrapped_key,
     )

@@ -40,6 +40,10 @@ def _content_type(value: str) -> str:
 ContentType = Annotated[str, AfterValidator(_content_type)]
 
 
+#: seconds; a limit that says nothing is looked at again after so long, however long its window is
+_LONGEST_WINDOW = 60
+
+
 class Effect(StrEnum):
     """What running an operation twice would do; decides what a lost answer means."""
 
@@ -235,6 +239,8 @@ class Failure(Model):
     #: refusals that pass, by limit, code or status (`*` at the end for any rest) → seconds until then, or `day` for the
     #: allowance of a day
     retry_after: dict[str, int | Literal["day"]] = Field(default_factory=dict)
+    #: seconds for which a limit is waited for where nothing else says how long; left out, those of the rate limit
+    window: int | None = None
     #: headers that tell, beside Retry-After, when an allowance is full again: seconds or a Unix time
     retry_headers: tuple[str, ...] = ()
 
@@ -546,6 +552,9 @@ class ConnectorSpec(Model):
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
+        if self.failure.window is None:
+            window = min(self.rate_limit.seconds, _LONGEST_WINDOW)
+            object.__setattr__(self, "failure", self.failure.model_copy(update={"window": window}))
         for ours, theirs in self.property_names.items():
             if ours.endswith("*") is not theirs.endswith("*"):
                 raise ValueError(f"property_names: {ours} and {theirs} must both end with * or neither")

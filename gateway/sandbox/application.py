@@ -179,7 +179,8 @@ class Application(Operations):
         endpoints = self.kind.spec.oauth
         if endpoints is None:
             return []
-        server = AuthorizationServer(self.kind.spec.title, self.tokens, self.grants)
+        knows_clients = any(method.grant for method in self.kind.spec.authentication.values())
+        server = AuthorizationServer(self.kind.spec.title, self.tokens, self.grants, knows_clients=knows_clients)
         variables = dict.fromkeys(self.kind.spec.environment, "sandbox")
         lines = authorization_lines(endpoints, server, variables)
         return [Route(method, path, handler, is_open=is_open) for method, path, handler, is_open in lines]

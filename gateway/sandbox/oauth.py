@@ -28,8 +28,6 @@ class TokenStyle:
     #: where the client's id and secret are looked for
     client_authentication: tuple[Literal["basic", "body"], ...] = ("body",)
     encodings: tuple[Literal["form", "json"], ...] = ("form",)
-    #: whether a client gets tokens for itself
-    knows_client_credentials: bool = False
     #: whether a failure is a 200 with `ok: false`
     fails_softly: bool = False
     #: further members of the token answer
@@ -47,8 +45,10 @@ class OAuthRefusal(Exception):
 class AuthorizationServer:
     """Consent page, token endpoint and revocation of one application."""
 
-    def __init__(self, title: str, style: TokenStyle, grants: Grants) -> None:
+    def __init__(self, title: str, style: TokenStyle, grants: Grants, *, knows_clients: bool = False) -> None:
         self._title, self._style, self._grants = title, style, grants
+        #: whether a client gets tokens for itself
+        self._knows_clients = knows_clients
 
     def consent_page(self, call: Call) -> Reply:
         """One button for yes, one for no; a request that names no client or place to return to is not asked about."""
@@ -135,7 +135,7 @@ class AuthorizationServer:
 
     def _given_to_client(self, call: Call, client_id: str) -> Reply:
         """A token for the client itself (RFC 6749 §4.4); there is nobody who could have consented to a refresh."""
-        if not self._style.knows_client_credentials:
+        if not self._knows_clients:
             raise OAuthRefusal("unsupported_grant_type", "this server gives tokens to people only")
         scope = str(call.body.get("scope", ""))
         return self._given(call, self._grants.issue(client_id, scope, self._lifetime(call), call.now), False)

@@ -47,7 +47,8 @@ async def test_a_document_that_is_not_there_or_not_its_own_is_refused(hosts, ans
 
 
 @pytest.mark.parametrize(
-    "client_id", ["https://127.0.0.1/client.json", "https://host.example", "https://host.example:8443/c", "nobody"]
+    "client_id",
+    ["https://127.0.0.1/client.json", "https://host.example", "https://host.example:8443/c", "https://[x/c", "nobody"],
 )
 async def test_nothing_is_fetched_from_inside_or_for_what_is_no_document(hosts, client_id):
     with pytest.raises(OAuthError):

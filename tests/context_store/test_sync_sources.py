@@ -51,6 +51,22 @@ def test_every_copy_has_a_request_for_everything_and_one_for_changes(kind, entit
         assert spec.hosts
 
 
+@pytest.mark.parametrize(
+    ("entity", "asked"),
+    [
+        ("incidents", [("mode[one_of]", mode) for mode in ("standard", "retrospective", "test", "tutorial")]),
+        ("users", [("include_inactive", "true")]),
+    ],
+)
+def test_a_copy_asks_for_what_the_application_leaves_out_unasked(entity, asked):
+    begin = Checkpoint(began=NOW)
+    listing = source("incident-management", entity).listing(begin)
+
+    request = PreparedCall.of(listing.operation, listing.params(begin, None)).request({})
+
+    assert list(request.url.query.items())[: len(asked)] == asked
+
+
 def test_parents_come_before_what_lies_below_them():
     chat = CATALOG.kind("team-chat")
 

@@ -6,17 +6,21 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.jobs.claims import Claims, Shares
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.model import Job, NewJob
+from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.kinds.spec import Effect
 
 RETENTION = 3600
 WORKER = "here"
+KEY = ("k1", bytes(32))
+SEALING = JobSealing(Vault([KEY]))
 #: of a worker with a hundred slots, where connectors have no share of their own
 SHARES = Shares(organization=75, connector=75)
 
@@ -41,22 +45,22 @@ async def no_jobs_left(database: Database):
 
 @pytest.fixture
 def jobs(database: Database) -> JobStore:
-    return JobStore(database, RETENTION)
+    return JobStore(database, RETENTION, sealing=SEALING)
 
 
 @pytest.fixture
 def claims(database: Database) -> Claims:
-    return Claims(database)
+    return Claims(database, SEALING)
 
 
 @pytest.fixture
 def leases(database: Database) -> Leases:
-    return Leases(database, RETENTION)
+    return Leases(database, RETENTION, SEALING)
 
 
 @pytest.fixture
 def maintenance(database: Database) -> Maintenance:
-    return Maintenance(database, RETENTION, timeout=0)
+    return Maintenance(database, RETENTION, SEALING, timeout=0)
 
 
 @pytest.fixture

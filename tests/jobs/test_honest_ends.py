@@ -17,7 +17,7 @@ from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.kinds.spec import Effect
-from tests.jobs.conftest import SHARES, WORKER
+from tests.jobs.conftest import SEALING, SHARES, WORKER
 
 #: after three losses in a row a job is the only suspect of its worker, and the next loss ends it
 ISOLATED = "UPDATE jobs SET crashes = 3 WHERE id = $1"
@@ -71,7 +71,7 @@ async def partial(jobs, job: Job):
 
 async def test_a_part_whose_commit_was_not_heard_of_is_there_once(database, jobs, claimed):
     job = await claimed(effect=Effect.IDEMPOTENT)
-    journal = JobJournal(LosesAnswers(database, 3600), job)
+    journal = JobJournal(LosesAnswers(database, 3600, SEALING), job)
 
     await journal.save(HALF_DONE, [{"id": 1}, {"id": 2}])
     saved = await after(jobs, job)
@@ -250,7 +250,7 @@ async def test_a_job_whose_acceptance_was_not_heard_of_is_accepted_once_or_said_
 
     new = new_job(effect=effect)
     with pytest.raises(Unavailable) as raised:
-        await Deaf(database, 3600, timeout=0).accept(new)
+        await Deaf(database, 3600, sealing=SEALING, timeout=0).accept(new)
 
     assert raised.value.is_outcome_unknown is is_unknown
     assert raised.value.retryable is not is_unknown
@@ -271,6 +271,6 @@ async def test_a_job_whose_acceptance_was_heard_of_late_is_there_once(database, 
             return accepted
 
     new = new_job()
-    accepted = await HardOfHearing(database, 3600).accept(new)
+    accepted = await HardOfHearing(database, 3600, sealing=SEALING).accept(new)
 
     assert accepted.job == await jobs.get_whole(new.organization_id, new.id)

@@ -18,7 +18,7 @@ from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
 from tests.databases import refusing
-from tests.jobs.conftest import SHARES, WORKER
+from tests.jobs.conftest import SEALING, SHARES, WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)
 
@@ -249,7 +249,7 @@ async def test_a_job_whose_end_was_just_written_is_not_taken_for_a_lost_one(data
     async def run(job, journal):
         return answer({"id": 1})
 
-    runner = Runner(Slow(database, 3600), WORKER)
+    runner = Runner(Slow(database, 3600, SEALING), WORKER)
     waiting = asyncio.create_task(runner.run(await claimed(), run))
     await written.wait()
 

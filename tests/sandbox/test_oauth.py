@@ -200,3 +200,11 @@ async def test_a_request_that_names_no_client_or_address_stays_here(http, missin
         status = answer.status
 
     assert status == 400
+
+
+@pytest.mark.parametrize(("kind", "status"), [("support-desk", 200), ("work-management", 400)])
+async def test_a_client_gets_a_token_for_itself_where_its_kind_grants_so(browser, connect, kind, status):
+    answered, tokens = await browser(kind).token(grant_type="client_credentials", scope="read")
+
+    assert answered == status
+    assert ("access_token" in tokens, "refresh_token" in tokens) == (status == 200, False)

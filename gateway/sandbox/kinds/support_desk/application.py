@@ -75,9 +75,7 @@ class SupportDesk(Application):
         "ratelimit-reset": "60",
     }
     # The application takes both; any client secret will do.
-    tokens: ClassVar[TokenStyle] = TokenStyle(
-        lifetime=1800, rotates=True, encodings=("json", "form"), knows_client_credentials=True
-    )
+    tokens: ClassVar[TokenStyle] = TokenStyle(lifetime=1800, rotates=True, encodings=("json", "form"))
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)

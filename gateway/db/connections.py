@@ -1,0 +1,79 @@
+"""Connections of the pool: bound to a tenant for a session, or, behind a pooler, anew in every transaction."""
+
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+from asyncpg.transaction import Transaction
+
+BECOME_APPLICATION = "SET ROLE gateway_app"
+# One round trip binds the session; it is set anew each time a connection is taken, so nothing needs to be reset.
+_BIND_SESSION = "SELECT set_config('gateway.tenant', $1, false)"
+_BIND_TRANSACTION = "SET LOCAL ROLE gateway_app; SELECT set_config('gateway.tenant', '{tenant}', true)"
+
+
+class SessionConnection(asyncpg.Connection):  # type: ignore[misc]
+    """A connection that is not reset on its way back: the next user binds its own tenant."""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+    async def bind(self, tenant: str) -> None:
+        """See that tenant's rows from now on."""
+        await self.execute(_BIND_SESSION, tenant)
+
+
+class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
+    """A connection through a pooler in transaction mode: between transactions its server may be another's.
+
+    So every statement is in a transaction, its own where there is none yet, and every transaction begins with role and
+    tenant, which end with it.
+    """
+
+    #: whose rows it sees
+    tenant = ""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+    async def bind(self, tenant: str) -> None:
+        """See that tenant's rows from now on."""
+        if tenant != "*":
+            UUID(tenant)  # it becomes part of a statement
+        self.tenant = tenant
+
+    def transaction(self, **options: Any) -> Transaction:
+        return _BoundTransaction(self, **{"isolation": None, "readonly": False, "deferrable": False, **options})
+
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
+        return str(await self._within(super().execute, query, *args, timeout=timeout))
+
+    async def executemany(self, command: str, args: Any, *, timeout: float | None = None) -> None:
+        await self._within(super().executemany, command, args, timeout=timeout)
+
+    async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._within(super().fetch, query, *args, **options)
+
+    async def fetchrow(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._within(super().fetchrow, query, *args, **options)
+
+    async def fetchval(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._within(super().fetchval, query, *args, **options)
+
+    async def _within(self, run: Any, *args: Any, **options: Any) -> Any:
+        """Run it in the transaction there is, else in one of its own."""
+        # The first tells of a transaction that is about to begin, the second of one that is about to end.
+        if self._top_xact is not None or self.is_in_transaction():
+            return await run(*args, **options)
+        async with self.transaction():
+            return await run(*args, **options)
+
+
+class _BoundTransaction(Transaction):  # type: ignore[misc]
+    """A transaction that begins with the role and the tenant of its connection."""
+
+    async def start(self) -> None:
+        is_outermost = self._connection._top_xact is None
+        await super().start()
+        if is_outermost:
+            await self._connection.execute(_BIND_TRANSACTION.format(tenant=self._connection.tenant))

@@ -1,0 +1,104 @@
+"""Params, state and results of jobs, sealed like credentials: a data key for each job, wrapped by the newest key.
+
+A sealed text begins with a word that no JSON begins with, so that plain rows, of before or of a gateway that does not
+seal, are read beside sealed ones.
+"""
+
+import binascii
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TypeAlias
+from uuid import UUID
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from gateway.credentials.vault import Binding, Sealed, Vault, decrypt, encrypt
+from gateway.errors import InternalError
+
+_SEALED = "sealed:"
+#: what says nothing is left as it is: SQL looks for it
+_EMPTY = "{}"
+#: data keys of jobs at work or looked at that are remembered
+_REMEMBERED = 2000
+_FIELD = "job"
+
+#: the id of the key that wraps it, and the wrapped data key; None where a job's texts are plain
+WrappedKey: TypeAlias = tuple[str | None, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class JobKey:
+    """Whose texts they are, and what opens them."""
+
+    organization_id: UUID
+    job_id: UUID
+    key_id: str | None
+    wrapped_key: bytes | None
+
+    @property
+    def binding(self) -> Binding:
+        return binding(self.organization_id, self.job_id)
+
+
+def binding(organization_id: UUID, job_id: UUID) -> Binding:
+    """What a job's data key belongs to; it opens nowhere else."""
+    return Binding(organization_id, job_id, _FIELD)
+
+
+class JobSealing:
+    """Seals new jobs with a vault, where that is wished, and opens whatever is sealed."""
+
+    def __init__(self, vault: Vault | None = None, *, is_on: bool = True) -> None:
+        self._vault = vault
+        self._is_on = is_on
+        self._ciphers: OrderedDict[bytes, AESGCM] = OrderedDict()
+
+    def new_key(self, organization_id: UUID, job_id: UUID) -> WrappedKey:
+        """A data key for a job that is accepted now."""
+        if self._vault is None or not self._is_on:
+            return None, None
+        wrapped, data_key = self._vault.new_data_key(binding(organization_id, job_id))
+        self._remember(wrapped.wrapped_key, AESGCM(data_key))
+        return wrapped.key_id, wrapped.wrapped_key
+
+    def seal(self, key: JobKey, field: str, text: str) -> str:
+        """The text, readable only as this field of this job; as it is where the job has no key."""
+        if key.wrapped_key is None or text == _EMPTY:
+            return text
+        sealed = encrypt(self._cipher(key), text.encode(), _associated_data(key, field))
+        return _SEALED + binascii.b2a_base64(sealed, newline=False).decode()
+
+    def open(self, key: JobKey, field: str, text: str) -> str:
+        """The text again; what was altered or swapped does not open (InternalError)."""
+        if not text.startswith(_SEALED):
+            return text
+        sealed = binascii.a2b_base64(text[len(_SEALED) :])
+        return decrypt(self._cipher(key), sealed, _associated_data(key, field)).decode()
+
+    def _cipher(self, key: JobKey) -> AESGCM:
+        if self._vault is None or key.key_id is None or key.wrapped_key is None:
+            raise InternalError("a job is sealed, and there is no key for it")
+        cipher = self._ciphers.get(key.wrapped_key)
+        if cipher is None:
+            wrapped = Sealed(key.key_id, key.wrapped_key, b"")
+            cipher = AESGCM(self._vault.data_key(wrapped, key.binding))
+            self._remember(key.wrapped_key, cipher)
+        return cipher
+
+    def _remember(self, wrapped_key: bytes, cipher: AESGCM) -> None:
+        self._ciphers[wrapped_key] = cipher
+        if len(self._ciphers) > _REMEMBERED:
+            self._ciphers.popitem(last=False)
+
+
+def part_field(part: int) -> str:
+    """The field of one part of a result: parts cannot be swapped either."""
+    return f"part {part}"
+
+
+def _associated_data(key: JobKey, field: str) -> bytes:
+    return key.binding.associated_data(field, with_context=False)
+
+
+#: for a process without a vault: it seals nothing, and opens nothing that is sealed
+PLAIN = JobSealing()

@@ -1,0 +1,113 @@
+"""Params, state and results of jobs at rest: nothing to read for whoever holds the database without the keys."""
+
+import json
+from uuid import UUID
+
+import pytest
+
+from gateway.cli.keys import SEALED
+from gateway.connectors.run_context import Effects
+from gateway.credentials.rotation import Rotation
+from gateway.credentials.vault import Vault
+from gateway.db.pool import Database
+from gateway.errors import InternalError
+from gateway.jobs.claims import Claims
+from gateway.jobs.leases import Ending, Leases
+from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.sealing import JobSealing
+from gateway.jobs.store import JobStore
+from tests.jobs.conftest import KEY, RETENTION, SEALING, SHARES
+
+CANARY = "CANARY-of-a-tenant"
+NEW = ("k2", bytes(range(32)))
+HEAD = {"result": {"note": CANARY}, "collected": "results", "meta": None}
+STATE = Effects(known={"items_done": 1}, summary=CANARY).document()
+
+
+async def done(leases: Leases, job: Job) -> None:
+    await leases.save(job, STATE, 1, json.dumps({"text": CANARY}) + "\n")
+    await leases.put_part(job, 2, json.dumps({"more": CANARY}) + "\n")
+    await leases.finish(job, Ending(JobStatus.SUCCEEDED, result=HEAD, part=3, lines=f'"{CANARY}"\n'))
+
+
+async def at_rest(sql, job: Job) -> str:
+    rows = await sql("SELECT jobs::text FROM jobs WHERE id = $1", job.id)
+    rows += await sql("SELECT job_results::text FROM job_results WHERE job_id = $1", job.id)
+    return "\n".join(row[0] for row in rows)
+
+
+async def read(jobs: JobStore, job: Job) -> list[str]:
+    return [lines async for lines in jobs.lines(job, 3)]
+
+
+async def test_a_sealed_job_is_read_as_it_was_and_nothing_of_it_is_in_the_database(jobs, leases, claimed, sql):
+    job = await claimed(params={"subject": CANARY})
+    await done(leases, job)
+
+    whole = await jobs.get_whole(job.organization_id, job.id)
+
+    assert CANARY not in await at_rest(sql, job)
+    assert (job.params, whole.params, whole.state) == ({"subject": CANARY}, {"subject": CANARY}, STATE)
+    assert await jobs.head(job) == HEAD
+    assert all(CANARY in lines for lines in await read(jobs, job))
+
+
+async def test_parts_that_were_swapped_do_not_open(jobs, leases, claimed, sql):
+    job = await claimed()
+    await done(leases, job)
+
+    await sql("UPDATE job_results SET lines = (SELECT lines FROM job_results WHERE job_id = $1 AND part = 1)", job.id)
+
+    with pytest.raises(InternalError):
+        await read(jobs, job)
+
+
+async def test_another_jobs_params_do_not_open(jobs, new_job, sql):
+    mine, theirs = [(await jobs.accept(new_job(params={"subject": CANARY}))).job for _ in range(2)]
+
+    await sql("UPDATE jobs SET params = (SELECT params FROM jobs WHERE id = $1)", mine.id)
+
+    with pytest.raises(InternalError):
+        await jobs.get_whole(theirs.organization_id, theirs.id)
+
+
+async def test_with_the_setting_off_new_jobs_are_plain_and_sealed_ones_are_read_all_the_same(
+    database: Database, jobs, leases, new_job, sql
+):
+    sealed = (await jobs.accept(new_job(params={"subject": CANARY}))).job
+    off = JobStore(database, RETENTION, sealing=JobSealing(Vault([KEY]), is_on=False))
+    plain = (await off.accept(new_job(params={"subject": CANARY}))).job
+
+    assert CANARY in await at_rest(sql, plain)
+    assert (await off.get_whole(sealed.organization_id, sealed.id)).params == {"subject": CANARY}
+    assert (await jobs.get_whole(plain.organization_id, plain.id)).params == {"subject": CANARY}
+
+
+async def test_after_a_rotation_the_old_key_opens_nothing_that_the_new_one_does_not(
+    database: Database, jobs, leases, claimed
+):
+    job = await claimed(params={"subject": CANARY})
+    await done(leases, job)
+
+    rotation = Rotation(database, Vault([NEW, KEY]), SEALED)
+    rows = [each async for each in rotation.run()]
+    renewed = JobStore(database, RETENTION, sealing=JobSealing(Vault([NEW])))
+    whole = await renewed.get_whole(job.organization_id, job.id)
+
+    assert (sum(rows), rotation.failures) == (1, [])
+    assert whole.params == {"subject": CANARY}
+    assert all(CANARY in lines for lines in await read(renewed, whole))
+
+
+async def test_a_claim_opens_what_another_process_sealed(database: Database, jobs, new_job, organization_id: UUID):
+    await jobs.accept(new_job(params={"subject": CANARY}))
+    elsewhere = Claims(database, JobSealing(Vault([KEY])))
+
+    [job] = await elsewhere.claim("elsewhere", 1, SHARES)
+
+    assert job.params == {"subject": CANARY}
+
+
+def test_a_job_without_a_key_stays_plain_and_nothing_is_sealed_without_a_vault():
+    assert JobSealing().new_key(UUID(int=1), UUID(int=2)) == (None, None)
+    assert SEALING.new_key(UUID(int=1), UUID(int=2))[0] == "k1"
