@@ -7,6 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
+from gateway.oauth.model import App, Tokens
+from gateway.oauth.token_client import TokenClient
 from pydantic import SecretStr
 
 from gateway.connectors.connector import Connector
@@ -15,8 +17,6 @@ from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import ReauthorizationRequired, UpstreamError, UpstreamRateLimited, UpstreamTimeout
 from gateway.kinds.catalog import Kind, load_catalog
-from gateway.oauth.model import App, Tokens
-from gateway.oauth.token_client import TokenClient
 from tests.applications import Applications
 from tests.kinds.small_kind import small_operation
 
