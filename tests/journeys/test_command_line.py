@@ -109,8 +109,11 @@ async def test_a_connector_is_made_by_consent(command):
     process = await command.start("connect", "team-chat", "--no-browser")
     lines = [(await process.stderr.readline()).decode() for _ in range(2)]
     allow = {"decision": "allow"}
-    async with aiohttp.ClientSession() as browser, browser.post(lines[1].strip(), data=allow) as answer:
-        page = await answer.text()
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
+        async with browser.get(lines[1].strip()) as consent:
+            asked = consent.url
+        async with browser.post(asked, data=allow) as answer:
+            page = await answer.text()
 
     out, _ = await asyncio.wait_for(process.communicate(), 30)
     await command("apps", "delete", "team-chat")

@@ -77,3 +77,12 @@ def test_every_schema_of_discovery_is_whole(kind):
     for entity in kind_view(kind)["entities"].values():
         for action in entity["actions"].values():
             jsonschema_rs.Draft202012Validator(action["params"])
+
+
+@pytest.mark.parametrize("kind", list(CATALOG), ids=lambda kind: kind.name)
+def test_every_shipped_operation_has_phrases_of_users(kind):
+    silent = {str(operation) for operation in kind.operations.values() if not operation.action.also}
+    silent |= {entity_id for entity_id, entity in kind.spec.entities.items() if not entity.also}
+
+    assert silent == set()
+    assert kind.spec.also
