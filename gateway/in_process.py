@@ -17,7 +17,7 @@ from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import UnknownAction
 from gateway.kinds.catalog import SEARCH_ACTION, Kind, load_catalog
-from gateway.oauth.in_process import RefreshingAuthorizer
+from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,7 @@ class Hosts:
         return host
 
     async def _fetched(self, client_id: str) -> Any:
-        url = URL(client_id)
-        if not url.host or url.path in ("", "/") or url.user or url.fragment or url.port != 443:
-            raise OAuthError("invalid_client", "client_id must be an https URL with a path")
+        url = _document_url(client_id)
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
         try:
             async with (
@@ -67,6 +65,17 @@ class Hosts:
                 return msgspec.json.decode(body)
         except (aiohttp.ClientError, OSError, TimeoutError, msgspec.DecodeError) as error:
             raise OAuthError("invalid_client", "the client's metadata document cannot be read") from error
+
+
+def _document_url(client_id: str) -> URL:
+    try:
+        url = URL(client_id)
+        is_good = bool(url.host) and url.path not in ("", "/") and url.port == 443 and not (url.user or url.fragment)
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise OAuthError("invalid_client", "client_id must be an https URL with a path")
+    return url
 
 
 def host_of(client_id: str, document: Any) -> Host:

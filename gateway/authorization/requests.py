@@ -17,6 +17,8 @@ _UNSAFE_SCHEMES = frozenset(
     ["javascript", "data", "file", "vbscript", "blob", "about", "ftp", "ws", "wss", "view-source", "mailto"]
 )
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,99}")
+#: names and addresses; it is shown in a header, so nothing that means something there
+_HOST = re.compile(r"[A-Za-z0-9.-]+|[0-9A-Fa-f:.]+")
 _MAX_STATE = 2000
 
 
@@ -78,10 +80,22 @@ def is_redirect_uri(text: str) -> bool:
     if not text.isascii() or not text.isprintable() or " " in text or "#" in text or not _SCHEME.fullmatch(scheme):
         return False
     if scheme == "https":
-        return bool(host) and "@" not in url.raw_authority
+        return bool(_HOST.fullmatch(host or "")) and "@" not in url.raw_authority
     if scheme == "http":
         return _is_loopback(host or "") and "@" not in url.raw_authority
     return scheme not in _UNSAFE_SCHEMES
+
+
+def redirect_place(redirect_uri: str) -> str:
+    """Where a redirect leads, in words for the person: a host, or the program behind a scheme."""
+    url = URL(redirect_uri, encoded=True)
+    return str(url.host) if url.scheme in ("http", "https") else f"the program behind {url.scheme}:"
+
+
+def redirect_source(redirect_uri: str) -> str:
+    """The same as a source of a content security policy: an origin, or a scheme."""
+    url = URL(redirect_uri, encoded=True)
+    return str(url.origin()) if url.scheme in ("http", "https") else f"{url.scheme}:"
 
 
 def _is_same(given: str, registered: str) -> bool:

@@ -24,8 +24,8 @@ from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.endings import described_ending
 from gateway.kinds.spec import AuthMethod
-from gateway.oauth.in_process import RefreshingAuthorizer
-from gateway.oauth.model import App
+from gateway.oauth_tokens.model import App
+from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 
 
 @dataclass(frozen=True, slots=True)

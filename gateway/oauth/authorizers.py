@@ -16,10 +16,10 @@ from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.oauth.apps import Apps
-from gateway.oauth.model import is_due, is_renewable, missing_variables
 from gateway.oauth.renewals import Renewals
-from gateway.oauth.token_client import TokenClient
 from gateway.oauth.token_persistence import TokenPersistence
+from gateway.oauth_tokens.client import TokenClient
+from gateway.oauth_tokens.model import is_due, is_renewable, missing_variables
 
 log = logging.getLogger(__name__)
 

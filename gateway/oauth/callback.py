@@ -8,9 +8,9 @@ from yarl import URL
 
 from gateway.errors import FieldError, UpstreamInvalidResponse
 from gateway.kinds.spec import ConnectorSpec
-from gateway.oauth.messages import endpoint
-from gateway.oauth.model import TokenError, TokenErrorKind
-from gateway.oauth.token_response import oauth_of, plain
+from gateway.oauth_tokens.messages import endpoint
+from gateway.oauth_tokens.model import TokenError, TokenErrorKind
+from gateway.oauth_tokens.response import oauth_of, plain
 
 #: query members as they came, repeated ones too
 Query = Sequence[tuple[str, str]]

@@ -33,11 +33,11 @@ from gateway.kinds.catalog import Catalog, Kind
 from gateway.oauth import authorization_request, callback
 from gateway.oauth.apps import Apps
 from gateway.oauth.authorization_request import AuthorizationRequest
-from gateway.oauth.messages import Code, Consent, consent_url, endpoint
-from gateway.oauth.model import App, TokenError, TokenErrorKind, Tokens, credentials_of, missing_variables
 from gateway.oauth.store import Flow, FlowState, FlowStore
-from gateway.oauth.token_client import TokenClient
-from gateway.oauth.token_response import oauth_of, plain
+from gateway.oauth_tokens.client import TokenClient
+from gateway.oauth_tokens.messages import Code, Consent, consent_url, endpoint
+from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, Tokens, credentials_of, missing_variables
+from gateway.oauth_tokens.response import oauth_of, plain
 
 log = logging.getLogger(__name__)
 

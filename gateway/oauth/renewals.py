@@ -24,7 +24,9 @@ from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod
 from gateway.oauth.apps import Apps
 from gateway.oauth.leases import HEARTBEAT, Lease, LeaseStore
-from gateway.oauth.model import (
+from gateway.oauth.token_persistence import TokenPersistence
+from gateway.oauth_tokens.client import TokenClient
+from gateway.oauth_tokens.model import (
     App,
     TokenError,
     TokenErrorKind,
@@ -35,8 +37,6 @@ from gateway.oauth.model import (
     learned,
     require_refresh_token,
 )
-from gateway.oauth.token_client import TokenClient
-from gateway.oauth.token_persistence import TokenPersistence
 from gateway.telemetry.metrics import REFRESHES
 
 log = logging.getLogger(__name__)

@@ -12,10 +12,14 @@ from gateway.pages.static_files import icon_url, static_url
 PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
-def content_security_policy(frame_ancestors: str = "'none'") -> str:
-    """Everything from here, nothing inline; `frame_ancestors` are the origins that may show the page in a frame."""
+def content_security_policy(frame_ancestors: str = "'none'", form_target: str = "") -> str:
+    """Everything from here, nothing inline; `frame_ancestors` are the origins that may show the page in a frame.
+
+    `form_target` is where a form may lead in the end, besides here: browsers hold redirects after a form to it.
+    """
+    form_action = f"'self' {form_target}".rstrip()
     return (
-        "default-src 'none'; base-uri 'none'; connect-src 'self'; font-src 'self'; form-action 'self'; "
+        f"default-src 'none'; base-uri 'none'; connect-src 'self'; font-src 'self'; form-action {form_action}; "
         f"frame-ancestors {frame_ancestors}; img-src 'self'; script-src 'self'; style-src 'self'"
     )
 
@@ -40,6 +44,6 @@ class Pages:
         """The page as HTML."""
         return self._templates.get_template(template).render(**context)
 
-    def headers(self, frame_ancestors: str = "'none'") -> Mapping[str, str]:
+    def headers(self, frame_ancestors: str = "'none'", form_target: str = "") -> Mapping[str, str]:
         """What every page says beside its content."""
-        return {**PRIVATE, "Content-Security-Policy": content_security_policy(frame_ancestors)}
+        return {**PRIVATE, "Content-Security-Policy": content_security_policy(frame_ancestors, form_target)}

@@ -48,7 +48,15 @@ def test_a_redirect_anywhere_else_is_refused(uri):
 
 @pytest.mark.parametrize(
     "uri",
-    ["javascript:alert(1)", "data:text/html,x", "http://host.example/", "https://a@host.example/", "//x", "x y:z"],
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "http://host.example/",
+        "https://a@host.example/",
+        "https://a;b/",
+        "//x",
+        "x y:z",
+    ],
 )
 def test_an_address_that_a_browser_would_run_or_leak_to_is_no_redirect_uri(uri):
     assert not is_redirect_uri(uri)

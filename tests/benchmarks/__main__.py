@@ -25,7 +25,7 @@ from tests.benchmarks.report import Report
 
 HERE = Path(__file__).parent
 REPORT = HERE / "REPORT.md"
-SUITES = ("execute", "downloads", "jobs", "search", "find", "growth", "overload")
+SUITES = ("execute", "downloads", "jobs", "search", "find", "growth", "overload", "agents")
 
 
 def main() -> int:

@@ -53,8 +53,12 @@ class Target:
     path: str
     headers: dict[str, str]
 
+    def body(self, records: int) -> Any:
+        """A request for so many records."""
+        return {"entity": "tickets", "action": "list", "params": {"per_page": records}}
+
     async def load(self, records: int, connections: int, seconds: float) -> Load:
-        body = json.dumps({"entity": "tickets", "action": "list", "params": {"per_page": records}}).encode()
+        body = json.dumps(self.body(records)).encode()
         headers = {"Content-Type": "application/json", **self.headers}
         latencies: list[float] = []
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=connections)) as session:

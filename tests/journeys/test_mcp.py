@@ -270,3 +270,55 @@ async def test_a_call_is_in_the_audit_log_and_a_search_for_tools_is_not(api, mcp
         while not (entries := (await api.get(path)).json()["data"]):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
     assert "tickets.get" in json.dumps(entries)
+
+
+async def test_a_call_goes_on_when_the_person_has_connected_what_it_lacked(stranger, mcp):
+    elicits = {"elicitation": {"url": {}}}
+    arguments = {"operation": "support-desk.tickets.list", "params": {"per_page": 1}}
+    async with aiohttp.ClientSession(headers=stranger.headers) as session:
+        theirs = Raw(session, mcp.url)
+        asked = await call(theirs, "read", arguments, capabilities=elicits)
+        await stranger.connector()
+        again = {"name": "read", "arguments": arguments, "requestState": asked["requestState"]}
+        accepted = {"connect": {"action": "accept"}}
+        done = (await theirs("tools/call", {**again, "inputResponses": accepted}, capabilities=elicits)).result
+
+    assert len(done["structuredContent"]["result"]) == 1
+
+
+@pytest.mark.parametrize("state", ["tampered", "another call's"])
+async def test_a_state_that_is_not_of_this_call_is_refused(stranger, mcp, state):
+    elicits = {"elicitation": {"url": {}}}
+    arguments = {"operation": "team-chat.channels.list"}
+    async with aiohttp.ClientSession(headers=stranger.headers) as session:
+        theirs = Raw(session, mcp.url)
+        asked = await call(theirs, "read", arguments, capabilities=elicits)
+        sealed = asked["requestState"] + ("AAAA" if state == "tampered" else "")
+        other = arguments if state == "tampered" else {"operation": "team-chat.users.list"}
+        params = {
+            "name": "read",
+            "arguments": other,
+            "requestState": sealed,
+            "inputResponses": {"connect": {"action": "accept"}},
+        }
+        refused = await theirs("tools/call", params, capabilities=elicits)
+
+    assert (refused.status, refused.code) == (400, -32602)
+
+
+async def test_a_person_who_says_no_is_not_asked_again(stranger, mcp):
+    elicits = {"elicitation": {"url": {}}}
+    arguments = {"operation": "team-chat.channels.list"}
+    async with aiohttp.ClientSession(headers=stranger.headers) as session:
+        theirs = Raw(session, mcp.url)
+        asked = await call(theirs, "read", arguments, capabilities=elicits)
+        params = {
+            "name": "read",
+            "arguments": arguments,
+            "requestState": asked["requestState"],
+            "inputResponses": {"connect": {"action": "decline"}},
+        }
+        told = (await theirs("tools/call", params, capabilities=elicits)).result
+
+    assert told["isError"]
+    assert told["resultType"] == "complete"

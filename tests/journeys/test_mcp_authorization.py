@@ -238,7 +238,8 @@ async def test_pages_run_nothing_and_stand_in_no_frame(open_gateway):
 
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
-    assert "script-src" not in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe-inline" not in policy
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
 

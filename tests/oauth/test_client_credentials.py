@@ -9,7 +9,7 @@ from yarl import URL
 from gateway.connectors.auth import checked_credentials
 from gateway.errors import ReauthorizationRequired, UpstreamError
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.in_process import RefreshingAuthorizer
+from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 from tests.oauth.conftest import World, opened_upstreams
 from tests.oauth.stand_in import StandIn
 

@@ -12,13 +12,12 @@ from multidict import MultiDict
 from gateway.authorization import metadata
 from gateway.authorization.hosts import redirect_uris_of, registered_name
 from gateway.authorization.model import AuthorizationRequest, NewGrant, OAuthError
-from gateway.authorization.requests import redirect_of, request_of
+from gateway.authorization.requests import redirect_of, redirect_place, redirect_source, request_of
 from gateway.credentials.sealed_text import NotOurs
 from gateway.errors import MalformedRequest, NotFound, RateLimited, Unauthorized
-from gateway.http import authorization_pages as pages
 from gateway.http.bodies import read_json
-from gateway.http.keys import AUDIT, SERVICES
-from gateway.http.responses import json_response
+from gateway.http.keys import AUDIT, PAGES, SERVICES
+from gateway.http.responses import html_response, json_response
 from gateway.identity.model import Client
 from gateway.identity.tokens import hashed
 from gateway.mcp.http import is_origin_allowed, origins_of
@@ -28,6 +27,10 @@ _COOKIE = "gateway_authorize"
 _SECONDS = 600
 _MAX_FIELDS, _MAX_WORKSPACES = 1000, 500
 _STALE = "This page is too old, or was opened in another browser. Go back to your agent and begin again."
+_MEANING = {
+    "read": "Read: look at everything that the workspaces' applications hold",
+    "write": "Write: change data there, and connect applications",
+}
 _PUBLIC = {"Cache-Control": "max-age=300", "Access-Control-Allow-Origin": "*"}
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -92,20 +95,20 @@ async def authorize(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     server, query = services.authorization, dict(request.query)
     if len(query) < len(request.query):
-        return _refusal("The request names a parameter twice.")
+        return _refusal(request, "The request names a parameter twice.")
     try:
         host = await server.hosts.host(query.get("client_id", ""))
         redirect_uri = redirect_of(query, host)
     except OAuthError as error:
-        return _refusal(error.description)
+        return _refusal(request, error.description)
     try:
         asked = request_of(query, host, redirect_uri, resources_of(services))
     except OAuthError as error:
         back = server.refused(redirect_uri, query.get("state"), error)
-        return _page(pages.refusal(error.description, back, host.name), 400)
+        return _refusal(request, error.description, back, host.name)
     cookie = request.cookies.get(_COOKIE) or secrets.token_urlsafe(32)
     sealed = services.page_seals.sealed({"request": asdict(asked)}, hashed(cookie))
-    response = _page(pages.sign_in(asked, sealed))
+    response = _sign_in_page(request, asked, sealed)
     response.set_cookie(
         _COOKIE,
         cookie,
@@ -122,18 +125,19 @@ async def sign_in(request: web.Request) -> web.Response:
     """POST /oauth/authorize/sign-in: the gateway's own client id and secret prove who gives."""
     form = await _Form.read(request)
     if form is None:
-        return _refusal(_STALE)
+        return _refusal(request, _STALE)
     try:
         client = await form.services.tokens.authenticated(
             form.text("client_id"), form.text("client_secret"), request.remote or ""
         )
     except (Unauthorized, RateLimited) as error:
-        return _page(pages.sign_in(form.asked, form.sealed(), error.detail), 403)
+        return _sign_in_page(request, form.asked, form.sealed(), error.detail)
     if len(client.organization_ids) == 1:
-        return await _consent_page(form, client, next(iter(client.organization_ids)))
+        return await _consent_page(request, form, client, next(iter(client.organization_ids)))
     known = {each.id: each.name for each in await form.services.identity.organizations()}
     names = {str(each): known[each] for each in sorted(client.organization_ids, key=known.__getitem__)}
-    return _page(pages.organization(form.asked, form.sealed(client_id=str(client.id)), names))
+    sealed = form.sealed(client_id=str(client.id))
+    return _page(request, "organization", request=form.asked, sealed=sealed, names=names)
 
 
 async def choose_organization(request: web.Request) -> web.Response:
@@ -141,17 +145,33 @@ async def choose_organization(request: web.Request) -> web.Response:
     form = await _Form.read(request)
     client = None if form is None else await form.client()
     if form is None or client is None:
-        return _refusal(_STALE)
+        return _refusal(request, _STALE)
     chosen = next((each for each in client.organization_ids if str(each) == form.text("organization_id")), None)
-    return _refusal(_STALE) if chosen is None else await _consent_page(form, client, chosen)
+    return _refusal(request, _STALE) if chosen is None else await _consent_page(request, form, client, chosen)
 
 
-async def _consent_page(form: "_Form", client: Client, organization_id: UUID) -> web.Response:
+def _sign_in_page(
+    request: web.Request, asked: AuthorizationRequest, sealed: str, error: str | None = None
+) -> web.Response:
+    place = redirect_place(asked.redirect_uri)
+    return _page(request, "sign_in", 403 if error else 200, request=asked, place=place, sealed=sealed, error=error)
+
+
+async def _consent_page(request: web.Request, form: "_Form", client: Client, organization_id: UUID) -> web.Response:
+    asked = form.asked
     workspaces = await form.services.identity.workspaces(organization_id, None, None, _MAX_WORKSPACES)
-    scopes = [scope for scope in form.asked.scopes if scope in client.scopes]
     sealed = form.sealed(client_id=str(client.id), organization_id=str(organization_id))
-    names = [workspace.name for workspace in workspaces]
-    return _page(pages.consent(form.asked, sealed, client.name, scopes, names), redirect_uri=form.asked.redirect_uri)
+    return _page(
+        request,
+        "consent",
+        form_target=redirect_source(asked.redirect_uri),
+        request=asked,
+        place=redirect_place(asked.redirect_uri),
+        sealed=sealed,
+        client=client.name,
+        scopes={scope: _MEANING[scope] for scope in asked.scopes if scope in client.scopes},
+        workspaces=[workspace.name for workspace in workspaces],
+    )
 
 
 async def consent(request: web.Request) -> web.Response:
@@ -159,7 +179,7 @@ async def consent(request: web.Request) -> web.Response:
     form = await _Form.read(request)
     client = None if form is None else await form.client()
     if form is None or client is None or form.organization_id not in client.organization_ids:
-        return _refusal(_STALE)
+        return _refusal(request, _STALE)
     server, asked = form.services.authorization, form.asked
     scopes = tuple(each for each in asked.scopes if each in form.all("scope") and each in client.scopes)
     if form.text("decision") != "allow" or not scopes:
@@ -221,12 +241,15 @@ class _Form:
         return None if stored is None or stored.client.disabled_at is not None else stored.client
 
 
-def _page(text: str, status: int = 200, redirect_uri: str | None = None) -> web.Response:
-    return web.Response(text=text, status=status, content_type="text/html", headers=pages.headers(redirect_uri))
+def _page(http: web.Request, name: str, status: int = 200, form_target: str = "", **context: Any) -> web.Response:
+    pages = http.app[PAGES]
+    html = pages.render(f"authorize/{name}.html", **context)
+    return html_response(html, pages.headers(form_target=form_target), status)
 
 
-def _refusal(text: str) -> web.Response:
-    return _page(pages.refusal(text), 400)
+def _refusal(request: web.Request, text: str, back: str | None = None, host_name: str = "") -> web.Response:
+    """Why nothing can be given; the way back is a link, so that nobody is sent anywhere unasked."""
+    return _page(request, "refusal", 400, text=text, back=back, host_name=host_name)
 
 
 def _sent_on(url: str) -> web.Response:

@@ -8,9 +8,17 @@ from pydantic import SecretStr
 from yarl import URL
 
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.messages import Code, Consent, code_request, consent_url, endpoint, refresh_request, revoke_request
-from gateway.oauth.model import App
-from gateway.oauth.token_response import oauth_of
+from gateway.oauth_tokens.messages import (
+    Code,
+    Consent,
+    code_request,
+    consent_url,
+    endpoint,
+    refresh_request,
+    revoke_request,
+)
+from gateway.oauth_tokens.model import App
+from gateway.oauth_tokens.response import oauth_of
 
 APP = App("app/1", SecretStr("s&cret"))
 ENVIRONMENT = {"subdomain": "acme", "login_host": "login.salesforce.com"}

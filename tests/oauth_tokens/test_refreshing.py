@@ -13,8 +13,8 @@ from yarl import URL
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import InvalidCredentials, ReauthorizationRequired, UpstreamError
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.in_process import RefreshingAuthorizer
-from gateway.oauth.model import App
+from gateway.oauth_tokens.model import App
+from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 from tests.oauth.conftest import opened_upstreams
 from tests.oauth.stand_in import StandIn
 
@@ -141,7 +141,9 @@ async def test_a_refusal_is_told_and_the_next_call_asks_again(
 
 def test_importing_it_loads_neither_a_database_nor_authlib() -> None:
     unwanted = ("asyncpg", "redis", "arq", "aiohttp.web", "authlib")
-    program = f"import sys, gateway.oauth.in_process; print([name for name in {unwanted} if name in sys.modules])"
+    program = (
+        f"import sys, gateway.oauth_tokens.refreshing; print([name for name in {unwanted} if name in sys.modules])"
+    )
 
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]

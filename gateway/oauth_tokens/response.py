@@ -16,7 +16,7 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.kinds.spec import ConnectorSpec, JsonPath, OAuthEndpoints
-from gateway.oauth.model import SKEW, TokenError, TokenErrorKind, Tokens
+from gateway.oauth_tokens.model import SKEW, TokenError, TokenErrorKind, Tokens
 
 #: RFC 6749 §5.2: the app itself is refused, not what it asks with
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})

@@ -13,8 +13,8 @@ from gateway.connectors.session import Session
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import GatewayError
 from gateway.kinds.spec import AuthMethod, ConnectorSpec, Failure
-from gateway.oauth import messages, token_response
-from gateway.oauth.model import App, TokenError, TokenErrorKind, Tokens, require_refresh_token
+from gateway.oauth_tokens import messages, response
+from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, Tokens, require_refresh_token
 
 #: seconds for a whole token request
 _TIMEOUT = 20.0
@@ -34,7 +34,7 @@ class TokenClient:
 
     async def redeem(self, app: App, code: messages.Code) -> Tokens | TokenError:
         """Tokens for a code. Whatever goes wrong is a TokenError; a lost answer is never asked for twice."""
-        oauth = token_response.oauth_of(self.spec)
+        oauth = response.oauth_of(self.spec)
         request = messages.code_request(oauth, self._address(oauth.token), app, code)
         return await self._tokens(request, app, code.code, code.verifier or "")
 
@@ -43,7 +43,7 @@ class TokenClient:
 
         Raises ReauthorizationRequired where there is no refresh token.
         """
-        oauth = token_response.oauth_of(self.spec)
+        oauth = response.oauth_of(self.spec)
         if method.grant == "client_credentials":
             answer = await self._tokens(messages.client_request(oauth, self._address(oauth.token), app), app)
             # Here the app is the grant: that it is refused does not mend itself.
@@ -56,7 +56,7 @@ class TokenClient:
 
     async def revoke(self, app: App | None, credentials: Mapping[str, str]) -> bool:
         """End the grant at the application; whether it said that it did."""
-        oauth = token_response.oauth_of(self.spec)
+        oauth = response.oauth_of(self.spec)
         if oauth.revoke is None:
             return False
         request = messages.revoke_request(oauth, self._address(oauth.revoke), app, credentials)
@@ -81,6 +81,6 @@ class TokenClient:
         try:
             exchange = await self._session(_BY_STATUS).exchange(request, timeout=_TIMEOUT)
         except GatewayError as error:
-            return token_response.lost(error)
+            return response.lost(error)
         secrets = (*secrets, app.client_secret.get_secret_value())
-        return token_response.read_tokens(self.spec, exchange.response, sent_at, secrets=secrets)
+        return response.read_tokens(self.spec, exchange.response, sent_at, secrets=secrets)

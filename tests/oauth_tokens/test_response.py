@@ -8,8 +8,8 @@ import pytest
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.model import TokenError, TokenErrorKind, Tokens
-from gateway.oauth.token_response import plain, read_tokens
+from gateway.oauth_tokens.model import TokenError, TokenErrorKind, Tokens
+from gateway.oauth_tokens.response import plain, read_tokens
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

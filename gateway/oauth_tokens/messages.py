@@ -16,7 +16,7 @@ from yarl import URL
 
 from gateway.connectors.requests import UpstreamRequest, relocated
 from gateway.kinds.spec import Effect, OAuthEndpoints
-from gateway.oauth.model import App
+from gateway.oauth_tokens.model import App
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 #: our words for RFC 6749 §2.3.1 → authlib's

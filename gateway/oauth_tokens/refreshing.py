@@ -12,7 +12,7 @@ from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import ConnectorNotReady
 from gateway.kinds.spec import ConnectorSpec
-from gateway.oauth.model import (
+from gateway.oauth_tokens.model import (
     App,
     TokenError,
     app_in,
@@ -90,7 +90,7 @@ class RefreshingAuthorizer:
 
     async def _exchange(self) -> None:
         try:
-            from gateway.oauth.token_client import TokenClient
+            from gateway.oauth_tokens.client import TokenClient
         except ModuleNotFoundError as error:
             raise ConnectorNotReady(f"renewing OAuth tokens takes the package {error.name}; install it") from error
         if not is_renewable(self._method, self.credentials):
