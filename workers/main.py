@@ -67,12 +67,12 @@ async def work(settings: Settings) -> None:
 class Worker:
     """One worker: its slots, its wake-up and its share of the maintenance."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, tasks: Mapping[str, WorkerTask] = TASKS) -> None:
         self._services = services
-        tasks = {name: partial(task, services) for name, task in TASKS.items()}
         slots = Slots(services.settings.worker_jobs)
+        bound = {name: partial(task, services) for name, task in tasks.items()}
         self._fetcher = Fetcher(
-            Claims(services.database, services.sealing), services.runner, tasks, slots, concurrency_of(services.catalog)
+            Claims(services.database, services.sealing), services.runner, bound, slots, concurrency_of(services.catalog)
         )
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 
@@ -89,6 +89,7 @@ class Worker:
             every(60, partial(prune_jobs, services.database), name="job pruning"),
             every(60, services.oauth.flows.prune, name="consent pruning"),
             every(60, services.connect_links.prune, name="connect link pruning"),
+            every(300, services.authorization.store.prune, name="agent grant pruning"),
             every(300, services.files.prune, name="file pruning"),
         ):
             tune_gc()

@@ -25,42 +25,19 @@ _TAKE = f"""
     FROM chosen WHERE jobs.id = chosen.id AND jobs.status = 'queued'
     RETURNING {COLUMNS}
 """
-_QUEUE = "COALESCE(connector_id, organization_id)"
-_WAITS = "status = 'queued' AND background = $9"
-_FIRST = f"SELECT organization_id, {_QUEUE} AS queue FROM jobs WHERE {_WAITS}"
-_IN_ORDER = f"ORDER BY organization_id, {_QUEUE} LIMIT 1"
-# Those go first that have the least running: of an organization's queues, and then of the organizations. The recursion
-# hops from queue to queue along the index instead of reading deep ones, and ends where it began, because UNION drops
-# what it has met. Only what is chosen is locked, so that claims at the same time find something as well. Of a connector
-# on hold only those may go whose own time has come.
+# Those go first that have the least running: of an organization's queues, and then of the organizations. Only what is
+# chosen is locked, so that claims at the same time find something as well. Of a connector on hold only those may go
+# whose own time has come.
 _CLAIM = f"""
-    WITH RECURSIVE queues (organization_id, queue) AS (
-        SELECT organization_id, queue FROM (
-            (SELECT 0 AS lap, * FROM (
-                {_FIRST} AND (organization_id, {_QUEUE}) >= ($3::uuid, $4::uuid) {_IN_ORDER}) AS a)
-            UNION ALL (SELECT 1, * FROM ({_FIRST} {_IN_ORDER}) AS b)
-            ORDER BY lap LIMIT 1) AS first
-        UNION
-        SELECT following.organization_id, following.queue FROM queues CROSS JOIN LATERAL (
-            (SELECT 0 AS lap, * FROM (
-                {_FIRST} AND (organization_id, {_QUEUE}) > (queues.organization_id, queues.queue) {_IN_ORDER}) AS a)
-            UNION ALL (SELECT 1, * FROM ({_FIRST} {_IN_ORDER}) AS b)
-            ORDER BY lap LIMIT 1) AS following
-    ), running AS (
-        SELECT organization_id, {_QUEUE} AS queue, count(*) AS everywhere, count(*) FILTER (WHERE worker = $1) AS here
+    WITH running AS (
+        SELECT organization_id, queue, count(*) AS everywhere, count(*) FILTER (WHERE worker = $1) AS here
         FROM jobs WHERE status = 'running' GROUP BY 1, 2
     ), of_organization AS (
         SELECT organization_id, sum(everywhere) AS everywhere, sum(here) AS here FROM running GROUP BY 1
     ), oldest AS (
-        SELECT job.*, queues.organization_id, queues.queue, row_number() OVER (
-            PARTITION BY queues.organization_id, queues.queue ORDER BY job.created_at, job.id) AS place
-        FROM (SELECT * FROM queues LIMIT {_QUEUES}) AS queues
-        LEFT JOIN connector_holds AS hold ON hold.connector_id = queues.queue AND held_until > now()
-        CROSS JOIN LATERAL (
-            SELECT id, kind, attempt, crashes, created_at FROM jobs
-            WHERE {_WAITS} AND organization_id = queues.organization_id AND {_QUEUE} = queues.queue
-            ORDER BY created_at, id LIMIT 4 * $2::bigint
-        ) AS job
+        SELECT job.*, row_number() OVER (PARTITION BY organization_id, queue ORDER BY created_at, id) AS place
+        FROM gateway_oldest_jobs($9, $3, $4, {_QUEUES}, 4 * $2::integer) AS job
+        LEFT JOIN connector_holds AS hold ON hold.connector_id = job.queue AND held_until > now()
         WHERE crashes < 2 AND (hold.connector_id IS NULL OR attempt > 0)
     ), within_queue AS (
         SELECT oldest.*, place + COALESCE(everywhere, 0) AS turn

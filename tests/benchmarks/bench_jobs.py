@@ -39,6 +39,14 @@ from tests.benchmarks.report import Figure, Report, measured_alone
 CALLERS = 32
 #: seconds that the issue allows
 STARTED_P50, STARTED_P99, TOLD_P50 = 0.010, 0.050, 0.010
+OTHERS_A_SECOND, OTHERS_P99 = 100, 1.0
+_FLOOD = """
+    INSERT INTO jobs (id, organization_id, connector_id, task)
+    SELECT gen_random_uuid(), $1, $2, 'a_second' FROM generate_series(1, $3::integer)
+"""
+_RUNNING = "SELECT count(*) FROM jobs WHERE status = 'running'"
+_OTHERS_LEFT = "SELECT count(*) FROM jobs WHERE task = 'no_op' AND started_at IS NULL"
+_OTHERS_STARTED = "SELECT extract(epoch FROM started_at - created_at)::float8 FROM jobs WHERE task = 'no_op'"
 _LEFT = "SELECT count(*) FROM jobs WHERE status NOT IN ('succeeded')"
 _STARTED = "SELECT extract(epoch FROM started_at - created_at)::float8 FROM jobs"
 _THEIRS_LEFT = "SELECT count(*) FROM procrastinate_jobs WHERE status <> 'succeeded'"
@@ -83,6 +91,7 @@ async def run(quick: bool) -> Report:
         for task, what in (("no_op", "nothing"), ("some_work", "5 ms")):
             report.figures += await _worked_off(opened, task, what, jobs)
         report.figures += await _waited(opened, singles, report.notes)
+        report.figures += await _fair(opened, *((2000, 200) if quick else (10_000, 1000)))
     return report
 
 
@@ -127,6 +136,25 @@ async def _waited(bench: Bench, jobs: int, notes: list[str]) -> list[Figure]:
         _bounded("accepted → started, p99", _p(started, 99), STARTED_P99),
         _bounded("finished → waiting caller, p50", _p(told, 50), TOLD_P50),
     ]
+
+
+async def _fair(bench: Bench, flood: int, others: int) -> list[Figure]:
+    """A flood of one connector's jobs that take a second each, and then one job of each of many other connectors."""
+    await bench.our_database.execute(_FLOOD, bench.organization_id, uuid4(), flood)
+    async with worker("gateway", bench.environment):
+        while not await bench.our_database.fetchval(_RUNNING):  # noqa: ASYNC110  another process works
+            await asyncio.sleep(0.05)
+        for _ in range(others):
+            new = NewJob(id=uuid4(), organization_id=bench.organization_id, connector_id=uuid4(), task="no_op")
+            job = (await bench.services.jobs.accept(new)).job
+            await bench.services.wakeup.notify(job.id, job.attempt)
+            await asyncio.sleep(1 / OTHERS_A_SECOND)
+        while await bench.our_database.fetchval(_OTHERS_LEFT):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    started = [row[0] for row in await bench.our_database.fetch(_OTHERS_STARTED)]
+    await bench.clear()
+    name = f"{flood:,} jobs of one connector queued: start of {others:,} others, p99"
+    return [_bounded(name, _p(started, 99), OTHERS_P99)]
 
 
 def _bounded(name: str, seconds: float, bound: float) -> Figure:

@@ -18,9 +18,9 @@ import uvloop
 from gateway.connectors.responses import Answer
 from gateway.jobs.model import Job
 from gateway.jobs.run_context import JobJournal
-from gateway.services import open_services
+from gateway.services import Services, open_services
 from gateway.settings import Settings
-from workers.main import Worker
+from workers.main import TASKS, Worker
 
 #: jobs that a worker runs at a time
 SLOTS = 100
@@ -28,12 +28,17 @@ WORK = 0.005
 _NOTHING = Answer(msgspec.Raw(b"null"))
 
 
-async def no_op(job: Job, journal: JobJournal) -> Answer:
+async def no_op(services: Services, job: Job, journal: JobJournal) -> Answer:
     return _NOTHING
 
 
-async def some_work(job: Job, journal: JobJournal) -> Answer:
+async def some_work(services: Services, job: Job, journal: JobJournal) -> Answer:
     await asyncio.sleep(WORK)
+    return _NOTHING
+
+
+async def a_second(services: Services, job: Job, journal: JobJournal) -> Answer:
+    await asyncio.sleep(1)
     return _NOTHING
 
 
@@ -56,8 +61,8 @@ async def run_gateway_worker() -> None:
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     async with open_services(Settings()) as services:
-        services.tasks.update(no_op=no_op, some_work=some_work)
-        await Worker(services).until(stopping)
+        tasks = {**TASKS, "no_op": no_op, "some_work": some_work, "a_second": a_second}
+        await Worker(services, tasks).until(stopping)
 
 
 async def run_baseline_worker() -> None:
