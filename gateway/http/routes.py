@@ -421,7 +421,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/api/v1/operations",
         operation_search.search_operations,
-        "Find the operations that fit a task told in plain words",
+        "Find the operations that fit a task in plain words",
         "Discovery",
         query=operation_search.OperationQuery,
         scope=READ,
