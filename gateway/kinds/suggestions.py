@@ -21,8 +21,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A half sentence for the end of an error: what was probably meant, else what there is."""
     candidates = sorted(known)
     meant = nearest(name, candidates)
-    if meant:
-        return f"did you mean {meant}?"
+    return f"did you mean {meant}?" if meant else all_of(candidates)
+
+
+def all_of(known: Iterable[str]) -> str:
+    """A half sentence that lists what there is, where the nearest name would be a guess at what is to be done."""
+    candidates = sorted(known)
     return f"known: {', '.join(candidates)}" if candidates else "there are none"
 
 
