@@ -7,8 +7,6 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
-from gateway.oauth.model import App, Tokens
-from gateway.oauth.token_client import TokenClient
 from pydantic import SecretStr
 
 from gateway.connectors.connector import Connector
@@ -23,11 +21,8 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.kinds.catalog import Kind, load_catalog
-<<<<<<< HEAD
 from gateway.oauth_tokens.client import TokenClient
 from gateway.oauth_tokens.model import App, Tokens
-=======
->>>>>>> main
 from tests.applications import Applications
 from tests.kinds.small_kind import small_operation
 
