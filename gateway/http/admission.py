@@ -24,8 +24,8 @@ _STRANGERS = 20
 _FEW = 32
 #: looks, all of them at a busy process, that make an overload of a hiccup
 _LOOKS = 3
-#: looks, 20 a second, at a process that has just begun to answer: in a rolling restart it must not refuse what the other
-#: that stops sent to it
+#: looks, 20 a second, at a process that has just begun to answer: in a rolling restart it must not refuse what comes
+#: from the one that stops
 _WARM_UP = 60
 #: how the number moves with each look, and the part of it in progress that shows that the rush is over
 _LESS, _MORE, _EASE = 0.8, 1.05, 0.5
