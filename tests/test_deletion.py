@@ -190,6 +190,18 @@ async def test_a_job_that_runs_on_cannot_store_its_result(setting: Setting) -> N
     assert await setting.left(record.id) == {}
 
 
+async def test_a_call_that_outlasts_its_connector_becomes_no_job(setting: Setting) -> None:
+    record = await setting.connector()
+    new = NewJob(uuid4(), record.organization_id, connector_id=record.id)
+    before = await setting.jobs.accept(new, claimed_by="a worker", needs_connector=True)
+
+    await setting.deletion.delete_connector(setting.world.caller, record.id)
+    with pytest.raises(NotFound):
+        await setting.jobs.accept(replace(new, id=uuid4()), claimed_by="a worker", needs_connector=True)
+
+    assert before.job.status is JobStatus.RUNNING
+
+
 async def test_a_write_that_was_out_ends_unknown(setting: Setting) -> None:
     record = await setting.connector()
     running = await setting.running(record)

@@ -6,6 +6,7 @@ import asyncpg
 
 from gateway.authorization.model import AuthorizationRequest, CodeRow, Grant, Host, NewGrant
 from gateway.db.pool import Database
+from gateway.db.pruning import prune
 
 _INSERT_HOST = "INSERT INTO agent_hosts (id, name, redirect_uris) VALUES ($1, $2, $3)"
 _HOST = "SELECT id::text, name, redirect_uris FROM agent_hosts WHERE id = $1"
@@ -51,6 +52,39 @@ _REVOKE = """
     WITH gone AS (DELETE FROM agent_grants WHERE organization_id = $1 AND id = $2 RETURNING client_id)
     SELECT pg_notify('gateway', 'client:' || client_id) FROM gone
 """
+# A used token is kept as long as it could come again; a grant that nothing can renew has ended.
+_PRUNE = (
+    """
+    WITH ended AS (
+        SELECT hash FROM agent_codes WHERE expires_at < now() - interval '1 day'
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM agent_codes USING ended WHERE agent_codes.hash = ended.hash
+    """,
+    """
+    WITH ended AS (
+        SELECT hash FROM agent_refresh_tokens WHERE expires_at < now()
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM agent_refresh_tokens USING ended WHERE agent_refresh_tokens.hash = ended.hash
+    """,
+    """
+    WITH ended AS (
+        SELECT id FROM agent_grants WHERE created_at < now() - interval '1 day'
+          AND NOT EXISTS (SELECT FROM agent_refresh_tokens WHERE grant_id = agent_grants.id)
+        ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM agent_grants USING ended WHERE agent_grants.id = ended.id
+    """,
+    """
+    WITH ended AS (
+        SELECT id FROM agent_hosts WHERE created_at < now() - interval '90 days'
+          AND NOT EXISTS (SELECT FROM agent_grants WHERE host_id = agent_hosts.id::text)
+        ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM agent_hosts USING ended WHERE agent_hosts.id = ended.id
+    """,
+)
 
 
 class AuthorizationStore:
@@ -134,3 +168,8 @@ class AuthorizationStore:
         """End a grant with all its tokens, in all processes at once."""
         async with self._database.tenant(grant.organization_id) as connection:
             await connection.execute(_REVOKE, grant.organization_id, grant.id)
+
+    async def prune(self) -> None:
+        """Forget codes, tokens and grants that have ended, and hosts that nobody let in."""
+        for statement in _PRUNE:
+            await prune(self._database, statement)

@@ -15,14 +15,13 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from gateway.aio.remembered import Remembered
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
-from gateway.telemetry import metrics
-from gateway.telemetry.metrics import BOUNDS, Count, Level, Timing
+from gateway.telemetry.metrics import REGISTRY
 from gateway.telemetry.statistics import Statistics, read_statistics
 
 #: seconds for which the database's statistics are told again instead of asked again
@@ -46,9 +45,6 @@ class Exposition(Collector):
         self._registry.register(self)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
-        # Counted from the start, so that the first one to come is an increase.
-        for count in (metrics.LEASES_LOST, metrics.DOWNLOAD_BYTES):
-            count.add(by=0)
 
     async def _text(self) -> bytes:
         if time.monotonic() - self._asked_at > _FRESH:
@@ -56,15 +52,13 @@ class Exposition(Collector):
             with contextlib.suppress(Unavailable, TimeoutError):
                 async with asyncio.timeout(_TIMEOUT):
                     self._statistics = await read_statistics(self._database)
-        return generate_latest(self._registry)
+        return generate_latest(REGISTRY) + generate_latest(self._registry)
 
     async def response(self) -> web.Response:
         """The answer to a scrape."""
         return web.Response(body=await self.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     def collect(self) -> Iterator[Metric]:
-        for metric in metrics.ALL:
-            yield _told(metric)
         yield _pool(self._database)
         if self._statistics is not None:
             yield from _shared(self._statistics)
@@ -98,32 +92,6 @@ async def exposed(bind: str | None, database: Database) -> AsyncIterator[None]:
         yield
     finally:
         await runner.cleanup()
-
-
-def _told(metric: Count | Timing | Level) -> Metric:
-    match metric:
-        case Count():
-            counter = CounterMetricFamily(metric.name, metric.documentation, labels=metric.labels)
-            for labels, value in list(metric.values.items()):
-                counter.add_metric(labels, value)
-            return counter
-        case Level():
-            gauge = GaugeMetricFamily(metric.name, metric.documentation, labels=metric.labels)
-            for labels, value in list(metric.values.items()):
-                gauge.add_metric(labels, value)
-            return gauge
-        case Timing():
-            histogram = HistogramMetricFamily(metric.name, metric.documentation, labels=metric.labels)
-            for labels, tally in list(metric.values.items()):
-                histogram.add_metric(labels, list(_cumulated(tally[:-1])), tally[-1])
-            return histogram
-
-
-def _cumulated(counts: list[float]) -> Iterator[tuple[str, float]]:
-    so_far = 0.0
-    for bound, count in zip((*map(str, BOUNDS), "+Inf"), counts, strict=True):
-        so_far += count
-        yield bound, so_far
 
 
 def _pool(database: Database) -> Metric:

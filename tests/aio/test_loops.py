@@ -48,7 +48,7 @@ async def test_a_loop_survives_any_error_and_counts_it(error):
     async with running(every(0, duty, name=name)), asyncio.timeout(10):
         await duty.is_done_again.wait()
 
-    assert BACKGROUND_FAILURES.values[(name,)] == 1
+    assert BACKGROUND_FAILURES.value(name) == 1
 
 
 async def test_the_first_failure_of_several_is_logged_and_its_end(caplog):

@@ -1,22 +1,11 @@
 """Hosts known by a document at their client id."""
 
-from types import SimpleNamespace
-
 import pytest
-from aiohttp import ClientResponse
-from aioresponses import aioresponses
 
 from gateway.authorization.hosts import Hosts
 from gateway.authorization.model import OAuthError
 from gateway.authorization.store import AuthorizationStore
-
-
-class Response(ClientResponse):
-    """What aioresponses makes of an answer; it does not give the writer that aiohttp 3.14 asks for."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **{"stream_writer": SimpleNamespace(output_size=0), **options})
-
+from tests.applications import Applications
 
 URL = "https://host.example/client.json"
 DOCUMENT = {"client_id": URL, "client_name": "Host", "redirect_uris": ["http://127.0.0.1:1/callback"]}
@@ -28,8 +17,8 @@ def hosts(database) -> Hosts:
 
 
 async def test_a_document_is_fetched_once_and_remembered(hosts):
-    with aioresponses() as web:
-        web.get(URL, payload=DOCUMENT, response_class=Response)
+    with Applications() as web:
+        web.get(URL, payload=DOCUMENT)
 
         first, second = await hosts.host(URL), await hosts.host(URL)
 
@@ -48,8 +37,8 @@ async def test_a_document_is_fetched_once_and_remembered(hosts):
     ],
 )
 async def test_a_document_that_is_not_there_or_not_its_own_is_refused(hosts, answer):
-    with aioresponses() as web:
-        web.get(URL, response_class=Response, **answer)
+    with Applications() as web:
+        web.get(URL, **answer)
 
         with pytest.raises(OAuthError) as refusal:
             await hosts.host(URL)

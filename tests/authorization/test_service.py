@@ -130,3 +130,25 @@ async def test_a_refresh_token_of_another_host_is_refused(server, code):
 
     with pytest.raises(OAuthError):
         await server.exchange(refreshed(pair.refresh_token, client_id="other"), ())
+
+
+AGED = "UPDATE agent_grants SET created_at = now() - interval '2 days'"
+ENDED = "UPDATE agent_refresh_tokens SET expires_at = now() - interval '1 minute'"
+LEFT = "SELECT (SELECT count(*) FROM agent_grants) + (SELECT count(*) FROM agent_refresh_tokens)"
+
+
+async def test_what_can_be_renewed_stays_and_what_cannot_goes(server, database, code):
+    pair = await server.exchange(form(code), ())
+    async with database.system() as connection:
+        await connection.execute("DELETE FROM agent_grants WHERE id <> ALL (SELECT grant_id FROM agent_refresh_tokens)")
+        await connection.execute(AGED)
+    await server.store.prune()
+    assert await IdentityStore(database).token(hashed(pair.access_token)) is not None
+
+    async with database.system() as connection:
+        await connection.execute(ENDED)
+    await server.store.prune()
+
+    async with database.system() as connection:
+        assert await connection.fetchval(LEFT) == 0
+    assert await IdentityStore(database).token(hashed(pair.access_token)) is None

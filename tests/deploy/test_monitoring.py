@@ -9,7 +9,7 @@ import yaml
 
 from gateway.db.pool import Database
 from gateway.telemetry import metrics
-from gateway.telemetry.metrics import Count, Timing
+from gateway.telemetry.metrics import Counter, Histogram
 from gateway.telemetry.prometheus import Exposition
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -38,9 +38,9 @@ def names_told() -> set[str]:
     names = {*SHARED, *OTHERS}
     for metric in metrics.ALL:
         match metric:
-            case Count():
+            case Counter():
                 names.add(f"{metric.name}_total")
-            case Timing():
+            case Histogram():
                 names |= {f"{metric.name}_{part}" for part in ("bucket", "count", "sum")}
             case _:
                 names.add(metric.name)

@@ -23,6 +23,9 @@ class Upstream:
         #: how often each batch of tickets was updated, by its ids
         self.updated: Counter[str] = Counter()
         self._batches: list[str] = []
+        #: seconds that a batch takes, how many run at a time, and the most that did; when each batch ends
+        self.batch_seconds, self.room, self.most_batches = 0.0, 30, 0
+        self._ends: list[float] = []
         self.requests = 0
         #: requests under way, and the most that there were
         self.open, self.most_open = 0, 0
@@ -97,17 +100,28 @@ class Upstream:
 
     async def _update_many(self, request: web.Request) -> web.Response:
         await self._taken()
+        running = sum(end > time.monotonic() for end in self._ends)
+        if running >= self.room:
+            return web.json_response({"error": "TooManyJobs"}, status=429)
+        self.most_batches = max(self.most_batches, running + 1)
         self.updated[request.query["ids"]] += 1
         self._batches.append(request.query["ids"])
+        self._ends.append(time.monotonic() + self.batch_seconds)
         return web.json_response({"job_status": self._batch(len(self._batches) - 1, "queued")})
 
     async def _job_status(self, request: web.Request) -> web.Response:
         await self._taken()
-        return web.json_response({"job_status": self._batch(int(request.match_info["id"]), "completed")})
+        number = int(request.match_info["id"])
+        status = "completed" if time.monotonic() >= self._ends[number] else "working"
+        return web.json_response({"job_status": self._batch(number, status)})
 
     def _batch(self, number: int, status: str) -> dict[str, object]:
         ids = self._batches[number].split(",")
         results = [{"id": int(each), "index": place, "success": True} for place, each in enumerate(ids)]
         url = f"{self.url}/api/v2/job_statuses/{number}.json"
         members = {"id": str(number), "url": url, "status": status, "total": len(ids), "message": None}
-        return {**members, "progress": len(ids), "results": results if status == "completed" else None}
+        return {
+            **members,
+            "progress": len(ids) if status == "completed" else 0,
+            "results": results if status == "completed" else None,
+        }

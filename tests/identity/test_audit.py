@@ -49,12 +49,12 @@ async def test_an_odd_entry_takes_none_of_its_batch_along(database: Database):
 @pytest.mark.parametrize("sqlstate", ["53100", "25006", "40P01"], ids=["disk full", "read only", "deadlock"])
 async def test_entries_wait_for_a_postgresql_that_refuses_them(database: Database, database_url: str, sqlstate: str):
     organization_id, audit = uuid4(), Audit(database)
-    failed = BACKGROUND_FAILURES.values[("audit writer",)]
+    failed = BACKGROUND_FAILURES.value("audit writer")
 
     async with audit.writing():
         async with refusing(database_url, "INSERT ON audit", sqlstate), asyncio.timeout(10):
             audit.note(Entry(organization_id, None, "tickets.get", "succeeded"))
-            while BACKGROUND_FAILURES.values[("audit writer",)] == failed:  # noqa: ASYNC110  the loop tells nobody
+            while BACKGROUND_FAILURES.value("audit writer") == failed:  # noqa: ASYNC110  the loop tells nobody
                 await asyncio.sleep(0.01)
         async with asyncio.timeout(10):
             while not await audit.find(organization_id):  # noqa: ASYNC110

@@ -271,10 +271,10 @@ async def test_heartbeats_go_on_after_any_error_of_postgresql(database_url, runn
     async def lease_until() -> datetime:
         return (await sql("SELECT lease_until FROM jobs WHERE id = $1", job.id))[0][0]
 
-    job, failed = await claimed(), BACKGROUND_FAILURES.values[("heartbeat",)]
+    job, failed = await claimed(), BACKGROUND_FAILURES.value("heartbeat")
     async with refusing(database_url, "UPDATE ON jobs", sqlstate), asyncio.timeout(10):
         runner.start(job, run)
-        while BACKGROUND_FAILURES.values[("heartbeat",)] == failed:  # noqa: ASYNC110  the loop tells nobody
+        while BACKGROUND_FAILURES.value("heartbeat") == failed:  # noqa: ASYNC110  the loop tells nobody
             await asyncio.sleep(0.01)
 
     before = await lease_until()
