@@ -21,8 +21,8 @@ INTERVAL = 2.0
 _MAX_LOSSES, _MAX_LOSSES_AMONG_OTHERS = 4, 6
 #: seconds after which a worker without a sign of life counts as gone
 _GONE = 15
-#: between two sweeps, by the database's clock, of a process that was frozen for so long that leases may have run out: the
-#: rest of one whose heartbeat was just due; and the sweeps for which holders get to say that they are there again
+#: between two sweeps, by the database's clock, of a process that was frozen for so long that leases may have run out;
+#: and the sweeps for which their holders get to say that they are there again
 _FREEZE, _SWEEPS_AFTER_FREEZE = timedelta(seconds=0.7 * LEASE), 2
 #: any number; all gateways agree on it
 _LOCK = 0x73776570
