@@ -11,14 +11,14 @@ from gateway.kinds.search_schema import search_params_schema
 from gateway.kinds.spec import Action, Effect, Entity
 from gateway.kinds.suggestions import did_you_mean, singular
 
-#: entries whose descriptions are kept; more than any catalog has
-KEPT = 4096
+#: entries whose descriptions are cached; more than any catalog has
+CACHED = 4096
 _OF_MANY = {"list": "List", "api_search": "Search", SEARCH_ACTION: "Search the copy of"}
 
 
 @dataclass(frozen=True, eq=False)
 class OperationEntry:
-    """What there is to know of an operation before it is called; equal only to itself, so that views of it are kept."""
+    """What there is to know of an operation before it is called; equal only to itself: descriptions are cached."""
 
     kind: Kind
     entity_id: str
