@@ -1,4 +1,4 @@
-"""What the edge refuses before anything is done for it: too many requests of one caller, and more than it can carry."""
+"""Admission control: what is refused before anything is done for it, by rate, by places and by load."""
 
 import time
 from collections import deque

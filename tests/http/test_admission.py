@@ -1,4 +1,4 @@
-"""What the edge refuses: too many requests of one caller, and more than the process can carry."""
+"""What admission control refuses: too many requests of one caller, and more than the process can carry."""
 
 from contextlib import ExitStack
 from uuid import UUID
