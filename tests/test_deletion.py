@@ -240,8 +240,9 @@ async def test_a_deleted_workspace_takes_all_its_connectors_with_it(setting: Set
     hidden = await setting.world.identity.workspaces(first.organization_id, None, None, 10)
     await setting.carry_out(job)
 
+    ended = await setting.jobs.get(first.organization_id, job.id)
     assert hidden == []
-    assert job.workspace_name == "w"
+    assert (job.workspace_name, ended.message) == ("w", "2 of 2 connectors deleted")
     assert await setting.left(first.id) == await setting.left(second.id) == {}
     assert await setting.world.sql("SELECT count(*) FROM workspaces WHERE id = $1", first.workspace_id) == 0
     with pytest.raises(NotFound):

@@ -34,7 +34,7 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 
 
 @web.middleware
-async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def request_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every request passes here; whatever goes wrong leaves as a problem document."""
     started = time.perf_counter()
     request_id = _begun(request)

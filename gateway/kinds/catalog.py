@@ -17,7 +17,7 @@ from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.editor_schema import members_at
 from gateway.kinds.sources import LintError, SpecError, lint_error, read_yaml
 from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging
-from gateway.kinds.suggestions import all_of, did_you_mean
+from gateway.kinds.suggestions import did_you_mean, known_actions
 
 #: the action that the context store answers, on entities with search fields
 SEARCH_ACTION = "context_store_search"
@@ -183,8 +183,9 @@ class Kind:
         action_id = "api_search" if action_id == "search" else action_id
         found = self.operations.get((entity_id, action_id))
         if found is None:
-            actions = all_of(self.actions_of(entity_id))
-            raise UnknownAction(f"{self.name} {entity_id} has no action {action_id!r}; {actions}")
+            actions = self.actions_of(entity_id)
+            hint = known_actions(action_id, actions)
+            raise UnknownAction(f"{self.name} {entity_id} has no action {action_id!r}; {hint}")
         return found
 
     @property

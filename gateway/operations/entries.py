@@ -9,7 +9,7 @@ from gateway.errors import InvalidParams, UnknownAction
 from gateway.kinds.catalog import SEARCH_ACTION, Catalog, Kind
 from gateway.kinds.search_schema import search_params_schema
 from gateway.kinds.spec import Action, Effect, Entity
-from gateway.kinds.suggestions import all_of, did_you_mean, singular
+from gateway.kinds.suggestions import did_you_mean, known_actions, singular
 
 #: entries whose descriptions are cached; more than any catalog has
 CACHED = 4096
@@ -99,5 +99,5 @@ def entry_of(catalog: Catalog, name: str) -> OperationEntry:
     kind.entity(parts[1])
     action_id = "api_search" if parts[2] == "search" else parts[2]
     if action_id not in (actions := kind.actions_of(parts[1])):
-        raise UnknownAction(f"{kind.name} {parts[1]} has no action {action_id!r}; {all_of(actions)}")
+        raise UnknownAction(f"{kind.name} {parts[1]} has no action {action_id!r}; {known_actions(action_id, actions)}")
     return OperationEntry(kind, parts[1], action_id)

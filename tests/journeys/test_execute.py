@@ -91,7 +91,7 @@ async def test_a_dry_run_of_a_bulk_update_shows_each_batch(support_desk):
     ("entity", "action", "params", "status", "code", "said"),
     [
         ("ticket", "list", None, 422, "unknown_entity", "did you mean tickets?"),
-        ("tickets", "lst", None, 422, "unknown_action", "known: "),
+        ("tickets", "lst", None, 422, "unknown_action", "did you mean list?"),
         ("tickets", "get", None, 422, "invalid_params", "ticket_id is missing"),
         ("tickets", "get", {"ticket_id": "x"}, 422, "invalid_params", "ticket_id is 'x'; expected integer"),
         ("tickets", "list", {"per_page": 101}, 422, "invalid_params", "at most 100"),

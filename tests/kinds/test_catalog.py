@@ -51,7 +51,8 @@ def test_an_unknown_entity_is_refused_with_the_nearest_name():
 @pytest.mark.parametrize(
     ("action", "said"),
     [
-        ("lst", "known: context_store_search, create, get, list, update"),
+        ("lst", "did you mean list? known: context_store_search, create"),
+        ("delete", "; known: context_store_search, create"),
         ("zzz", "known: context_store_search, create, get, list, update"),
     ],
 )

@@ -37,7 +37,7 @@ async def desk(gateway):
     ("operation", "params", "message"),
     [
         (("tikets", "list"), {}, "did you mean tickets"),
-        (("tickets", "lists"), {}, "known: context_store_search, create"),
+        (("tickets", "lists"), {}, "did you mean list"),
         (("tickets", "list"), {"sort_order": "up"}, "sort_order is 'up'; allowed: asc, desc"),
         (("tickets", "list"), {"per_pge": 2}, "did you mean per_page"),
         (("tickets", "get"), {}, "ticket_id is missing"),
