@@ -14,7 +14,7 @@ TEST_PROCESSES ?= 2
 .DEFAULT_GOAL := help
 
 help: ## Show what there is to make
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(RUNNABLE): pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (less than a minute, the first time) …"
@@ -45,6 +45,10 @@ faults: $(INSTALLED) ## Kill and freeze real processes under load and print the 
 bench: $(INSTALLED) ## Measure, each figure beside its baseline in the same run
 	@$(BIN)/python -m tests.benchmarks
 
+screenshots: $(INSTALLED) ## Take the pictures of the console that the README shows
+	@mkdir -p docs/screenshots
+	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/journeys/test_console_browser.py -k "overview or playground or live"
+
 check: $(INSTALLED) ## Format, lint and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -54,4 +58,4 @@ clean: ## Remove what the above made
 	rm -rf $(VENV) .gateway build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help install demo run test faults bench check clean
+.PHONY: help install demo run test faults bench screenshots check clean

@@ -121,9 +121,9 @@ class Deletion:
         """The worker's side of `delete_workspace`."""
         workspace_id = UUID(job.params["workspace_id"])
         deleted = await self.connectors.deleted_of(job.organization_id, workspace_id)
-        for done, connector_id in enumerate(deleted):
-            await journal.progress(done, len(deleted), f"{done} of {len(deleted)} connectors deleted")
+        for done, connector_id in enumerate(deleted, 1):
             await self._remove(job.organization_id, connector_id)
+            await journal.progress(done, len(deleted), f"{done} of {len(deleted)} connectors deleted")
         await self.identity.delete_workspace(job.organization_id, workspace_id)
         return _DELETED
 

@@ -22,6 +22,7 @@ from gateway.errors import (
     IdempotencyInFlight,
     IdempotencyMismatch,
     NotCached,
+    NotFound,
     OutcomeUnknown,
     RateLimited,
     Unavailable,
@@ -299,7 +300,11 @@ class Execution:
         await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
 
     async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
-        accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker)
+        try:
+            accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker, needs_connector=True)
+        except NotFound:
+            reading.cancel()
+            raise
         self._runner.adopt(accepted.job, reading)
         return Accepted(accepted.job)
 

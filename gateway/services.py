@@ -15,6 +15,7 @@ from gateway.connect.service import ConnectLinks
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
+from gateway.console.sessions import ConsoleSessions
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
@@ -94,6 +95,7 @@ class Services:
     #: seals what travels with a browser from one page of a consent to the next
     page_seals: SealedText
     connect_links: ConnectLinks
+    console_sessions: ConsoleSessions
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
@@ -202,6 +204,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
             request_states=RequestStates(derived_key(key_list, "mcp request states")),
+            console_sessions=ConsoleSessions(database, identity, tokens, derived_key(key_list, "console forms")),
             authorization=AuthorizationServer(
                 authorizations, Hosts(authorizations), settings.base_url, settings.token_seconds
             ),

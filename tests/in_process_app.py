@@ -31,6 +31,7 @@ class FrontEnd:
 
     base_url: str
     services: Services
+    sandbox_url: str
 
     async def organization(self) -> UUID:
         return (await self.services.identity.create_organization(f"o-{uuid4().hex}")).id
@@ -60,7 +61,7 @@ async def front_end(folder: Path, database_url: str, redis_url: str, **settings:
             app = create_app(_settings(folder, database_url, redis_url, settings))
             runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=1)
             async with _running(runner) as base_url:
-                yield FrontEnd(base_url, app[SERVICES])
+                yield FrontEnd(base_url, app[SERVICES], upstream)
 
 
 def _settings(folder: Path, database_url: str, redis_url: str, others: dict[str, object]) -> Settings:

@@ -190,6 +190,18 @@ async def test_a_job_that_runs_on_cannot_store_its_result(setting: Setting) -> N
     assert await setting.left(record.id) == {}
 
 
+async def test_a_call_that_outlasts_its_connector_becomes_no_job(setting: Setting) -> None:
+    record = await setting.connector()
+    new = NewJob(uuid4(), record.organization_id, connector_id=record.id)
+    before = await setting.jobs.accept(new, claimed_by="a worker", needs_connector=True)
+
+    await setting.deletion.delete_connector(setting.world.caller, record.id)
+    with pytest.raises(NotFound):
+        await setting.jobs.accept(replace(new, id=uuid4()), claimed_by="a worker", needs_connector=True)
+
+    assert before.job.status is JobStatus.RUNNING
+
+
 async def test_a_write_that_was_out_ends_unknown(setting: Setting) -> None:
     record = await setting.connector()
     running = await setting.running(record)
@@ -228,8 +240,9 @@ async def test_a_deleted_workspace_takes_all_its_connectors_with_it(setting: Set
     hidden = await setting.world.identity.workspaces(first.organization_id, None, None, 10)
     await setting.carry_out(job)
 
+    ended = await setting.jobs.get(first.organization_id, job.id)
     assert hidden == []
-    assert job.workspace_name == "w"
+    assert (job.workspace_name, ended.message) == ("w", "2 of 2 connectors deleted")
     assert await setting.left(first.id) == await setting.left(second.id) == {}
     assert await setting.world.sql("SELECT count(*) FROM workspaces WHERE id = $1", first.workspace_id) == 0
     with pytest.raises(NotFound):

@@ -29,6 +29,8 @@ FORBIDDEN = {
     "gateway/db": ("gateway.http", "gateway.execution", "gateway.services", "gateway.connectors"),
     "gateway/sandbox": ("gateway.http", "gateway.services", "gateway.jobs", "asyncpg"),
     "gateway/client": ("gateway.http", "gateway.services", "gateway.jobs", "asyncpg", "arq", "redis"),
+    "gateway/agent_tools": ("gateway.http",),
+    "gateway/authorization": ("gateway.http", "gateway.execution", "gateway.services", "gateway.agent_tools"),
     "gateway/mcp": ("gateway.http", "gateway.execution", "gateway.services", "gateway.connectors", "gateway.jobs",
                     "gateway.errors", "asyncpg", "mcp"),
     "workers": ("gateway.http", "gateway.cli"),
@@ -76,6 +78,18 @@ def test_callers_load_no_server_database_or_queue(statement):
     ).stdout.split()
 
     assert {"asyncpg", "redis", "arq", "aiohttp.web"} & set(loaded) == set()
+
+
+def test_tools_for_one_application_load_no_server():
+    statement = "import gateway.agent_tools.local, gateway.agent_tools.server, gateway.mcp.stdio"
+    loaded = subprocess.run(
+        [sys.executable, "-c", f"{statement}; import sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+
+    assert {"asyncpg", "redis", "arq", "aiohttp.web", "authlib", "cryptography"} & set(loaded) == set()
 
 
 def unsupervised_loops(path: Path) -> set[str]:

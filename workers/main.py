@@ -89,6 +89,7 @@ class Worker:
             every(60, partial(prune_jobs, services.database), name="job pruning"),
             every(60, services.oauth.flows.prune, name="consent pruning"),
             every(60, services.connect_links.prune, name="connect link pruning"),
+            every(300, services.console_sessions.prune, name="console session pruning"),
             every(300, services.authorization.store.prune, name="agent grant pruning"),
             every(300, services.files.prune, name="file pruning"),
         ):

@@ -1,4 +1,4 @@
-"""`gateway find`: the operations that fit a task told in plain words."""
+"""`gateway find`: the operations that fit a task in plain words."""
 
 from typing import Any
 

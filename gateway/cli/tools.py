@@ -62,10 +62,10 @@ async def _asked(
 def _shipped(form: str, kind: str | None, effect: str | None, named: list[str] | None) -> Definitions:
     from gateway.kinds.catalog import load_catalog
     from gateway.operations.entries import entries_of, entry_of
-    from gateway.operations.index import is_wanted
+    from gateway.operations.index import passes
     from gateway.operations.tools import tool_of
 
     catalog = load_catalog(own_folders())
-    of_kind = catalog.kind(kind).name if kind else None
+    kind_name = catalog.kind(kind).name if kind else None
     entries = entries_of(catalog) if named is None else [entry_of(catalog, name) for name in named]
-    return [FORMATS[form](tool_of(entry)) for entry in entries if is_wanted(entry, of_kind, effect, None)]
+    return [FORMATS[form](tool_of(entry)) for entry in entries if passes(entry, kind_name, effect, None)]

@@ -261,7 +261,7 @@ class Gateway:
         connector: str | Connector | None = None,
         limit: int | None = None,
     ) -> list[OperationMatch]:
-        """The operations that fit a task told in plain words, best first (6 without `limit`); without a task all."""
+        """The operations that fit a task in plain words, best first (6 without `limit`); without a task all."""
         query = await self._narrowed(kind, effect, connector)
         query |= {name: value for name, value in (("query", task), ("limit", limit)) if value is not None}
         reply = await self._session.fetch(ApiRequest("GET", "/api/v1/operations", query))

@@ -23,6 +23,7 @@ from gateway.connectors.run_context import Journal
 from gateway.connectors.transport import NotSent, Transport, UpstreamStream
 from gateway.errors import (
     GatewayError,
+    InvalidParams,
     ReauthorizationRequired,
     UpstreamError,
     UpstreamInvalidResponse,
@@ -87,6 +88,8 @@ class Session:
         """One request and its answer; raises what the application's failure means."""
         request, timeout = self.request(call), call.operation.action.timeout
         exchange = await self.exchange(request, timeout=timeout, journal=journal)
+        if isinstance(exchange.error, InvalidParams):
+            exchange.error.extra.setdefault("example", call.operation.example)
         response = exchange.succeeded()
         try:
             return call.answer(response)

@@ -1,1 +1,1 @@
-"""The edge: HTTP in, one call of the domain, HTTP out."""
+"""HTTP in, one call of the domain, HTTP out."""

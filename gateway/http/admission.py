@@ -1,4 +1,4 @@
-"""What the edge refuses before anything is done for it: too many requests of one caller, and more than it can carry."""
+"""Admission control: what is refused before anything is done for it, by rate, by places and by load."""
 
 import time
 from collections import deque
@@ -24,6 +24,9 @@ _STRANGERS = 20
 _FEW = 32
 #: looks, all of them at a busy process, that make an overload of a hiccup
 _LOOKS = 3
+#: looks, 20 a second, at a process that has just begun to answer: in a rolling restart it must not refuse what comes
+#: from the one that stops
+_WARM_UP = 60
 #: how the number moves with each look, and the part of it in progress that shows that the rush is over
 _LESS, _MORE, _EASE = 0.8, 1.05, 0.5
 
@@ -115,14 +118,19 @@ class Overload:
     A busy process with few requests is well used; one with many makes all of them wait.
     """
 
-    def __init__(self, max_load: float) -> None:
+    def __init__(self, max_load: float, *, warm_up: int = 0) -> None:
         self._max_load = max_load
+        #: looks that do not count yet: what a process has to do at its start is no overload
+        self._warm_up = warm_up
         self._looks: deque[float] = deque(maxlen=_LOOKS)
         self.most = inf
 
     def looked(self, busy: float, in_progress: int) -> None:
         """A look at the process: busy means fewer than there are, at ease a few more than there are."""
         if self._max_load >= 1:
+            return
+        if self._warm_up:
+            self._warm_up -= 1
             return
         self._looks.append(busy)
         if self.most == inf and (len(self._looks) < _LOOKS or min(self._looks) < self._max_load):
@@ -144,7 +152,7 @@ class Limits:
 
     def __init__(self, settings: Settings) -> None:
         self.rates = Rates(settings.client_rate, settings.organization_rate)
-        self.overload = Overload(settings.max_load)
+        self.overload = Overload(settings.max_load, warm_up=_WARM_UP)
         #: of organizations
         self.requests = Places(settings.max_requests, "requests", "requests in progress")
         #: of addresses, for what needs no token

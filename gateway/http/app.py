@@ -10,7 +10,7 @@ from aiohttp import web
 from gateway.http.admission import Limits
 from gateway.http.handlers.mcp import open_servers
 from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, PAGES, READINESS, ROUTE_OF, SERVICES
-from gateway.http.middleware import edge, set_common_headers
+from gateway.http.middleware import request_middleware, set_common_headers
 from gateway.http.openapi import openapi_document
 from gateway.http.readiness import readiness
 from gateway.http.routes import ROUTES
@@ -24,7 +24,7 @@ from gateway.telemetry.tracing import configure_tracing
 
 def create_app(settings: Settings) -> web.Application:
     """The application; its services open when it starts and close when it ends."""
-    app = web.Application(middlewares=[edge], client_max_size=settings.max_body_bytes)
+    app = web.Application(middlewares=[request_middleware], client_max_size=settings.max_body_bytes)
     app[IS_DRAINING] = asyncio.Event()
     app[LIMITS] = Limits(settings)
     app[PAGES] = Pages(Brand.of(settings))

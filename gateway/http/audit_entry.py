@@ -32,7 +32,7 @@ class PendingEntry:
             pending.organization_id, pending.actor = caller.organization_id, caller.client_id
         return pending
 
-    def ended(self, outcome: str, request_id: str) -> Entry | None:
+    def ended(self, outcome: str, request_id: str, took_ms: int) -> Entry | None:
         """The entry for the log; None where nothing was done, or nothing that an organization could look up."""
         if self.what is None or self.organization_id is None:
             return None
@@ -45,6 +45,7 @@ class PendingEntry:
             target=self.target,
             intent=self.intent,
             request_id=request_id,
+            took_ms=took_ms,
         )
 
 

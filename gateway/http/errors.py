@@ -119,7 +119,7 @@ def from_http(error: web.HTTPException) -> GatewayError:
 
 
 class MethodNotAllowed(GatewayError):
-    """RFC 9110 §15.5.6; only the edge knows methods."""
+    """RFC 9110 §15.5.6; only HTTP knows methods."""
 
     code, title = "method_not_allowed", "Method not allowed"
 

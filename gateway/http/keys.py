@@ -31,6 +31,8 @@ ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
 #: templates and style of the pages for people
 PAGES = web.AppKey("pages", Pages)
 CALLER = web.RequestKey("caller", Caller)
+#: the cookie of who is signed in to the console
+SESSION = web.RequestKey("session", str)
 REQUEST_ID = web.RequestKey("request_id", str)
 #: there for requests whose route has an audit name, once their caller is known
 AUDIT = web.RequestKey("audit", PendingEntry)

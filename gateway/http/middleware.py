@@ -15,6 +15,7 @@ from gateway.errors import GatewayError, InternalError, MalformedRequest, Unauth
 from gateway.http.admission import NO_RATES
 from gateway.http.audit_entry import PendingEntry
 from gateway.http.bodies import bearer_token
+from gateway.http.console_session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import from_http, problem_response
 from gateway.http.handlers.jobs import follower
 from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES
@@ -33,7 +34,7 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 
 
 @web.middleware
-async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def request_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every request passes here; whatever goes wrong leaves as a problem document."""
     started = time.perf_counter()
     request_id = _begun(request)
@@ -48,7 +49,7 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
         if "Content-Encoding" in request.headers:
             raise UnsupportedEncoding("bodies are taken as they are; send the request without Content-Encoding")
         if not _is_open(request, route):
-            request[CALLER] = caller = await _caller(request)
+            request[CALLER] = caller = await (signed_in(request) if route and route.is_console else _caller(request))
             if limits.rates.is_limiting:
                 rates = limits.rates.take(caller)
                 if rates.refusal is not None:
@@ -61,6 +62,9 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
         with tracing.span(request.method, "server", request_id=request_id):
             response = await handler(request)
         outcome = "accepted" if response.status == 202 else "succeeded"
+    except SignInRequired:
+        outcome = "sign_in_required"
+        response = sign_in_response(request)
     except GatewayError as error:
         outcome = error.code
         response = _error_response(request, route, error)
@@ -80,7 +84,7 @@ async def edge(request: web.Request, handler: Handler) -> web.StreamResponse:
         limits.in_progress -= 1
         if places is not None:
             places[0].give_back(places[1])
-        _record(request, outcome)
+        _record(request, outcome, time.perf_counter() - started)
     if not response.prepared:
         response.headers.update(rates.headers)
         if request.app[IS_DRAINING].is_set():
@@ -121,9 +125,9 @@ def _permit(request: web.Request, route: Route) -> None:
         caller.require(route.scope)
 
 
-def _record(request: web.Request, outcome: str) -> None:
+def _record(request: web.Request, outcome: str, seconds: float) -> None:
     pending = request.get(AUDIT)
-    entry = pending and pending.ended(outcome, request[REQUEST_ID])
+    entry = pending and pending.ended(outcome, request[REQUEST_ID], round(seconds * 1000))
     if entry is not None:
         request.app[SERVICES].audit.note(entry)
 

@@ -32,6 +32,8 @@ class Route:
     is_probe: bool = False
     #: whether a person sees it: errors are pages too, and the OpenAPI document leaves it out
     is_page: bool = False
+    #: whether the caller is who is signed in to the console, and not whose token it is
+    is_console: bool = False
     #: whether HEAD is answered as GET is, without the body
     has_head: bool = False
     #: whether it is a protected resource of its own, with metadata that tells whom to ask for a token (RFC 9728)

@@ -1,6 +1,7 @@
 """Every URL on one screen: method, path, handler, and what the OpenAPI document says of it."""
 
 from gateway.authorization.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
+from gateway.http.console_routes import CONSOLE_ROUTES
 from gateway.http.handlers import (
     audit,
     authorization,
@@ -420,7 +421,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/api/v1/operations",
         operation_search.search_operations,
-        "Find the operations that fit a task told in plain words",
+        "Find the operations that fit a task in plain words",
         "Discovery",
         query=operation_search.OperationQuery,
         scope=READ,
@@ -556,6 +557,15 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        "/api/v1/usage",
+        audit.show_usage,
+        "Calls, errors and their duration over time",
+        "Audit",
+        query=audit.UsageQuery,
+        scope=READ,
+    ),
+    Route(
+        "GET",
         "/",
         operations.root,
         "Where to go from here",
@@ -613,4 +623,5 @@ ROUTES: tuple[Route, ...] = (
         is_open=True,
         has_head=True,
     ),
+    *CONSOLE_ROUTES,
 )

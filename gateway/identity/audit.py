@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -22,13 +22,15 @@ log = logging.getLogger(__name__)
 _INTERVAL, _KEPT = 0.5, 50_000
 
 _INSERT = """
-    INSERT INTO audit (organization_id, at, actor, connector_id, what, target, outcome, intent, request_id)
-    SELECT organization_id, at, actor, connector_id, what, target, outcome, intent, request_id
+    INSERT INTO audit (organization_id, at, actor, connector_id, what, target, outcome, intent, request_id,
+                       took_ms)
+    SELECT organization_id, at, actor, connector_id, what, target, outcome, intent, request_id, took_ms
     FROM json_to_recordset($1::json) AS entry (organization_id uuid, at timestamptz, actor uuid, connector_id uuid,
-                                               what text, target text, outcome text, intent text, request_id text)
+                                               what text, target text, outcome text, intent text, request_id text,
+                                               took_ms integer)
 """
 _FIND = """
-    SELECT id, at, actor, connector_id, what, target, outcome, intent, request_id FROM audit
+    SELECT id, at, actor, connector_id, what, target, outcome, intent, request_id, took_ms FROM audit
     WHERE organization_id = $1
       AND ($2::uuid IS NULL OR connector_id = $2)
       AND ($3::uuid IS NULL OR actor = $3)
@@ -37,6 +39,15 @@ _FIND = """
       AND ($6::bigint IS NULL OR id < $6)
     ORDER BY id DESC
     LIMIT $7
+"""
+_USAGE = """
+    SELECT point AS at, count(audit.id) AS calls,
+           count(audit.id) FILTER (WHERE outcome NOT IN ('succeeded', 'accepted')) AS errors,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY took_ms) AS p50_ms,
+           percentile_cont(0.95) WITHIN GROUP (ORDER BY took_ms) AS p95_ms
+    FROM generate_series(date_bin($3::interval, $2, 'epoch'::timestamptz), now(), $3::interval) AS point
+    LEFT JOIN audit ON organization_id = $1 AND audit.at >= point AND audit.at < point + $3::interval
+    GROUP BY point ORDER BY point
 """
 
 
@@ -53,6 +64,8 @@ class Entry:
     request_id: str | None = None
     #: what else it was done to: a workspace, a job, a kind
     target: str | None = None
+    #: milliseconds from the request's first line to its response
+    took_ms: int | None = None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -69,6 +82,18 @@ class StoredEntry:
     outcome: str
     intent: str | None
     request_id: str | None
+    took_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePoint:
+    """The calls of one span of time; milliseconds are null where nothing was called."""
+
+    at: datetime
+    calls: int
+    errors: int
+    p50_ms: float | None
+    p95_ms: float | None
 
 
 def _document(batch: Sequence[Entry]) -> str:
@@ -151,3 +176,9 @@ class Audit:
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_FIND, organization_id, connector_id, actor, since, until, before, limit)
         return [StoredEntry(**row) for row in rows]
+
+    async def usage(self, organization_id: UUID, since: datetime, step: timedelta) -> Sequence[UsagePoint]:
+        """Calls, errors and their duration from then to now, one point for each step."""
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_USAGE, organization_id, since, step)
+        return [UsagePoint(**row) for row in rows]

@@ -21,8 +21,9 @@ INTERVAL = 2.0
 _MAX_LOSSES, _MAX_LOSSES_AMONG_OTHERS = 4, 6
 #: seconds after which a worker without a sign of life counts as gone
 _GONE = 15
-#: between two sweeps of a process that was frozen, by the database's clock
-_FREEZE = timedelta(seconds=LEASE / 2)
+#: between two sweeps, by the database's clock, of a process that was frozen for so long that leases may have run out;
+#: and the sweeps for which their holders get to say that they are there again
+_FREEZE, _SWEEPS_AFTER_FREEZE = timedelta(seconds=0.7 * LEASE), 2
 #: any number; all gateways agree on it
 _LOCK = 0x73776570
 
@@ -104,7 +105,7 @@ class Maintenance:
     def _notice_freeze(self, now: datetime) -> None:
         """What froze this process may have frozen others, who get the time to say that they are still there."""
         if self._swept_at is not None and now - self._swept_at > _FREEZE:
-            self._wait()
+            self._sweeps_to_wait = max(self._sweeps_to_wait, _SWEEPS_AFTER_FREEZE + 1)
         self._swept_at = now
 
     async def _may_judge(self, connection: Connection) -> bool:

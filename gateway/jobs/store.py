@@ -109,6 +109,11 @@ _FOLLOWED_BY = """
     WHERE jobs.id = $1 AND token_hash = $2 AND jobs.created_at > now() - make_interval(secs => $3)
 """
 
+# Holds off the deletion of the connector until the job is there, where the deletion finds it.
+_LOCK_CONNECTOR = """
+    SELECT id FROM connectors WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL FOR SHARE
+"""
+
 #: parts of a result fetched at a time
 _PARTS_AT_A_TIME = 4
 
@@ -171,16 +176,26 @@ class JobStore:
         self._accepting: Batcher[NewJob, Job] = Batcher(self._accept_all)
 
     async def accept(
-        self, new: NewJob, key: IdempotencyKey | None = None, claimed_by: str | None = None
+        self,
+        new: NewJob,
+        key: IdempotencyKey | None = None,
+        claimed_by: str | None = None,
+        *,
+        needs_connector: bool = False,
     ) -> AcceptedJob:
         """Job and key in one transaction; a key seen before brings its job back instead.
 
-        With `claimed_by` the job is born running, held by the process that accepted it.
+        With `claimed_by` the job is born running, held by the process that accepted it. With `needs_connector` it
+        raises NotFound where the connector was deleted meanwhile: a deletion that begins later finds the job.
         """
         if key is None and claimed_by is None:
             return AcceptedJob(await self._accepted(new), is_new=True)
         while True:
             async with self._database.tenant(new.organization_id) as connection, connection.transaction():
+                if needs_connector and not await connection.fetchval(
+                    _LOCK_CONNECTOR, new.organization_id, new.connector_id
+                ):
+                    raise NotFound("there is no such connector")
                 if key is None or await self._is_kept(connection, new, key):
                     return AcceptedJob(await self._inserted(connection, new, claimed_by), is_new=True)
                 row = await connection.fetchrow(_KEPT, *_owner(new, key))

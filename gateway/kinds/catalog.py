@@ -17,7 +17,7 @@ from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.editor_schema import members_at
 from gateway.kinds.sources import LintError, SpecError, lint_error, read_yaml
 from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging
-from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.suggestions import did_you_mean, known_actions
 
 #: the action that the context store answers, on entities with search fields
 SEARCH_ACTION = "context_store_search"
@@ -184,7 +184,7 @@ class Kind:
         found = self.operations.get((entity_id, action_id))
         if found is None:
             actions = self.actions_of(entity_id)
-            hint = did_you_mean(action_id, actions)
+            hint = known_actions(action_id, actions)
             raise UnknownAction(f"{self.name} {entity_id} has no action {action_id!r}; {hint}")
         return found
 

@@ -5,15 +5,17 @@ from difflib import get_close_matches
 
 #: characters beyond which a name is like no other, and comparing would only take time
 _MAX_NAME = 200
+#: how alike a misspelt word is: `lst` and `list` are, `delete` and `update` are two words
+_MISSPELT = 0.8
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], likeness: float = 0.5) -> str | None:
     """The known name most like `name`, or None when none is alike."""
     if len(name) > _MAX_NAME:
         return None
     candidates = list(known)
     by_lower = {candidate.lower(): candidate for candidate in candidates}
-    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
     return by_lower[found[0]] if found else None
 
 
@@ -24,6 +26,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if meant:
         return f"did you mean {meant}?"
     return f"known: {', '.join(candidates)}" if candidates else "there are none"
+
+
+def known_actions(name: str, known: Iterable[str]) -> str:
+    """A half sentence for an unknown action: all there are, after the one that was misspelt; never another verb."""
+    actions = sorted(known)
+    meant = nearest(name, actions, _MISSPELT)
+    return f"{f'did you mean {meant}? ' if meant else ''}known: {', '.join(actions)}"
 
 
 def singular(entity_id: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.connectors.redaction import Secrets
 from gateway.connectors.responses import UpstreamResponse, value_at
 from gateway.errors import (
     GatewayError,
@@ -135,6 +136,5 @@ def _first_text(document: Any, places: Iterable[JsonPath]) -> str | None:
 
 def plain(text: str, secrets: Iterable[str] = ()) -> str:
     """An application's words as they may be repeated: short, of the characters of RFC 6749 §5.2, without secrets."""
-    for secret in secrets:
-        text = text.replace(secret, "***") if secret else text
-    return "".join(each if " " <= each <= "~" and each not in '"\\' else " " for each in text)[:_WORDS].strip()
+    masked = Secrets(secrets).masked(text)
+    return "".join(each if " " <= each <= "~" and each not in '"\\' else " " for each in masked)[:_WORDS].strip()

@@ -5,12 +5,12 @@ from functools import lru_cache
 from typing import Any
 
 from gateway.kinds.catalog import SEARCH_ACTION
-from gateway.operations.entries import KEPT, OperationEntry
+from gateway.operations.entries import CACHED, OperationEntry
 from gateway.operations.schemas import constraint_sentences, tool_schema
 from gateway.operations.signatures import signature_of
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHED)
 def summary(entry: OperationEntry) -> Mapping[str, Any]:
     """The operation in a few lines: names, effect and signature; the same mapping each time."""
     return {

@@ -9,16 +9,16 @@ from gateway.errors import InvalidParams, UnknownAction
 from gateway.kinds.catalog import SEARCH_ACTION, Catalog, Kind
 from gateway.kinds.search_schema import search_params_schema
 from gateway.kinds.spec import Action, Effect, Entity
-from gateway.kinds.suggestions import did_you_mean, singular
+from gateway.kinds.suggestions import did_you_mean, known_actions, singular
 
-#: entries whose descriptions are kept; more than any catalog has
-KEPT = 4096
+#: entries whose descriptions are cached; more than any catalog has
+CACHED = 4096
 _OF_MANY = {"list": "List", "api_search": "Search", SEARCH_ACTION: "Search the copy of"}
 
 
 @dataclass(frozen=True, eq=False)
 class OperationEntry:
-    """What there is to know of an operation before it is called; equal only to itself, so that views of it are kept."""
+    """What there is to know of an operation before it is called; equal only to itself: descriptions are cached."""
 
     kind: Kind
     entity_id: str
@@ -99,5 +99,5 @@ def entry_of(catalog: Catalog, name: str) -> OperationEntry:
     kind.entity(parts[1])
     action_id = "api_search" if parts[2] == "search" else parts[2]
     if action_id not in (actions := kind.actions_of(parts[1])):
-        raise UnknownAction(f"{kind.name} {parts[1]} has no action {action_id!r}; {did_you_mean(action_id, actions)}")
+        raise UnknownAction(f"{kind.name} {parts[1]} has no action {action_id!r}; {known_actions(action_id, actions)}")
     return OperationEntry(kind, parts[1], action_id)

@@ -1,4 +1,4 @@
-"""The operations that fit a task told in plain words, best first; built once, asked in about a millisecond.
+"""The operations that fit a task in plain words, best first; built once, asked in about a millisecond.
 
 An operation is known by phrases: the name of its entity, the `also` phrases of its action, entity and kind, and by its
 description and params as a bag of words. A question meets a phrase as far as it has the phrase's words, rare ones
@@ -41,15 +41,15 @@ class Weights:
     coverage: float = 0.8
     #: how much of the score hangs on the action's fit
     fit: float = 0.7
-    #: how much a phrase of the action that is met makes up for verbs that are not
-    told: float = 0.5
+    #: how much a phrase of the action, as far as the question has it, makes up for verbs that do not fit
+    coverage_as_fit: float = 0.5
     #: how much it counts that a word is used of few kinds
-    nature: float = 0.3
+    kind_words: float = 0.3
     #: how much less verbs say than nouns, and those that go with anything
     verb: float = 0.8
     common: float = 0.3
     #: what other kinds keep where an application is named
-    unnamed: float = 0.4
+    other_application: float = 0.4
     #: a kind that has a connector, against an equal
     connected: float = 1.08
 
@@ -97,33 +97,34 @@ class OperationIndex:
 
         Kinds in `connected` come first among equals. A text that says nothing finds nothing.
         """
-        question = question_of(text, self.known, self._applications)
+        question = question_of(text, self.spelling_of, self._applications)
         scores = self._scores(question)
-        found = [
+        matches = [
             Match(entry, round(score * (self._weights.connected if entry.kind.name in connected else 1), 4))
             for entry, score in zip(self.entries, scores, strict=True)
-            if score > 0 and is_wanted(entry, kind, effect, among)
+            if score > 0 and passes(entry, kind, effect, among)
         ]
-        return sorted(found, key=lambda match: -match.score)[:limit]
+        return sorted(matches, key=lambda match: -match.score)[:limit]
 
-    def known(self, word: str) -> str | None:
+    def spelling_of(self, word: str) -> str | None:
         """The word as the index spells it; None for one that says nothing here."""
         term = stem(word)
-        return word if term in self._rarity or term in ACTIONS_OF_VERB else self._mended(word)
+        return word if term in self._rarity or term in ACTIONS_OF_VERB else self._corrected(word)
 
-    def _mended(self, word: str) -> str | None:
+    def _corrected(self, word: str) -> str | None:
         """The word that a misspelt one stands for."""
         if len(word) < 3 or not word.isalpha():
             return None
-        most = 1 if len(word) < 7 else 2
-        near = process.extract(word, self._spellings, scorer=OSA.distance, score_cutoff=most, limit=8)
-        if not near:
+        max_distance = 1 if len(word) < 7 else 2
+        candidates = process.extract(word, self._spellings, scorer=OSA.distance, score_cutoff=max_distance, limit=8)
+        if not candidates:
             return None
         # Few people mistype the first letter; an exchange of two keeps all letters; more letters are lost than added.
-        meant: str = min(
-            near, key=lambda each: (each[1], each[0][0] != word[0], sorted(each[0]) != sorted(word), -len(each[0]))
+        best: str = min(
+            candidates,
+            key=lambda each: (each[1], each[0][0] != word[0], sorted(each[0]) != sorted(word), -len(each[0])),
         )[0]
-        return None if meant in EMPTY else meant
+        return None if best in EMPTY else best
 
     def _add_kind(self, kind: Kind) -> None:
         for phrase in (kind.spec.title, kind.name, *kind.spec.also):
@@ -187,8 +188,8 @@ class OperationIndex:
         }
 
     def _scores(self, question: Question) -> list[float]:
-        weights, (by_owner, coverage) = self._weights, self._met(question.terms)
-        texts, natures = self._text_scores(question.terms), self._nature_of(question.terms)
+        weights, (by_owner, coverage) = self._weights, self._phrase_scores(question.terms)
+        texts, kind_scores = self._text_scores(question.terms), self._kind_scores(question.terms)
         named = {self._applications[term] for term in question.terms if term in self._applications}
         scores = []
         for place, (entry, owner) in enumerate(zip(self.entries, self._owners, strict=True)):
@@ -201,15 +202,17 @@ class OperationIndex:
             if not evidence:
                 scores.append(0.0)
                 continue
-            evidence += weights.nature * natures.get(owner[0], 0)
+            evidence += weights.kind_words * kind_scores.get(owner[0], 0)
             if named and owner[0] not in named:
-                evidence *= weights.unnamed
-            fitting = fit(question, entry.action_id, self._verbs[place], weights.told * coverage.get(owner, 0))
+                evidence *= weights.other_application
+            fitting = fit(
+                question, entry.action_id, self._verbs[place], weights.coverage_as_fit * coverage.get(owner, 0)
+            )
             scores.append(evidence * (1 - weights.fit + weights.fit * fitting))
         return scores
 
-    def _met(self, terms: Mapping[str, float]) -> tuple[dict[Owner, float], dict[Owner, float]]:
-        """How much of what the phrases of each owner say the question says, and how far it has the best one whole."""
+    def _phrase_scores(self, terms: Mapping[str, float]) -> tuple[dict[Owner, float], dict[Owner, float]]:
+        """The score of each owner's phrases, and how much of its best phrase the question has, from 0 to 1."""
         weighed: dict[int, float] = defaultdict(float)
         present: dict[int, float] = defaultdict(float)
         for term, weight in terms.items():
@@ -219,20 +222,20 @@ class OperationIndex:
                 present[phrase] += rarity
         by_owner: dict[Owner, list[float]] = defaultdict(list)
         coverage: dict[Owner, float] = defaultdict(float)
-        for phrase, met in weighed.items():
+        for phrase, score in weighed.items():
             covered = present[phrase] / self._phrase_weight[phrase]
             owner = self._phrases[phrase][0]
-            by_owner[owner].append(met * covered**self._weights.coverage)
+            by_owner[owner].append(score * covered**self._weights.coverage)
             coverage[owner] = max(coverage[owner], covered)
         return {owner: self._combined(scores) for owner, scores in by_owner.items()}, coverage
 
-    def _nature_of(self, terms: Mapping[str, float]) -> dict[str, float]:
+    def _kind_scores(self, terms: Mapping[str, float]) -> dict[str, float]:
         """How much the question's words are those of each kind rather than of others."""
-        found: dict[str, float] = defaultdict(float)
+        scores: dict[str, float] = defaultdict(float)
         for term, weight in terms.items():
             for kind, share in self._shares.get(term, {}).items():
-                found[kind] += weight * share
-        return found
+                scores[kind] += weight * share
+        return scores
 
     def _combined(self, scores: list[float]) -> float:
         best = max(scores)
@@ -240,18 +243,18 @@ class OperationIndex:
 
     def _text_scores(self, terms: Mapping[str, float]) -> dict[int, float]:
         """Words of the description and params that the question has; long texts count less."""
-        found: dict[int, float] = defaultdict(float)
+        scores: dict[int, float] = defaultdict(float)
         for term, weight in terms.items():
             for place in self._texts_with.get(term, ()):
                 text = self._texts[place]
-                found[place] += weight * self._rarity[term] / (1 + 0.01 * text.total())
-        return found
+                scores[place] += weight * self._rarity[term] / (1 + 0.01 * text.total())
+        return scores
 
     def _words_as_written(self) -> list[str]:
         """Every word that a misspelt one may stand for."""
         sentences = (sentence for entry in self.entries for sentence in _sentences(entry))
-        found = {word for sentence in sentences for word in words(sentence.replace("_", " "))}
-        return sorted(word for word in found | EMPTY | COMMANDS.keys() if len(word) > 2 and word.isalpha())
+        indexed = {word for sentence in sentences for word in words(sentence.replace("_", " "))}
+        return sorted(word for word in indexed | EMPTY | COMMANDS.keys() if len(word) > 2 and word.isalpha())
 
 
 def _owner(entry: OperationEntry) -> Owner:
@@ -266,9 +269,7 @@ def _inverted(documents: Iterable[Collection[str]]) -> dict[str, list[int]]:
     return dict(places)
 
 
-def is_wanted(
-    entry: OperationEntry, kind: str | None, effect: Effect | str | None, among: Collection[str] | None
-) -> bool:
+def passes(entry: OperationEntry, kind: str | None, effect: Effect | str | None, among: Collection[str] | None) -> bool:
     """Whether an operation is of the kind, of the effect, and of one of the kinds; None asks for any."""
     return (
         (kind is None or entry.kind.name == kind)

@@ -40,7 +40,7 @@ _OTHER_FORM = 0.3
 _UNASKED, _REFUSED = 0.2, 0.1
 _READS = frozenset(["list", "get", "api_search", "context_store_search", "download"])
 #: what phrases of a write are worth to those who ask for knowledge
-_TOLD_OF_WRITES = 0.5
+_COVERAGE_OF_WRITES = 0.5
 
 
 class Number(Enum):
@@ -75,64 +75,65 @@ class Question:
     #: whether one of them stands as a command does
     is_command: bool
     #: what each action is worth where no verb tells
-    wanted: Mapping[str, float]
+    priors: Mapping[str, float]
     number: Number
     #: whether it asks for knowledge: a question, or a plural that is named
     is_about: bool
 
 
-def question_of(text: str, known: Callable[[str], str | None], applications: Collection[str] = ()) -> Question:
+def question_of(text: str, spelling_of: Callable[[str], str | None], applications: Collection[str] = ()) -> Question:
     """The question in a text.
 
-    `known` gives a word as it is spelt rightly, or None for one that says nothing; `applications` are stems of names.
+    `spelling_of` gives a word as it is spelled rightly, or None for one that says nothing; `applications` are the stems
+    of names.
     """
     text = text[:_CHARACTERS]
     bare, values = _VALUES.sub(" ", text), " ".join(_VALUES.findall(text))
     main, aside = _parted(bare)
     listed = words(main)[:_WORDS]
     is_asking = bool(listed) and listed[0] in ASKING
-    terms, spelt = _terms(listed, known)
-    verbs, is_command = _verbs(spelt, is_asking, applications)
+    terms, spelled = _terms(listed, spelling_of)
+    verbs, is_command = _verbs(spelled, is_asking, applications)
     for part, weight in ((aside, _ASIDE_WEIGHT), (values, _VALUE_WEIGHT)):
-        for term in _terms(words(part)[:_WORDS], known)[0]:
+        for term in _terms(words(part)[:_WORDS], spelling_of)[0]:
             terms.setdefault(term, weight)
-    number = Number.ONE if _BY_ID.search(bare) else _number(words(bare), spelt)
-    wanted = _wanted(is_asking, number, has_value=bool(values))
+    number = Number.ONE if _BY_ID.search(bare) else _number(words(bare), spelled)
+    priors = _priors(is_asking, number, has_value=bool(values))
     is_about = is_asking or (number is Number.MANY and not is_command)
-    return Question(terms, verbs, is_command, wanted, number, is_about)
+    return Question(terms, verbs, is_command, priors, number, is_about)
 
 
 def _parted(text: str) -> tuple[str, str]:
     """What is asked for, and what is said about it."""
-    for found in _ASIDE.finditer(text):
-        if len(words(text[: found.start()])) >= _BEFORE_ASIDE:
-            return text[: found.start()], text[found.start() :]
+    for match in _ASIDE.finditer(text):
+        if len(words(text[: match.start()])) >= _BEFORE_ASIDE:
+            return text[: match.start()], text[match.start() :]
     return text, ""
 
 
-def _terms(listed: Sequence[str], known: Callable[[str], str | None]) -> tuple[dict[str, float], list[str]]:
-    """The stems with their weights, and the words as they are spelt rightly."""
+def _terms(listed: Sequence[str], spelling_of: Callable[[str], str | None]) -> tuple[dict[str, float], list[str]]:
+    """The stems with their weights, and the words as they are spelled rightly."""
     terms: dict[str, float] = {}
-    spelt: list[str] = []
+    spelled: list[str] = []
     within = 1.0
     for written in listed:
         if written in _CONTEXT and terms:
             within = _CONTEXT_WEIGHT
-        word = None if written in EMPTY else known(written)
+        word = None if written in EMPTY else spelling_of(written)
         if word is None:
             continue
-        spelt.append(word)
+        spelled.append(word)
         weight = within * max(1 - _FADING * len(terms), _LEAST)
         terms[stem(word)] = max(terms.get(stem(word), 0.0), weight)
-    return terms, spelt
+    return terms, spelled
 
 
-def _verbs(spelt: Sequence[str], is_asking: bool, applications: Collection[str]) -> tuple[dict[str, float], bool]:
+def _verbs(spelled: Sequence[str], is_asking: bool, applications: Collection[str]) -> tuple[dict[str, float], bool]:
     """The verbs with how surely each is meant, and whether one of them is a command."""
     verbs: dict[str, float] = {}
     is_command = False
     next_verb = _VERB_OF_A_QUESTION if is_asking else 1.0
-    others = [word for word in spelt if stem(word) not in applications]
+    others = [word for word in spelled if stem(word) not in applications]
     for place, word in enumerate(others):
         term = stem(word)
         if term not in ACTIONS_OF_VERB or term in verbs or (place > 0 and word in NOUNS_TOO):
@@ -146,11 +147,11 @@ def _verbs(spelt: Sequence[str], is_asking: bool, applications: Collection[str])
     return verbs, is_command
 
 
-def _number(listed: Sequence[str], spelt: Sequence[str]) -> Number:
+def _number(listed: Sequence[str], spelled: Sequence[str]) -> Number:
     """One where the thing asked for has an id; many where it is spoken of in the plural."""
     at = _place_of_id(listed)
     before = listed if at is None else listed[:at]
-    if any(_is_plural(word) for word in before if word in spelt):
+    if any(_is_plural(word) for word in before if word in spelled):
         return Number.MANY
     return Number.OPEN if at is None or _AROUND.intersection(before) else Number.ONE
 
@@ -168,7 +169,7 @@ def _is_plural(word: str) -> bool:
     return word.endswith("s") and not word.endswith(("ss", "us")) and word not in _OF_ONE and word not in COMMANDS
 
 
-def _wanted(is_asking: bool, number: Number, has_value: bool) -> Mapping[str, float]:
+def _priors(is_asking: bool, number: Number, has_value: bool) -> Mapping[str, float]:
     """What each action is worth by the look of the question, verbs aside."""
     worth = dict(_ASKING if is_asking else _TELLING)
     most = worth["list"]
@@ -179,14 +180,14 @@ def _wanted(is_asking: bool, number: Number, has_value: bool) -> Mapping[str, fl
     return worth
 
 
-def fit(question: Question, action: str, own_verbs: frozenset[str], told: float) -> float:
+def fit(question: Question, action: str, own_verbs: frozenset[str], coverage: float) -> float:
     """How well an action does what the question wants, from 0 to 1; its own verbs fit it best.
 
-    `told` is how far the question has a phrase of the action, which makes up for verbs as long as none commands.
+    `coverage` is how far the question has a phrase of the action, which makes up for verbs as long as none commands.
     """
     if question.is_about and action not in _READS:
-        told *= _TOLD_OF_WRITES
-    best = _REFUSED if question.is_command else max(told, question.wanted.get(action, _UNASKED))
+        coverage *= _COVERAGE_OF_WRITES
+    best = _REFUSED if question.is_command else max(coverage, question.priors.get(action, _UNASKED))
     for verb, weight in question.verbs.items():
         best = max(best, weight * _fit_of_verb(verb, action, own_verbs, question.number))
     return best

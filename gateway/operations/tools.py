@@ -3,7 +3,7 @@
 import hashlib
 from functools import lru_cache
 
-from gateway.operations.entries import KEPT, OperationEntry
+from gateway.operations.entries import CACHED, OperationEntry
 from gateway.operations.formats import ToolDefinition
 from gateway.operations.schemas import constraint_sentences, tool_schema
 
@@ -12,7 +12,7 @@ MAX_NAME, MAX_DESCRIPTION = 64, 1024
 _DIGEST = 8
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHED)
 def tool_of(entry: OperationEntry) -> ToolDefinition:
     """The tool that runs an operation."""
     sentences = [f"{entry.title} ({entry.kind.spec.title}).", entry.description, *constraint_sentences(entry)]

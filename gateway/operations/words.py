@@ -114,8 +114,8 @@ def stem(word: str) -> str:
     """The word without its ending: `assigned` and `assigning` are `assign`."""
     if word in _PEOPLE:
         return _PEOPLE[word]
-    found: str = _STEMMER.stemWord(word)
-    return found
+    stemmed: str = _STEMMER.stemWord(word)
+    return stemmed
 
 
 def stems(text: str) -> list[str]:
@@ -124,11 +124,11 @@ def stems(text: str) -> list[str]:
 
 
 def _by_word(verbs: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
+    actions_of: dict[str, set[str]] = {}
     for action, listed in verbs.items():
         for verb in listed.split():
-            found.setdefault(verb, set()).add(action)
-    return {verb: frozenset(actions) for verb, actions in found.items()}
+            actions_of.setdefault(verb, set()).add(action)
+    return {verb: frozenset(actions) for verb, actions in actions_of.items()}
 
 
 #: the actions that a verb, in the form that commands have, may mean

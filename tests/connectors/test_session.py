@@ -7,16 +7,22 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
-from gateway.oauth.model import App, Tokens
-from gateway.oauth.token_client import TokenClient
 from pydantic import SecretStr
 
 from gateway.connectors.connector import Connector
 from gateway.connectors.rate_limits import RateScope, Unlimited
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
-from gateway.errors import ReauthorizationRequired, UpstreamError, UpstreamRateLimited, UpstreamTimeout
+from gateway.errors import (
+    ReauthorizationRequired,
+    UpstreamError,
+    UpstreamRateLimited,
+    UpstreamRejected,
+    UpstreamTimeout,
+)
 from gateway.kinds.catalog import Kind, load_catalog
+from gateway.oauth_tokens.client import TokenClient
+from gateway.oauth_tokens.model import App, Tokens
 from tests.applications import Applications
 from tests.kinds.small_kind import small_operation
 
@@ -176,3 +182,12 @@ async def test_what_cannot_be_reached_is_told_with_host_and_cause(web, upstreams
 
     assert raised.value.detail == f"api.example.com cannot be reached: {cause}"
     assert not raised.value.is_outcome_unknown
+
+
+async def test_what_the_application_rejects_comes_with_an_example(web, upstreams):
+    web.get(URL, status=422)
+
+    with pytest.raises(UpstreamRejected) as rejected:
+        await connector(upstreams, {"example": {"id": 7}, "params": {"id": {}}}).execute("things", "act")
+
+    assert rejected.value.extra["example"] == {"entity": "things", "action": "act", "params": {"id": 7}}

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 
 from tests.in_process_app import FrontEnd, front_end
 from tests.running import Api, ConnectorApi
@@ -14,6 +15,14 @@ async def front(tmp_path_factory: pytest.TempPathFactory, database_url: str, red
     folder: Path = tmp_path_factory.mktemp("front-end")
     async with front_end(folder, database_url, redis_url) as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+async def nobody_was_wrong_before(redis_url: str) -> None:
+    """Wrong secrets are counted by address, and all tests share one."""
+    async with Redis.from_url(redis_url) as redis:
+        if counted := await redis.keys("gateway:wrong-secrets:*"):
+            await redis.delete(*counted)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the edge refuses: too many requests of one caller, and more than the process can carry."""
+"""What admission control refuses: too many requests of one caller, and more than the process can carry."""
 
 from contextlib import ExitStack
 from uuid import UUID
@@ -92,6 +92,22 @@ def test_a_hiccup_is_no_overload(looks: list[float]):
         overload.looked(busy, MANY)
 
     assert overload.admits(10**6)
+
+
+def test_what_a_process_does_at_its_start_is_no_overload():
+    overload = Overload(max_load=0.95, warm_up=10)
+
+    at_its_start = [_looked(overload) for _ in range(10)]
+    afterwards = [_looked(overload) for _ in range(3)]
+
+    assert all(at_its_start)
+    assert not afterwards[-1]
+
+
+def _looked(overload: Overload) -> bool:
+    """Whether a crowd is let in after one more look at a busy process."""
+    overload.looked(BUSY, MANY)
+    return overload.admits(10**6)
 
 
 def test_a_process_that_is_busy_throughout_takes_fewer_requests_than_it_has():

@@ -21,7 +21,7 @@ from gateway.sandbox.files import number_for
 
 CREDENTIALS = {"email": "agent@example.com", "api_token": "token"}
 GET, UPDATE = "support-desk__tickets__get", "support-desk__tickets__update"
-#: what the model asks for: a call that is refused, the same mended, and what it says in the end
+#: what the model asks for: a call that is refused, the same corrected, and what it says in the end
 CALLS = [(GET, {"ticket_id": "first"}), (UPDATE, {"ticket_id": 1, "ticket": {"priority": "urgent"}})]
 FINAL = "It is urgent now."
 

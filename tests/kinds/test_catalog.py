@@ -50,7 +50,11 @@ def test_an_unknown_entity_is_refused_with_the_nearest_name():
 
 @pytest.mark.parametrize(
     ("action", "said"),
-    [("lst", "did you mean list?"), ("zzz", "known: context_store_search, create, get, list, update")],
+    [
+        ("lst", "did you mean list? known: context_store_search, create"),
+        ("delete", "; known: context_store_search, create"),
+        ("zzz", "known: context_store_search, create, get, list, update"),
+    ],
 )
 def test_an_unknown_action_is_refused_with_the_nearest_names(action, said):
     with pytest.raises(UnknownAction) as refused:

@@ -1,6 +1,7 @@
 """What answers of token endpoints mean."""
 
 import json
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -172,3 +173,14 @@ def test_tokens_do_not_show_in_what_is_printed(catalog: Catalog) -> None:
     found = read_tokens(catalog.kind("work-management").spec, _answer(200, {"access_token": "canary"}), NOW)
 
     assert "canary" not in repr(found)
+
+
+def test_a_secret_is_taken_out_in_base64_too(catalog: Catalog) -> None:
+    echoed = b64encode(b"app-1:a-long-client-secret").decode()
+    body = {"error": "invalid_client", "error_description": f"Basic {echoed} is refused"}
+
+    found = read_tokens(catalog.kind("work-management").spec, _answer(401, body), NOW, secrets=["a-long-client-secret"])
+
+    assert isinstance(found, TokenError)
+    assert b64encode(b"client-secret")[4:-4].decode() not in found.description
+    assert found.description.endswith("is refused")

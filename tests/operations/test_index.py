@@ -81,7 +81,7 @@ def test_verbs_choose_the_action(text, action):
     ("misspelt", "right"),
     [("salck chanels", "slack channels"), ("lsit tikcets", "list tickets"), ("serverity levles", "severity levels")],
 )
-def test_typing_errors_are_mended(misspelt, right):
+def test_typing_errors_are_corrected(misspelt, right):
     assert names(misspelt)[0] == names(right)[0]
 
 

@@ -1,15 +1,20 @@
 """The audit log, for those who administer an organization."""
 
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from aiohttp import web
 from pydantic import Field
 
+from gateway.errors import FieldError, InvalidParams
 from gateway.http.bodies import Moment, Query, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.jobs.model import moment
+
+#: points of a usage answer
+_MAX_POINTS = 2000
 
 
 class AuditQuery(Query):
@@ -21,6 +26,26 @@ class AuditQuery(Query):
     until: Moment | None = None
     limit: int = Field(100, ge=1, le=1000)
     cursor: int | None = Field(None, ge=1, le=2**62)
+
+
+class UsageQuery(Query):
+    """From when, in which steps."""
+
+    since: Moment | None = Field(None, description="an hour ago when left out; at most 31 days")
+    step: int = Field(60, ge=10, le=86_400, description="seconds between points")
+
+
+async def show_usage(request: web.Request) -> web.Response:
+    """GET /api/v1/usage: calls, errors and milliseconds over time, from the audit log."""
+    query, now = read_query(request, UsageQuery), datetime.now(UTC)
+    since = max(query.since or now - timedelta(hours=1), now - timedelta(days=31))
+    if (now - since).total_seconds() / query.step > _MAX_POINTS:
+        message = f"step: more than {_MAX_POINTS} points; ask for a longer step or a later since"
+        raise InvalidParams(faults=[FieldError("/step", "step", "too_many", message)])
+    points = await request.app[SERVICES].audit.usage(
+        request[CALLER].organization_id, since, timedelta(seconds=query.step)
+    )
+    return json_response({"data": [{**asdict(point), "at": moment(point.at)} for point in points]})
 
 
 async def list_audit(request: web.Request) -> web.Response:

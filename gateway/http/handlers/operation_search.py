@@ -17,7 +17,7 @@ from gateway.kinds.spec import Effect
 from gateway.operations.descriptions import summary
 from gateway.operations.entries import OperationEntry, entry_of
 from gateway.operations.formats import FORMATS
-from gateway.operations.index import DEFAULT_LIMIT, is_wanted
+from gateway.operations.index import DEFAULT_LIMIT, passes
 from gateway.operations.tools import tool_of
 from gateway.services import Services
 
@@ -113,7 +113,7 @@ def _named(services: Services, names: str | None) -> Sequence[OperationEntry]:
 def _only(
     entries: Iterable[OperationEntry], kind: str | None, effect: Effect | None, among: Mapping[str, Any] | None
 ) -> list[OperationEntry]:
-    return [entry for entry in entries if is_wanted(entry, kind, effect, among)]
+    return [entry for entry in entries if passes(entry, kind, effect, among)]
 
 
 def _view(

@@ -62,7 +62,7 @@ class _UnsupportedGrantType(MalformedRequest):
 async def issue_token(request: web.Request) -> web.Response:
     """POST /api/v1/account/applications/token: a bearer token for a client's id and secret."""
     body = await read_body(request, TokenBody)
-    issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret, _address(request))
+    issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret, address_of(request))
     return json_response(
         {
             "access_token": issued.access_token,
@@ -94,7 +94,7 @@ async def _grant(request: web.Request) -> web.Response:
         return await _exchange(request, form)
     if form.grant_type != "client_credentials":
         raise _UnsupportedGrantType("grant_type must be client_credentials, authorization_code or refresh_token")
-    issued = await request.app[SERVICES].tokens.issue(*_client_of(request, form), _address(request))
+    issued = await request.app[SERVICES].tokens.issue(*_client_of(request, form), address_of(request))
     scope = " ".join(sorted(issued.client.scopes))
     members = {"access_token": issued.access_token, "token_type": "bearer", "expires_in": issued.expires_in}
     return json_response({**members, "scope": scope}, headers=_NO_STORE)
@@ -118,7 +118,7 @@ async def _exchange(request: web.Request, form: TokenRequest) -> web.Response:
 
 async def _revoke(request: web.Request) -> web.Response:
     form = await read_form(request, RevokeToken)
-    await request.app[SERVICES].tokens.revoke(*_client_of(request, form), form.token, _address(request))
+    await request.app[SERVICES].tokens.revoke(*_client_of(request, form), form.token, address_of(request))
     return web.Response(headers=_NO_STORE)
 
 
@@ -138,7 +138,7 @@ async def _in_oauth_shape(answering: Awaitable[web.Response]) -> web.Response:
         return _refused("invalid_request", error, 413 if isinstance(error, BodyTooLarge) else 400)
 
 
-def _address(request: web.Request) -> str:
+def address_of(request: web.Request) -> str:
     """Whoever connects, be it a proxy: what it says of others is not proven."""
     return request.remote or ""
 

@@ -1,0 +1,1 @@
+"""The console: people who are signed in, and forms made of schemas."""

@@ -1,0 +1,131 @@
+"""The params of an operation as a form for a person, and back. Pure."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gateway.errors import FieldError, InvalidParams
+
+#: before the name of a param, so that it is told apart from what else the form holds
+PREFIX = "p."
+
+
+def fields_of(
+    schema: Mapping[str, Any], given: Mapping[str, Any], faults: Sequence[FieldError] = ()
+) -> list[dict[str, Any]]:
+    """A field for each param, the required ones first; `given` are shown in them, `faults` beside them."""
+    required = set(schema.get("required", ()))
+    told: dict[str, str] = {}
+    for fault in faults:
+        told.setdefault(fault.field.partition(".")[0], fault.message)
+    names = sorted(schema.get("properties", {}), key=lambda name: name not in required)
+    return [
+        {
+            "name": PREFIX + name,
+            "label": name,
+            "required": name in required,
+            "error": told.get(name),
+            **_control(schema["properties"][name], given.get(name)),
+        }
+        for name in names
+    ]
+
+
+def _control(schema: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """What a person fills in: a choice, a number, a text, or JSON for what has members."""
+    description = str(schema.get("description", ""))
+    if "enum" in schema and all(isinstance(each, str | int | bool) for each in schema["enum"]):
+        options = ["", *(_text(each) for each in schema["enum"])]
+        return {"control": "select", "options": options, "value": _text(value), "description": description}
+    match _type(schema):
+        case "boolean":
+            return {
+                "control": "select",
+                "options": ["", "true", "false"],
+                "value": _text(value),
+                "description": description,
+            }
+        case "integer" | "number":
+            return {"control": "number", "options": [], "value": _text(value), "description": description}
+        case "object" | "array":
+            text = "" if value is None else json.dumps(value, ensure_ascii=False, indent=2)
+            return {"control": "json", "options": [], "value": text, "description": description}
+        case _:
+            return {"control": "text", "options": [], "value": _text(value), "description": description}
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    found = schema.get("type", "string" if "properties" not in schema else "object")
+    types = [found] if isinstance(found, str) else [each for each in found if each != "null"]
+    if "$ref" in schema or "anyOf" in schema or "oneOf" in schema:
+        return "object"
+    return types[0] if len(types) == 1 else "string"
+
+
+def params_of(schema: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
+    """The params that were filled in, by the types of the schema; raises InvalidParams for JSON that is none."""
+    given = {name.removeprefix(PREFIX): text for name, text in fields.items() if name.startswith(PREFIX)}
+    faults: list[FieldError] = []
+    params: dict[str, Any] = {}
+    for name, text in given.items():
+        member = schema.get("properties", {}).get(name)
+        if member is None or not text.strip():
+            continue
+        try:
+            params[name] = _value(member, text.strip())
+        except ValueError:
+            faults.append(FieldError(f"/params/{name}", name, "format", f"{name}: {_expected(member)}"))
+    if faults:
+        raise InvalidParams(faults=faults)
+    return params
+
+
+def _value(schema: Mapping[str, Any], text: str) -> Any:
+    match _type(schema):
+        case "boolean":
+            return {"true": True, "false": False}.get(text, text)
+        case "integer":
+            return int(text)
+        case "number":
+            return float(text)
+        case "object" | "array":
+            return json.loads(text)
+        case _:
+            return _chosen(schema, text)
+
+
+def _chosen(schema: Mapping[str, Any], text: str) -> Any:
+    """One of the values of an enum, which may be no text."""
+    return next((each for each in schema.get("enum", ()) if _text(each) == text), text)
+
+
+def _expected(schema: Mapping[str, Any]) -> str:
+    return {
+        "array": "write it as JSON, such as [1, 2]",
+        "object": 'write it as JSON, such as {"name": "value"}',
+        "integer": "it is a whole number",
+    }.get(_type(schema), "it is a number")
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def table_of(records: Sequence[Any], most: int = 8) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows of records: the members that most of them have, the rest is in their JSON."""
+    counts: dict[str, int] = {}
+    for record in records:
+        if isinstance(record, Mapping):
+            for name, value in record.items():
+                counts[name] = counts.get(name, 0) + (not isinstance(value, Mapping | list))
+    columns = sorted(counts, key=lambda name: -counts[name])[:most]
+    return columns, [list(_cells(record, columns)) for record in records if isinstance(record, Mapping)]
+
+
+def _cells(record: Mapping[str, Any], columns: Sequence[str]) -> Iterator[str]:
+    for name in columns:
+        value = record.get(name)
+        text = json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list) else _text(value)
+        yield text if len(text) <= 120 else f"{text[:119]}…"

@@ -1,0 +1,85 @@
+"""Who is signed in to the console: a cookie, kept as its hash, that ends when nobody uses it."""
+
+import hmac
+from hashlib import sha256
+from uuid import UUID
+
+from gateway.db.pool import Database
+from gateway.errors import OrganizationRequired
+from gateway.identity.model import Caller, Client
+from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import Tokens, hashed, new_secret
+
+#: seconds without a request after which one must sign in again, and seconds after which one must in any case
+IDLE, LIFETIME = 1800, 43_200
+
+_INSERT = "INSERT INTO console_sessions (token_hash, organization_id, client_id) VALUES ($1, $2, $3)"
+_SEE = f"""
+    UPDATE console_sessions SET seen_at = now()
+    WHERE token_hash = $1 AND seen_at > now() - interval '{IDLE} seconds'
+      AND created_at > now() - interval '{LIFETIME} seconds'
+    RETURNING organization_id, client_id
+"""
+_DELETE = "DELETE FROM console_sessions WHERE token_hash = $1"
+_PRUNE = f"""
+    DELETE FROM console_sessions
+    WHERE seen_at < now() - interval '{IDLE} seconds' OR created_at < now() - interval '{LIFETIME} seconds'
+"""
+
+
+class ConsoleSessions:
+    """Sessions of people, each of whom acts as a client."""
+
+    def __init__(self, database: Database, identity: IdentityStore, tokens: Tokens, key: bytes) -> None:
+        self._database = database
+        self._identity = identity
+        self._tokens = tokens
+        self._key = key
+
+    async def begin(self, client_id: str, secret: str, organization: str | None, address: str) -> str:
+        """The cookie of a new session; raises Unauthorized, RateLimited, and OrganizationForbidden.
+
+        A client of several organizations names the one to look at; else OrganizationRequired.
+        """
+        client = await self._tokens.authenticated(client_id, secret, address)
+        caller = _caller(client, organization)
+        token = new_secret()  # a new one each time: what was in the browser before is worth nothing
+        async with self._database.tenant(caller.organization_id) as connection:
+            await connection.execute(_INSERT, hashed(token), caller.organization_id, client.id)
+        return token
+
+    async def caller(self, token: str) -> Caller | None:
+        """Who is signed in with the cookie; None when nobody is, or may no longer be."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_SEE, hashed(token))
+        stored = await self._identity.client(row["client_id"]) if row else None
+        if row is None or stored is None or stored.client.disabled_at is not None:
+            return None
+        organization_id: UUID = row["organization_id"]
+        if organization_id not in stored.client.organization_ids:
+            return None
+        return Caller(stored.client, organization_id)
+
+    async def end(self, token: str) -> None:
+        async with self._database.system() as connection:
+            await connection.execute(_DELETE, hashed(token))
+
+    async def prune(self) -> None:
+        """Forget sessions that have ended."""
+        async with self._database.system() as connection:
+            await connection.execute(_PRUNE)
+
+    def csrf_token(self, token: str) -> str:
+        """What a form of this session carries, so that no other page can send one."""
+        return hmac.new(self._key, token.encode(), sha256).hexdigest()
+
+    def is_csrf_token(self, token: str, given: str) -> bool:
+        return hmac.compare_digest(self.csrf_token(token), given)
+
+
+def _caller(client: Client, organization: str | None) -> Caller:
+    try:
+        return client.caller(organization or None)
+    except OrganizationRequired as error:
+        known = ", ".join(sorted(map(str, client.organization_ids)))
+        raise OrganizationRequired(f"the client has several organizations; choose one: {known}") from error

@@ -1,0 +1,68 @@
+"""The session of who is signed in to the console: its cookie, and the forms that only its own pages can send."""
+
+from urllib.parse import quote
+
+from aiohttp import web
+
+from gateway.console.sessions import LIFETIME
+from gateway.errors import Forbidden, GatewayError
+from gateway.http.bodies import read_form_fields
+from gateway.http.keys import SERVICES, SESSION
+from gateway.identity.model import Caller
+
+#: the prefix keeps other hosts from setting it (RFC 6265bis)
+_COOKIE, _SECURE_COOKIE = "gateway-console", "__Host-gateway-console"
+SIGN_IN = "/console/sign-in"
+
+
+class SignInRequired(GatewayError):
+    """Nobody is signed in; the browser is led to where one signs in."""
+
+
+class ForeignForm(Forbidden):
+    """A form that none of our pages can have sent."""
+
+    code, title = "foreign_form", "This form cannot be accepted"
+
+
+async def signed_in(request: web.Request) -> Caller:
+    """Who is signed in; raises SignInRequired."""
+    token = request.cookies.get(_cookie(request)[0], "")
+    caller = await request.app[SERVICES].console_sessions.caller(token) if token else None
+    if caller is None:
+        raise SignInRequired("sign in first")
+    request[SESSION] = token
+    return caller
+
+
+def sign_in_response(request: web.Request) -> web.Response:
+    """On to where one signs in, and back from there; a part of a page makes the whole page go."""
+    location = f"{SIGN_IN}?next={quote(request.path_qs if request.method == 'GET' else '/console')}"
+    if "HX-Request" in request.headers:
+        return web.Response(headers={"HX-Redirect": location})
+    return web.Response(status=303, headers={"Location": location, "Cache-Control": "no-store"})
+
+
+async def read_console_form(request: web.Request) -> dict[str, str]:
+    """The fields of a form of ours; raises ForeignForm for one that another page has sent."""
+    fields = await read_form_fields(request)
+    if not request.app[SERVICES].console_sessions.is_csrf_token(request[SESSION], fields.pop("csrf", "")):
+        raise ForeignForm("the form is not of this session; go back, load the page again and send it once more")
+    return fields
+
+
+def begin_session(request: web.Request, response: web.Response, token: str) -> None:
+    """Give the browser its cookie."""
+    name, is_secure = _cookie(request)
+    response.set_cookie(name, token, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
+
+
+def end_session(request: web.Request, response: web.Response) -> None:
+    name, is_secure = _cookie(request)
+    response.del_cookie(name, path="/", secure=is_secure, httponly=True, samesite="Lax")
+
+
+def _cookie(request: web.Request) -> tuple[str, bool]:
+    """The cookie's name, and whether it travels by https only, as the gateway's own address does."""
+    is_secure = request.app[SERVICES].settings.base_url.startswith("https://")
+    return (_SECURE_COOKIE if is_secure else _COOKIE), is_secure

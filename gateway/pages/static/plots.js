@@ -1,0 +1,24 @@
+// Draws what the page holds: each .plot names the series of the nearest data-plots that it shows.
+"use strict";
+const style = getComputedStyle(document.documentElement);
+const colors = [style.getPropertyValue("--brand").trim(), style.getPropertyValue("--wrong").trim()];
+for (const holder of document.querySelectorAll("[data-plots]")) {
+  const data = JSON.parse(holder.dataset.plots);
+  for (const place of holder.querySelectorAll(".plot")) {
+    const names = place.dataset.series.split(" ");
+    const ink = style.getPropertyValue("--soft").trim(), grid = { stroke: style.getPropertyValue("--line").trim() };
+    const axis = { stroke: ink, grid, ticks: grid };
+    const options = () => ({ width: place.clientWidth, height: 180 });
+    const plot = new uPlot(
+      {
+        ...options(),
+        series: [{}, ...names.map((name, i) => ({ label: name.replace("_", " "), stroke: colors[i], width: 2, spanGaps: true }))],
+        axes: [axis, axis],
+        scales: { y: { range: (_, low, high) => [0, Math.max(1, high ?? 1)] } },
+      },
+      [data.at, ...names.map((name) => data[name])],
+      place,
+    );
+    new ResizeObserver(() => plot.setSize(options())).observe(place);
+  }
+}

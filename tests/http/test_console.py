@@ -1,0 +1,244 @@
+"""The console: signing in, every page, and forms that only its own pages can send."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+
+from gateway.http.console_routes import CONSOLE_ROUTES
+from tests.in_process_app import EVERY_SCOPE, FrontEnd
+from tests.running import Answer, Api
+
+PAGES = [route.path for route in CONSOLE_ROUTES if route.method == "GET" and "{" not in route.path]
+FORMS = [route.path for route in CONSOLE_ROUTES if route.method == "POST" and not route.is_open]
+
+
+class Browser:
+    """Somebody's browser, with its cookies."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self.session = session
+
+    async def get(self, path: str, **options: object) -> Answer:
+        async with self.session.get(path, allow_redirects=False, **options) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def send(self, path: str, **fields: str) -> Answer:
+        async with self.session.post(path, data=fields, allow_redirects=False) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def csrf(self) -> str:
+        found = re.search(rb'name="csrf" value="(\w+)"', (await self.get("/console/connectors")).body)
+        assert found is not None
+        return found[1].decode()
+
+
+@asynccontextmanager
+async def new_browser(front: FrontEnd) -> AsyncIterator[Browser]:
+    async with aiohttp.ClientSession(front.base_url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        yield Browser(session)
+
+
+@pytest.fixture
+async def organization_id(front: FrontEnd):
+    return await front.organization()
+
+
+@pytest.fixture
+async def api(front: FrontEnd, organization_id) -> AsyncIterator[Api]:
+    async with front.api(organization_id) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def browser(front: FrontEnd, organization_id) -> AsyncIterator[Browser]:
+    """One in which somebody is signed in who may do everything."""
+    client_id, secret = await front.client(organization_id, EVERY_SCOPE)
+    async with new_browser(front) as opened:
+        answer = await opened.send("/console/sign-in", client_id=client_id, client_secret=secret)
+        assert (answer.status, answer.headers["Location"]) == (303, "/console")
+        yield opened
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path != "/console/sign-in"])
+async def test_every_page_wants_somebody_signed_in_and_leads_back(front: FrontEnd, path: str):
+    async with new_browser(front) as stranger:
+        answer = await stranger.get(path)
+
+    assert answer.status == 303
+    assert answer.headers["Location"] == f"/console/sign-in?next={path}"
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_every_page_is_shown_without_anything_inline(browser: Browser, path: str):
+    answer = await browser.get(path)
+
+    assert answer.status == 200
+    assert "unsafe-inline" not in answer.headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert not re.search(rb"<script(?![^>]*src=)|\son\w+=|\sstyle=", answer.body)
+
+
+@pytest.mark.parametrize("path", FORMS)
+async def test_a_form_of_another_page_is_refused(browser: Browser, path: str):
+    filled = re.sub(r"\{\w+\}", "6f1d7b8c-0000-4000-8000-000000000000", path)
+
+    answer = await browser.send(filled, csrf="0" * 64)
+
+    assert answer.status == 403
+    assert b"not of this session" in answer.body
+
+
+async def test_a_wrong_secret_signs_nobody_in(front: FrontEnd, organization_id):
+    client_id, _ = await front.client(organization_id)
+    async with new_browser(front) as stranger:
+        answer = await stranger.send("/console/sign-in", client_id=client_id, client_secret="wrong")
+
+    assert answer.status == 422
+    assert "Set-Cookie" not in answer.headers
+
+
+async def test_the_cookie_is_new_at_each_sign_in_and_worth_nothing_after_signing_out(
+    front: FrontEnd, browser: Browser, organization_id
+):
+    fixed = {"Cookie": "gateway-console=" + "a" * 43}
+    client_id, secret = await front.client(organization_id)
+    async with aiohttp.ClientSession(front.base_url, cookie_jar=aiohttp.DummyCookieJar()) as session:
+        body = {"client_id": client_id, "client_secret": secret}
+        async with session.post("/console/sign-in", data=body, headers=fixed, allow_redirects=False) as answer:
+            cookie = answer.headers["Set-Cookie"]
+    held = {"Cookie": f"gateway-console={next(iter(browser.session.cookie_jar)).value}"}
+
+    await browser.send("/console/sign-out", csrf=await browser.csrf())
+
+    async with new_browser(front) as thief:
+        answer = await thief.get("/console", headers=held)
+    assert "a" * 43 not in cookie
+    assert {"HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
+    assert answer.status == 303
+
+
+@pytest.mark.parametrize(
+    "wanted", ["https://evil.example/", "//evil.example", "/console\\@evil.example", "/api/v1/jobs"]
+)
+async def test_signing_in_leads_to_pages_of_the_console_only(front: FrontEnd, organization_id, wanted: str):
+    client_id, secret = await front.client(organization_id)
+    async with new_browser(front) as stranger:
+        answer = await stranger.send("/console/sign-in", client_id=client_id, client_secret=secret, next=wanted)
+
+    assert answer.headers["Location"] == "/console"
+
+
+async def test_who_may_only_read_changes_nothing(front: FrontEnd, organization_id, api: Api):
+    connector = await api.connector()
+    client_id, secret = await front.client(organization_id, ["read"])
+    async with new_browser(front) as reader:
+        await reader.send("/console/sign-in", client_id=client_id, client_secret=secret)
+        answer = await reader.send(
+            f"/console/connectors/{connector.record['id']}", csrf=await reader.csrf(), name="renamed"
+        )
+        audit = await reader.get("/console/audit")
+
+    assert (answer.status, audit.status) == (403, 403)
+
+
+async def test_another_organizations_connector_is_not_there(front: FrontEnd, browser: Browser):
+    async with front.api() as other:
+        connector = await other.connector()
+
+    answer = await browser.get(f"/console/connectors/{connector.record['id']}")
+
+    assert answer.status == 404
+
+
+async def test_a_connector_is_looked_at_renamed_switched_off_and_on(browser: Browser, api: Api):
+    record = (await api.connector()).record
+    path, csrf = f"/console/connectors/{record['id']}", await browser.csrf()
+
+    shown = await browser.get(path)
+    await browser.send(path, csrf=csrf, name="Second desk")
+    await browser.send(path, csrf=csrf, status="disabled")
+    off = (await api.get(f"/api/v1/integrations/connectors/{record['id']}")).json()
+    await browser.send(path, csrf=csrf, status="active")
+    checked = await browser.send(f"{path}/check", csrf=csrf)
+
+    assert shown.status == 200
+    assert (off["name"], off["status"]) == ("Second desk", "disabled")
+    assert b"accepts the credentials" in checked.body
+
+
+async def test_deleting_wants_the_connectors_name(browser: Browser, api: Api):
+    record = (await api.connector()).record
+    path, csrf = f"/console/connectors/{record['id']}/delete", await browser.csrf()
+
+    refused = await browser.send(path, csrf=csrf, name="other")
+    deleted = await browser.send(path, csrf=csrf, name=record["name"])
+
+    assert refused.status == 422
+    assert deleted.headers["Location"].startswith("/console/jobs/")
+
+
+async def test_an_operation_is_found_shown_dry_and_run(browser: Browser, api: Api):
+    record = (await api.connector()).record
+    fields = {"csrf": await browser.csrf(), "operation": "support-desk.tickets.list", "connector": record["id"]}
+
+    found = await browser.get("/console/playground?query=list+tickets")
+    form = await browser.get("/console/playground?operation=support-desk.tickets.list")
+    dry = await browser.send("/console/playground", **fields, **{"p.per_page": "2", "do": "dry_run"})
+    run = await browser.send("/console/playground", **fields, **{"p.per_page": "2", "do": "run"})
+
+    assert b"support-desk.tickets.list" in found.body
+    assert b'name="p.per_page"' in form.body
+    assert b"/api/v2/tickets.json" in dry.body
+    assert run.body.count(b"<tr>") == 3
+    assert b"curl -sS" in run.body
+
+
+async def test_what_is_wrong_with_a_param_stands_at_its_field(browser: Browser, api: Api):
+    record = (await api.connector()).record
+    fields = {"csrf": await browser.csrf(), "operation": "support-desk.tickets.list", "connector": record["id"]}
+
+    answer = await browser.send("/console/playground", **fields, **{"p.sort_order": "up", "do": "run"})
+
+    assert answer.status == 422
+    assert b"sort_order" in answer.body
+
+
+async def test_records_and_names_are_never_markup(browser: Browser, api: Api):
+    script = "<script>alert(1)</script>"
+    record = (await api.connector()).record
+    await api.call("PATCH", f"/api/v1/integrations/connectors/{record['id']}", json={"name": script})
+    params = {"ticket": {"subject": script, "comment": {"body": script}}}
+    body = {"entity": "tickets", "action": "create", "params": params}
+    ticket = (await api.post(f"/api/v1/integrations/connectors/{record['id']}/execute", body)).json()["result"]
+    fields = {"csrf": await browser.csrf(), "operation": "support-desk.tickets.get", "connector": record["id"]}
+
+    run = await browser.send("/console/playground", **fields, **{"p.ticket_id": str(ticket["id"]), "do": "run"})
+    pages = [run, await browser.get("/console/connectors"), await browser.get(f"/console/connectors/{record['id']}")]
+
+    assert all(page.status == 200 for page in pages)
+    assert all(script.encode() not in page.body for page in pages)
+    assert b"&lt;script&gt;" in run.body
+
+
+async def test_a_client_is_made_and_its_secret_shown_once(browser: Browser, front: FrontEnd):
+    made = await browser.send("/console/settings/clients", csrf=await browser.csrf(), name="agent", read="on")
+    found = re.search(rb"Client <code>([\w-]+)</code>, secret <code>([\w-]+)</code>", made.body)
+    assert found is not None
+
+    async with Api.of(front.base_url, found[1].decode(), found[2].decode()) as api:
+        allowed = await api.get("/api/v1/jobs")
+
+    assert allowed.status == 200
+    assert found[2] not in (await browser.get("/console/settings")).body
+
+
+async def test_usage_counts_what_was_called(browser: Browser, api: Api):
+    await api.connector()
+
+    while b"<p>0 calls" in (page := await browser.get("/console")).body:
+        pass
+
+    assert re.search(rb"<p>[1-9]\d* calls", page.body)

@@ -1,0 +1,40 @@
+"""GET /api/v1/usage: what was called over time."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.running import Api
+
+
+async def _usage(api: Api) -> list[dict[str, Any]]:
+    return (await api.get("/api/v1/usage")).json()["data"]
+
+
+async def test_calls_and_errors_are_counted_with_their_duration(api: Api):
+    await api.connector()
+    await api.post(
+        "/api/v1/integrations/connectors", {"workspace_name": "w", "connector_type": "none", "credentials": {}}
+    )
+
+    points = await _usage(api)
+    while sum(point["calls"] for point in points) < 2:  # the log is written in batches
+        points = await _usage(api)
+
+    assert sum(point["errors"] for point in points) == 1
+    assert any(point["p50_ms"] is not None for point in points)
+    assert len(points) in (61, 62)
+
+
+@pytest.mark.parametrize("query", ["step=5", "step=10&since=2020-01-01T00:00:00Z", "since=yesterday"])
+async def test_a_span_that_cannot_be_is_refused(api: Api, query: str):
+    assert (await api.get(f"/api/v1/usage?{query}")).status == 422
+
+
+async def test_a_step_of_a_day_over_a_month_is_few_points(api: Api):
+    since = (datetime.now(UTC) - timedelta(days=30)).isoformat().replace("+00:00", "Z")
+
+    answer = await api.get(f"/api/v1/usage?step=86400&since={since}")
+
+    assert len(answer.json()["data"]) in (31, 32)

@@ -1,0 +1,27 @@
+"""What pages load: little of it, from here, and what others wrote as they published it."""
+
+import gzip
+import re
+from hashlib import sha256
+from importlib.resources import files
+
+from gateway.pages.static_files import icon_url, static_files
+
+VENDOR = files("gateway.pages") / "static" / "vendor"
+
+
+def test_all_scripts_together_are_small():
+    scripts = [file.content for name, file in static_files().items() if name.endswith(".js")]
+
+    assert sum(len(gzip.compress(script)) for script in scripts) <= 60 << 10
+
+
+def test_the_scripts_of_others_are_as_published():
+    rows = re.findall(r"\| `([^`]+)` \|.*\| `(\w{64})` \|", (VENDOR / "README.md").read_text("utf-8"))
+
+    assert {name for name, _ in rows} == {entry.name for entry in VENDOR.iterdir() if ".min." in entry.name}
+    assert all(sha256((VENDOR / name).read_bytes()).hexdigest() == digest for name, digest in rows)
+
+
+def test_a_kind_of_ones_own_has_an_icon():
+    assert icon_url("my-own-kind").startswith("/static/icons/default.svg?v=")
