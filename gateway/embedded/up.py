@@ -106,7 +106,7 @@ class _Up:
             self._data_dir,
             self._client,
             first_run=is_first_run,
-            sandbox_url=sandbox and sandbox.base_url,
+            sandbox_url=sandbox.base_url if sandbox else None,
         )
         self._refresh_ready_file()
 
