@@ -1,69 +1,160 @@
-"""Imports point inwards, and what is light stays light."""
+"""Imports point inwards: what each part may import, no circles, and what is light stays light."""
 
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-#: what each part must not import
-FORBIDDEN = {
-    "gateway/connectors": ("gateway.http", "gateway.execution", "gateway.services", "gateway.identity",
-                           "gateway.credentials", "gateway.oauth", "gateway.jobs", "gateway.context_store",
-                           "gateway.db", "gateway.settings", "asyncpg", "arq", "redis"),
-    "gateway/identity": ("gateway.http", "gateway.execution", "gateway.services"),
-    "gateway/credentials": ("gateway.http", "gateway.execution", "gateway.services", "gateway.jobs", "gateway.oauth"),
-    "gateway/oauth": ("gateway.http", "gateway.execution", "gateway.services", "gateway.jobs"),
-    "gateway/oauth_tokens": ("gateway.http", "gateway.execution", "gateway.services", "gateway.identity",
-                             "gateway.credentials", "gateway.oauth", "gateway.jobs", "gateway.context_store",
-                             "gateway.db", "gateway.settings", "asyncpg", "arq", "redis"),
-    "gateway/jobs": ("gateway.http", "gateway.execution", "gateway.services", "workers"),
-    "gateway/context_store": ("gateway.http", "gateway.execution", "gateway.services"),
-    "gateway/kinds": ("gateway.http", "gateway.execution", "gateway.services", "gateway.jobs", "gateway.db"),
-    "gateway/operations": ("gateway.http", "gateway.execution", "gateway.services", "gateway.jobs", "gateway.db",
-                           "gateway.connectors", "gateway.credentials", "gateway.context_store", "aiohttp"),
-    "gateway/http_ranges": ("gateway.http", "gateway.services", "gateway.connectors", "gateway.db"),
-    "gateway/stored_files": ("gateway.http", "gateway.services", "gateway.connectors"),
-    "gateway/db": ("gateway.http", "gateway.execution", "gateway.services", "gateway.connectors"),
-    "gateway/sandbox": ("gateway.http", "gateway.services", "gateway.jobs", "asyncpg"),
-    "gateway/client": ("gateway.http", "gateway.services", "gateway.jobs", "asyncpg", "arq", "redis"),
-    "gateway/agent_tools": ("gateway.http",),
-    "gateway/authorization": ("gateway.http", "gateway.execution", "gateway.services", "gateway.agent_tools"),
-    "gateway/mcp": ("gateway.http", "gateway.execution", "gateway.services", "gateway.connectors", "gateway.jobs",
-                    "gateway.errors", "asyncpg", "mcp"),
-    "workers": ("gateway.http", "gateway.cli"),
-}  # fmt: skip
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for folder in ("gateway", "workers")
+    for path in (ROOT / folder).rglob("*.py")
+}
+#: a module that stands above the rest of its package: what a process tells Prometheus comes from the database too
+APART = {"gateway.telemetry.statistics": "gateway.telemetry.prometheus"}
+#: what everything may import: errors, and what knows nothing of the gateway
+GROUND = {"gateway.errors", "gateway.telemetry", "gateway.aio"}
+SPECS = GROUND | {"gateway.kinds"}
+ENGINE = SPECS | {"gateway.http_ranges", "gateway.connectors"}
+STORED = ENGINE | {"gateway.db"}
+CREDENTIALS = STORED | {"gateway.identity", "gateway.oauth_tokens", "gateway.credentials"}
+DOMAINS = CREDENTIALS | {
+    "gateway.oauth",
+    "gateway.limits",
+    "gateway.jobs",
+    "gateway.stored_files",
+    "gateway.context_store",
+    "gateway.operations",
+}
+CALLS = DOMAINS | {"gateway.field_selection", "gateway.response_cache"}
+USE_CASES = CALLS | {
+    "gateway.execution",
+    "gateway.copy_search",
+    "gateway.deletion",
+    "gateway.connect",
+    "gateway.console",
+    "gateway.authorization",
+    "gateway.settings",
+}
+PROCESSES = USE_CASES | {"gateway.services", "gateway.mcp", "gateway.telemetry.prometheus"}
+#: part → the other parts that it may import
+ALLOWED: Mapping[str, set[str]] = {
+    "gateway": {"gateway.errors", "gateway.in_process"},
+    "gateway.__main__": {"gateway.cli"},
+    "gateway.errors": set(),
+    "gateway.telemetry": {"gateway.errors"},
+    "gateway.aio": {"gateway.errors", "gateway.telemetry"},
+    "gateway.db": GROUND,
+    "gateway.telemetry.prometheus": GROUND | {"gateway.db"},
+    "gateway.kinds": GROUND,
+    "gateway.http_ranges": GROUND,
+    "gateway.operations": SPECS,
+    "gateway.connectors": SPECS | {"gateway.http_ranges"},
+    "gateway.oauth_tokens": ENGINE,
+    "gateway.settings": ENGINE,
+    "gateway.field_selection": ENGINE,
+    "gateway.limits": STORED,
+    "gateway.stored_files": STORED,
+    "gateway.identity": STORED,
+    "gateway.response_cache": STORED,
+    "gateway.credentials": STORED | {"gateway.identity", "gateway.oauth_tokens"},
+    "gateway.oauth": CREDENTIALS,
+    "gateway.jobs": CREDENTIALS,
+    "gateway.context_store": CREDENTIALS | {"gateway.jobs"},
+    "gateway.authorization": CREDENTIALS,
+    "gateway.console": CREDENTIALS,
+    "gateway.connect": CREDENTIALS | {"gateway.oauth"},
+    "gateway.deletion": DOMAINS,
+    "gateway.execution": CALLS,
+    "gateway.copy_search": CALLS | {"gateway.execution"},
+    "gateway.mcp": GROUND | {"gateway.credentials"},
+    "gateway.services": USE_CASES | {"gateway.mcp"},
+    "gateway.in_process": ENGINE | {"gateway.oauth_tokens"},
+    "gateway.pages": SPECS | {"gateway.settings"},
+    "gateway.agent_tools": PROCESSES | {"gateway.in_process"},
+    "gateway.http": PROCESSES | {"gateway.agent_tools", "gateway.pages"},
+    "gateway.sandbox": SPECS,
+    "gateway.client": {"gateway.errors", "gateway.operations", "gateway.mcp"},
+    "gateway.embedded": {"gateway.errors", "gateway.settings", "gateway.db"},
+    "gateway.cli": PROCESSES
+    | {
+        "gateway.agent_tools",
+        "gateway.client",
+        "gateway.embedded",
+        "gateway.http",
+        "gateway.in_process",
+        "gateway.sandbox",
+        "workers",
+    },
+    "workers": PROCESSES,
+}
+#: libraries → the only modules or parts that name them
+LIBRARIES = {
+    "arq": {"gateway.jobs.wakeup"},
+    "authlib": {"gateway.oauth", "gateway.oauth_tokens", "gateway.authorization"},
+    "jinja2": {"gateway.pages", "gateway.authorization"},
+    "mcp_types": {"gateway.mcp", "gateway.agent_tools", "gateway.client"},
+}
 
 
-def imports_of(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text("utf-8"))
-    found = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
-    return found | {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+def part_of(module: str) -> str:
+    module = APART.get(module, module)
+    if module in ALLOWED:
+        return module
+    return ".".join(module.split(".")[:2]) if module.startswith("gateway.") else module.split(".")[0]
 
 
-@pytest.mark.parametrize("part", FORBIDDEN)
-def test_imports_point_inwards(part):
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file names, our own by the module itself and not by its package."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else node.module
+
+
+IMPORTS = {module: set(imported(path)) for module, path in MODULES.items()}
+
+
+@pytest.mark.parametrize("part", sorted({part_of(module) for module in MODULES}))
+def test_a_part_imports_only_what_it_may(part: str):
     outward = {
-        f"{path.relative_to(ROOT)} imports {name}"
-        for path in (ROOT / part).rglob("*.py")
-        for name in imports_of(path)
-        if any(name == outer or name.startswith(f"{outer}.") for outer in FORBIDDEN[part])
+        f"{module} imports {name}"
+        for module, names in IMPORTS.items()
+        if part_of(module) == part
+        for name in names & MODULES.keys()
+        if part_of(name) not in ALLOWED[part] | {part}
     }
 
     assert outward == set()
 
 
-def test_only_the_bell_names_arq():
-    naming = {
-        str(path.relative_to(ROOT))
-        for folder in ("gateway", "workers")
-        for path in (ROOT / folder).rglob("*.py")
-        if any(name.split(".")[0] == "arq" for name in imports_of(path))
-    }
+def test_no_modules_import_each_other():
+    try:
+        TopologicalSorter({module: names & MODULES.keys() for module, names in IMPORTS.items()}).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
 
-    assert naming == {"gateway/jobs/wakeup.py"}
+
+def test_no_parts_may_import_each_other():
+    try:
+        TopologicalSorter(ALLOWED).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_library_is_named_where_it_belongs(library: str):
+    naming = {module for module, names in IMPORTS.items() if any(name.split(".")[0] == library for name in names)}
+
+    assert {module for module in naming if not LIBRARIES[library] & {module, part_of(module)}} == set()
 
 
 @pytest.mark.parametrize(
@@ -78,44 +169,3 @@ def test_callers_load_no_server_database_or_queue(statement):
     ).stdout.split()
 
     assert {"asyncpg", "redis", "arq", "aiohttp.web"} & set(loaded) == set()
-
-
-def test_tools_for_one_application_load_no_server():
-    statement = "import gateway.agent_tools.local, gateway.agent_tools.server, gateway.mcp.stdio"
-    loaded = subprocess.run(
-        [sys.executable, "-c", f"{statement}; import sys; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-
-    assert {"asyncpg", "redis", "arq", "aiohttp.web", "authlib", "cryptography"} & set(loaded) == set()
-
-
-def unsupervised_loops(path: Path) -> set[str]:
-    """The functions with an endless loop that sleeps between its rounds."""
-    return {
-        function.name
-        for function in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(function, ast.AsyncFunctionDef)
-        for loop in ast.walk(function)
-        if isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)
-        if "asyncio.sleep(" in ast.unparse(loop)
-    }
-
-
-def test_background_loops_are_supervised():
-    """An error of any class ends a loop that is not run by `every`.
-
-    Those of `connectors` and OAuth are tries of one request, which its caller awaits; so is the one named here.
-    """
-    elsewhere = ("aio", "cli", "client", "connectors", "embedded", "oauth", "oauth_tokens", "sandbox")
-    found = {
-        loop
-        for folder in ("gateway", "workers")
-        for path in (ROOT / folder).rglob("*.py")
-        if path.parts[len(ROOT.parts) + 1] not in elsewhere
-        for loop in unsupervised_loops(path)
-    }
-
-    assert found == {"retry_until_available"}

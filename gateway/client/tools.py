@@ -2,19 +2,27 @@
 
 import base64
 import codecs
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from gateway.client.models import Answer
 from gateway.operations.formats import FORMATS, ToolDefinition
-
-if TYPE_CHECKING:
-    from gateway.client.gateway import Gateway
 
 #: bytes of a file that a tool answers at most; the params' `range_header` asks for others
 MAX_FILE_BYTES = 64 * 1024
 
 Run = Callable[[Mapping[str, Any]], Awaitable[Any]]
+
+
+class Executing(Protocol):
+    """What tools need of the client that runs them."""
+
+    async def execute(
+        self, connector: str, entity: str, action: str, params: Mapping[str, Any] | None = None, /
+    ) -> Answer: ...
+
+    def chunks(self, connector: str, entity: str, params: Mapping[str, Any], /) -> AsyncGenerator[bytes, None]: ...
 
 
 class Tool:
@@ -66,7 +74,7 @@ class Tool:
         return f"<Tool {self.name}>"
 
 
-def runner(gateway: "Gateway", operation: str, connector: str | None) -> Run:
+def runner(gateway: Executing, operation: str, connector: str | None) -> Run:
     """What runs an operation on a connector, else on the only one of its kind in the workspace."""
     kind, entity, action = operation.split(".")
 
@@ -78,7 +86,7 @@ def runner(gateway: "Gateway", operation: str, connector: str | None) -> Run:
     return run
 
 
-async def _file(gateway: "Gateway", connector: str, entity: str, params: Mapping[str, Any]) -> dict[str, Any]:
+async def _file(gateway: Executing, connector: str, entity: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The beginning of a file, as text where it is text."""
     content = bytearray()
     async with aclosing(gateway.chunks(connector, entity, params)) as chunks:

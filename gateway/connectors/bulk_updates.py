@@ -4,11 +4,12 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from gateway.aio.background import cancel_and_wait
+from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.redaction import NO_SECRETS, Secrets
 from gateway.connectors.requests import UpstreamRequest, upstream_segment
 from gateway.connectors.responses import Answer
@@ -21,9 +22,6 @@ from gateway.errors import (
     UpstreamQueueFull,
     UpstreamRateLimited,
 )
-
-if TYPE_CHECKING:
-    from gateway.connectors.long_running import OperationRun
 
 Params = Mapping[str, Any]
 
@@ -62,7 +60,7 @@ class Tally:
 class BulkUpdate:
     """One run: what it finished and started is saved batch by batch, so that nothing is started twice."""
 
-    def __init__(self, run: "OperationRun") -> None:
+    def __init__(self, run: OperationRun) -> None:
         self._run = run
         self._portions = batches_of_tickets(run.params)
         self._total = sum(len(_ids(portion)) for portion in self._portions)
@@ -186,7 +184,7 @@ class BulkUpdate:
         await self._run.journal.progress(done, self._total, message)
 
 
-async def update_tickets(run: "OperationRun") -> Answer:
+async def update_tickets(run: OperationRun) -> Answer:
     """Update any number of tickets and report each of them.
 
     The result is `{status, total, progress, message, succeeded, failed, results: [{id, success, error?}]}`, in the
@@ -195,7 +193,7 @@ async def update_tickets(run: "OperationRun") -> Answer:
     return await BulkUpdate(run).all()
 
 
-def preview_tickets(run: "OperationRun") -> list[UpstreamRequest]:
+def preview_tickets(run: OperationRun) -> list[UpstreamRequest]:
     return [run.session.request(run.portion(portion)) for portion in batches_of_tickets(run.params)]
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from gateway.connectors import bodies, download, pagination
-from gateway.connectors.long_running import LONG_RULES, OperationRun
+from gateway.connectors.long_running import LONG_RULES
+from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import Answer

@@ -4,95 +4,14 @@ Named by `rule` in a spec, like the pure rules. What was started stands in the j
 a crash follows it instead of starting it again.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from yarl import URL
-
-from gateway.connectors import responses
-from gateway.connectors.bodies import encoded
 from gateway.connectors.bulk_updates import preview_tickets, update_tickets
-from gateway.connectors.prepared import PreparedCall
+from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.report_runs import preview_report, run_report
-from gateway.connectors.requests import UpstreamRequest, base_address
-from gateway.connectors.responses import Answer, value_at
-from gateway.connectors.run_context import Journal
-from gateway.connectors.session import Session
-from gateway.errors import UpstreamError, UpstreamInvalidResponse
-from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Effect, JsonPath
-
-Params = Mapping[str, Any]
-
-#: seconds between looks at a run: soon at first, then rarer
-_FIRST_LOOK, _LOOK_FACTOR, _RAREST_LOOK = 0.2, 1.5, 5.0
-#: looks in a row that may fail, about a minute of them: what was started goes on without us
-_MISSED_LOOKS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class OperationRun:
-    """One long operation under way: who calls, what was asked and where its progress is kept."""
-
-    session: Session
-    call: PreparedCall
-    journal: Journal
-
-    @property
-    def operation(self) -> Operation:
-        return self.call.operation
-
-    @property
-    def params(self) -> Params:
-        return self.call.params
-
-    def portion(self, params: Params) -> PreparedCall:
-        """The same call for a part of what was asked."""
-        return PreparedCall.of(self.operation, params)
-
-    def request(self, method: str, path: str) -> UpstreamRequest:
-        """A request beside the operation's own, such as a look at what it started."""
-        session = self.session
-        base = base_address(session.spec, session.environment, session.override)
-        headers = {"Accept": "application/json", **session.spec.headers}
-        body = None
-        if method != "GET":
-            body = encoded(session.spec.content_type, {})
-            headers["Content-Type"] = session.spec.content_type
-        return UpstreamRequest(method, URL(base + path, encoded=True), headers, body, Effect.READ)
-
-    async def ask(self, method: str, path: str) -> Answer:
-        """The whole answer to such a request."""
-        complete = self.operation.changed(record=(), records=None, paging=None)
-        timeout = self.operation.action.timeout
-        exchange = await self.session.exchange(self.request(method, path), timeout=timeout)
-        return responses.read(complete, exchange.succeeded())
-
-    async def followed(
-        self, path: str, state: JsonPath, going: Collection[str], ended: Collection[str]
-    ) -> AsyncIterator[Any]:
-        """What the application says of a run, again and again, the last time when it has ended."""
-        wait, missed = _FIRST_LOOK, 0
-        while True:
-            try:
-                document = (await self.ask("GET", path)).decoded()
-            except UpstreamError as error:
-                missed += 1
-                if not error.retryable or missed > _MISSED_LOOKS:
-                    raise
-            else:
-                missed = 0
-                status = value_at(document, state)
-                if status not in going and status not in ended:
-                    shown = (await self.session.secrets()).masked(repr(status))[:100]
-                    raise UpstreamInvalidResponse(f"{self.operation}: the run has the unknown status {shown}")
-                yield document
-                if status in ended:
-                    return
-            await asyncio.sleep(wait)
-            wait = min(wait * _LOOK_FACTOR, _RAREST_LOOK)
+from gateway.connectors.requests import UpstreamRequest
+from gateway.connectors.responses import Answer
 
 
 @dataclass(frozen=True, slots=True)

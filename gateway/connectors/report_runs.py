@@ -1,21 +1,19 @@
 """Reports that the application runs by itself, followed to their end."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.requests import UpstreamRequest, upstream_segment
 from gateway.connectors.responses import Answer
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
 
-if TYPE_CHECKING:
-    from gateway.connectors.long_running import OperationRun
-
 Params = Mapping[str, Any]
 
 
-async def run_report(run: "OperationRun") -> Answer:
+async def run_report(run: OperationRun) -> Answer:
     """Run a report as an instance of the application's own and follow it; where it has none, synchronously."""
     instance = run.journal.state.get("instance")
     if instance is None:
@@ -41,5 +39,5 @@ def _instances(params: Params, below: str = "") -> str:
     return f"/analytics/reports/{params['id']}/instances{below}{details}"
 
 
-def preview_report(run: "OperationRun") -> list[UpstreamRequest]:
+def preview_report(run: OperationRun) -> list[UpstreamRequest]:
     return [run.request("POST", _instances(run.params))]
