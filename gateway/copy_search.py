@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 
 from gateway.connectors.responses import OperationResult
+from gateway.context_store.search.filters import Query
 from gateway.context_store.search.names import Names, with_known_names
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore, SearchPage
 from gateway.context_store.sync.schedule import search_fields
-from gateway.credentials.resolver import ConnectorResolver
+from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
 from gateway.credentials.store import ConnectorStatus
 from gateway.db.pool import Database
 from gateway.errors import UnknownAction
@@ -37,7 +38,20 @@ class CopySearch:
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
         return Done(OperationResult(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
 
+    async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
+        """The search as it would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""
+        _, asked, query = await self._prepared(caller, call)
+        return [{"entity": call.entity, "action": SEARCH_ACTION, "params": {**asked, "limit": query.limit}}]
+
     async def _page(self, caller: Caller, call: OperationCall) -> SearchPage:
+        opened, _, query = await self._prepared(caller, call)
+        async with self._database.tenant(caller.organization_id) as connection:
+            return await self._context_store.search(connection, opened.record.id, call.entity, query)
+
+    async def _prepared(
+        self, caller: Caller, call: OperationCall
+    ) -> tuple[ResolvedConnector, Mapping[str, Any], Query]:
+        """The connector, the params under declared names, and the query that they are."""
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         kind = opened.connector.kind
         if SEARCH_ACTION not in kind.actions_of(call.entity):
@@ -51,9 +65,7 @@ class CopySearch:
         fields = search_fields(kind, call.entity)
         ensure_known(call.shape, f"{call.entity}.{SEARCH_ACTION}", _selectable(kind.entity(call.entity), fields))
         asked: Mapping[str, Any] = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
-        query = parse(asked, fields, "/params")
-        async with self._database.tenant(caller.organization_id) as connection:
-            return await self._context_store.search(connection, opened.record.id, call.entity, query)
+        return opened, asked, parse(asked, fields, "/params")
 
 
 def _selectable(entity: Entity, searched: Iterable[str]) -> set[str]:

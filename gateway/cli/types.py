@@ -16,7 +16,7 @@ from gateway.cli.output import Format, format_of, output_option, write
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, own_folders
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable, UnknownAction, UnknownEntity
-from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.suggestions import did_you_mean, known_actions
 
 Facts = Mapping[str, Any]
 
@@ -73,7 +73,7 @@ def _place(kind: Facts, entity: str | None, action: str | None) -> Any:
         raise UnknownEntity(f"{kind['kind']} has no entity {entity!r}; {did_you_mean(entity, entities)}")
     actions = entities[entity]["actions"]
     if action is not None and action not in actions:
-        raise UnknownAction(f"{kind['kind']} {entity} has no action {action!r}; {did_you_mean(action, actions)}")
+        raise UnknownAction(f"{kind['kind']} {entity} has no action {action!r}; {known_actions(action, actions)}")
     return entities[entity] if action is None else actions[action]
 
 

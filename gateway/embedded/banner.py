@@ -11,7 +11,7 @@ import click
 from gateway.embedded.directory import write_private
 from gateway.embedded.first_run import FIRST_CLIENT, Credentials
 
-TOKEN_PATH = "/api/v1/account/applications/token"
+_PRINT_SECRET = 'import json, sys; print(json.load(open(sys.argv[1]))["client_secret"])'
 
 
 def write_ready_file(
@@ -26,13 +26,21 @@ def write_ready_file(
     write_private(path, json.dumps({"base_url": base_url, **known, "pids": pids}) + "\n")
 
 
-def token_request(base_url: str, client: Credentials) -> str:
-    """A curl line that gets a token, ready to paste into a shell."""
-    body = json.dumps({"client_id": client.client_id, "client_secret": client.client_secret})
-    return shlex.join(("curl", "-sS", f"{base_url}{TOKEN_PATH}", "-H", "Content-Type: application/json", "-d", body))
+def exports(base_url: str, data_dir: Path, client: Credentials, sandbox_url: str | None = None) -> list[str]:
+    """Lines for a shell that set what callers read; the secret comes from its file, so that they may be logged."""
+    file = shlex.quote(str((data_dir / FIRST_CLIENT).absolute()))
+    variables = {
+        "GATEWAY_URL": base_url,
+        "GATEWAY_CLIENT_ID": client.client_id,
+        "GATEWAY_CLIENT_SECRET": f'"$(python3 -c {shlex.quote(_PRINT_SECRET)} {file})"',
+        **({"SANDBOX_URL": sandbox_url} if sandbox_url else {}),
+    }
+    return [f"export {name}={value}" for name, value in variables.items()]
 
 
-def announce(base_url: str, data_dir: Path, client: Credentials | None, *, first_run: bool) -> None:
+def announce(
+    base_url: str, data_dir: Path, client: Credentials | None, *, first_run: bool, sandbox_url: str | None = None
+) -> None:
     """Say where the gateway answers; the client's secret is shown on the first run only, and on a terminal only.
 
     What is no terminal is often a log, where secrets have no place.
@@ -40,16 +48,24 @@ def announce(base_url: str, data_dir: Path, client: Credentials | None, *, first
     click.secho("The gateway is ready.", fg="green", bold=True)
     _fact("base URL", base_url)
     _fact("data", str(data_dir))
+    if sandbox_url is not None:
+        _fact("sandbox", f"{sandbox_url}  (stands for every application)")
     if client is None:
         click.echo("  Make a client with: gateway admin client create")
-    elif not (first_run and sys.stdout.isatty()):
-        _fact("client", f"{client.client_id} (its secret is in {data_dir / FIRST_CLIENT})")
     else:
-        _fact("organization", client.organization_id)
-        _fact("client id", client.client_id)
-        _fact("client secret", f"{client.client_secret}  (shown this once; kept in {data_dir / FIRST_CLIENT})")
-        click.echo(f"\nGet a token:\n  {token_request(base_url, client)}\n")
+        _introduce(client, data_dir, show_secret=first_run and sys.stdout.isatty())
+        click.echo("\nTo call it, paste this into another shell:\n")
+        click.echo("\n".join(exports(base_url, data_dir, client, sandbox_url)) + "\n")
     click.echo("Stop it with Ctrl-C.")
+
+
+def _introduce(client: Credentials, data_dir: Path, *, show_secret: bool) -> None:
+    if not show_secret:
+        _fact("client", f"{client.client_id} (its secret is in {data_dir / FIRST_CLIENT})")
+        return
+    _fact("organization", client.organization_id)
+    _fact("client id", client.client_id)
+    _fact("client secret", f"{client.client_secret}  (shown this once; kept in {data_dir / FIRST_CLIENT})")
 
 
 def _fact(name: str, value: str) -> None:

@@ -101,7 +101,13 @@ class _Up:
         await self._supervisor.start(*plan.front_ends(options, environment), *plan.workers(options, environment))
         await _answering(self._address.base_url, self._supervisor)
         self._is_ready = True
-        announce(self._address.base_url, self._data_dir, self._client, first_run=is_first_run)
+        announce(
+            self._address.base_url,
+            self._data_dir,
+            self._client,
+            first_run=is_first_run,
+            sandbox_url=sandbox.base_url if sandbox else None,
+        )
         self._refresh_ready_file()
 
     async def _open_database(self) -> tuple[str, bool]:

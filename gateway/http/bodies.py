@@ -12,6 +12,7 @@ from aiohttp import web
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
+from gateway.http.faults import sentence
 from gateway.http.keys import SERVICES
 from gateway.kinds.suggestions import did_you_mean
 
@@ -141,7 +142,7 @@ def _validated(model: type[M], document: dict[str, Any]) -> M:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
+        found = error.errors(include_url=False)
         raise InvalidParams(faults=(_fault(model, fault) for fault in found)) from error
 
 
@@ -155,7 +156,7 @@ def _fault(model: type[BaseModel], fault: Any) -> FieldError:
         case "missing":
             return FieldError(pointer, name, "required", f"{name} is missing")
         case _:
-            return FieldError(pointer, name, "invalid", f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
+            return FieldError(pointer, name, "invalid", sentence(name, fault))
 
 
 def _unknown(pointer: str, name: str, known: Iterable[str]) -> FieldError:

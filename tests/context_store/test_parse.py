@@ -86,6 +86,32 @@ FAULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("filter_", "example"),
+    [
+        ({"status": "open"}, '{"eq": {"status": "open"}}'),
+        ({"statu": "open"}, '{"eq": {"status": "open"}}'),
+        ({"status": {"eq": "open"}}, '{"eq": {"status": "open"}}'),
+        ({"score": {"gt": 5}}, '{"gt": {"score": 5}}'),
+        ({"status": ["open", "new"]}, '{"in": {"status": ["open","new"]}}'),
+        ({"status": None}, '{"eq": {"status": null}}'),
+        ({"via.channel": "web"}, '{"eq": {"via.channel": "web"}}'),
+    ],
+)
+def test_a_field_where_an_operator_belongs_is_answered_with_the_filter_as_it_should_be(filter_, example):
+    with pytest.raises(InvalidQuery) as caught:
+        parse({"query": {"filter": filter_}}, FIELDS)
+
+    (fault,) = caught.value.faults
+    assert fault.code == "unknown_operator"
+    assert fault.message.endswith(f"write {example}")
+
+
+@pytest.mark.parametrize("limit", [2, 2.0, "2"])
+def test_a_limit_is_a_whole_number_however_it_is_written(limit):
+    assert parse({"query": {}, "limit": limit}, FIELDS).limit == 2
+
+
 @pytest.mark.parametrize(("params", "pointer", "code", "words"), FAULTS, ids=[fault[1] for fault in FAULTS])
 def test_a_fault_is_named_with_its_place(params, pointer, code, words):
     with pytest.raises(InvalidQuery) as caught:

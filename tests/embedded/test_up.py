@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-import shlex
+import re
 import signal
 import socket
 import stat
@@ -114,20 +114,34 @@ def test_what_is_no_terminal_is_told_where_the_secret_is_and_never_the_secret(st
     assert f"its secret is in {place / 'data' / 'first-client.json'}" in shown
 
 
-def test_a_terminal_is_shown_the_secret_once_with_a_line_that_gets_a_token(start, terminal):
-    first = start(stdout=terminal.slave)
-    base_url = first.facts()["base_url"]
-    first.stop()
+def test_a_terminal_is_shown_the_secret_once(start, terminal):
+    start(stdout=terminal.slave).stop()
     shown_first = terminal.read()
     start(stdout=terminal.slave).stop()
     shown_later = terminal.read()
 
-    [curl] = [line for line in shown_first.splitlines() if line.strip().startswith("curl")]
-    arguments = shlex.split(curl)
-    assert f"{base_url}/api/v1/account/applications/token" in arguments
-    assert json.loads(arguments[-1]) == {"client_id": "first", "client_secret": "sesame"}
+    assert "sesame" in shown_first
     assert "sesame" not in shown_later
     assert "first-client.json" in shown_later
+
+
+def test_a_shell_that_takes_the_exports_has_what_callers_read(start):
+    run = start()
+    base_url = run.facts()["base_url"]
+    shown, _ = run.stop()
+
+    exports = "\n".join(line for line in shown.splitlines() if line.startswith("export "))
+    variables = subprocess.run(["bash", "-euc", f"{exports}\nenv"], capture_output=True, text=True, check=True).stdout
+
+    assert {f"GATEWAY_URL={base_url}", "GATEWAY_CLIENT_ID=first", "GATEWAY_CLIENT_SECRET=sesame"} <= set(
+        variables.splitlines()
+    )
+
+
+def test_the_sandboxs_address_is_told(start):
+    shown, _ = start("sandbox=true").stop()
+
+    assert re.search(r"^export SANDBOX_URL=http://127\.0\.0\.1:\d+$", shown, flags=re.MULTILINE)
 
 
 def test_what_children_write_is_forwarded(start):

@@ -314,6 +314,23 @@ async def test_a_search_that_cannot_be_answered_says_where_and_why(desk, query, 
     assert words in fault["message"]
 
 
+async def test_a_dry_run_shows_the_search_and_judges_it(desk):
+    query = {"filter": {"eq": {"status": "open"}}}
+
+    shown = await desk.send("tickets", "context_store_search", {"query": query, "limit": 2.0}, dry_run=True)
+    refused = await desk.send(
+        "tickets", "context_store_search", {"query": {"filter": {"status": "open"}}}, dry_run=True
+    )
+
+    [search_] = shown.json()["result"]
+    assert search_ == {
+        "entity": "tickets",
+        "action": "context_store_search",
+        "params": {"query": query, "limit": 2},
+    }
+    assert 'write {"eq": {"status": "open"}}' in refused.json()["message"]
+
+
 async def test_an_entity_without_a_copy_names_those_that_have_one(desk):
     answer = await desk.send("views", "context_store_search", {"query": {}})
     refused = await desk.api.post(f"{desk.path}/context-store/sync", {"entities": ["views"]})

@@ -12,8 +12,6 @@ README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 EXAMPLES = re.findall(
     r"^## ([^\n]+)\n(?:(?!^## ).)*?^```(sh|python)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL
 )
-#: where the README says the sandbox is
-SANDBOX = "http://127.0.0.1:9001"
 
 
 def test_the_examples_are_found():
@@ -32,8 +30,8 @@ def place(tmp_path_factory):
     return tmp_path_factory.mktemp("readme")
 
 
-@pytest.mark.parametrize(("title", "language", "code"), EXAMPLES, ids=[title for title, _, _ in EXAMPLES])
-async def test_an_example_runs_as_it_stands(running, place, title, language, code):
+async def run(running, place, language: str, code: str) -> bytes:
+    """What an example prints in a shell that has the lines of `make run`."""
     command = ["bash", "-euo", "pipefail", "-c"] if language == "sh" else [sys.executable, "-c"]
     environment = {
         **os.environ,
@@ -41,19 +39,30 @@ async def test_an_example_runs_as_it_stands(running, place, title, language, cod
         "GATEWAY_URL": running.base_url,
         "GATEWAY_CLIENT_ID": running.client_id,
         "GATEWAY_CLIENT_SECRET": running.client_secret,
+        "SANDBOX_URL": running.sandbox_url,
     }
-
     process = await asyncio.create_subprocess_exec(
-        *command,
-        code.replace(SANDBOX, running.sandbox_url),
-        cwd=place,
-        env=environment,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
+        *command, code, cwd=place, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     output, _ = await asyncio.wait_for(process.communicate(), 60)
-
     assert process.returncode == 0, output.decode()
+    return output
+
+
+@pytest.mark.parametrize(("title", "language", "code"), EXAMPLES, ids=[title for title, _, _ in EXAMPLES])
+async def test_an_example_runs_as_it_stands(running, place, title, language, code):
+    output = await run(running, place, language, code)
+
     assert b'"error"' not in output
     assert b"'error'" not in output
     assert output.strip()
+
+
+async def test_the_first_call_made_again_finds_the_connector_that_is_there(running, place, api):
+    [(_, language, code)] = [example for example in EXAMPLES if example[0] == "First call"]
+
+    await run(running, place, language, code)
+    await run(running, place, language, code)
+
+    connectors = await api.get("/api/v1/integrations/connectors?workspace_name=readme")
+    assert len(connectors.json()["data"]) == 1

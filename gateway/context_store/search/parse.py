@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.context_store.fields import Field, FieldType, nearest, resolved
 from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not, Operator, Query, Sort
-from gateway.context_store.search.values import is_storable, operand_error, shown
+from gateway.context_store.search.values import is_storable, operand_error, shown, whole
 from gateway.errors import MAX_FAULTS, FieldError, InvalidQuery
 
 DEFAULT_LIMIT = 1_000
@@ -20,6 +20,8 @@ MAX_PATHS = 200
 PARAMS = ("query", "limit", "cursor", "fields")
 MEMBERS = ("filter", "sort")
 AND, OR, NOT, NEQ = "and", "or", "not", "neq"
+#: the operators that compare a field
+CONDITIONS = frozenset({*Operator, NEQ})
 OPERATORS = (*Operator, NEQ, AND, OR, NOT)
 DIRECTIONS = ("asc", "desc")
 
@@ -43,6 +45,20 @@ def _is_list(value: object) -> bool:
 
 def _joined(parts: Sequence[Filter]) -> Filter:
     return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _holds_filters(asked: object) -> bool:
+    """Whether it can be what an operator takes: an object of fields, or an array of filters."""
+    if isinstance(asked, Mapping):
+        return not asked.keys() <= CONDITIONS
+    return isinstance(asked, list | tuple) and any(isinstance(part, Mapping) for part in asked)
+
+
+def _condition_meant(asked: Any) -> tuple[str, Any]:
+    """The operator and the value where a field was put first: `{"gt": 5}`, `["a", "b"]` or `"open"`."""
+    if isinstance(asked, Mapping) and asked and asked.keys() <= CONDITIONS:
+        return next(iter(asked.items()))
+    return (Operator.IN if _is_list(asked) else Operator.EQ), asked
 
 
 class _Reader:
@@ -84,12 +100,24 @@ class _Reader:
         if name == NOT:
             return Not(self._filter(asked, at, depth + 1))
         if name not in OPERATORS:
-            self._unknown(at, name, "operator", OPERATORS)
+            self._unknown_operator(name, asked, at)
         elif not isinstance(asked, Mapping) or not asked:
             self._fault(at, name, "type", f'{name} takes an object of fields, such as {{"{name}": {{"field": value}}}}')
         else:
             return _joined([self._condition(name, field, value, _below(at, field)) for field, value in asked.items()])
         return All()
+
+    def _unknown_operator(self, name: str, asked: Any, at: str) -> None:
+        """A field where an operator belongs is the usual slip: the message writes the filter as it should be."""
+        known = resolved(name, self._fields) if is_storable(name) else None
+        field = known.name if known else None if _holds_filters(asked) else nearest(name, self._fields)
+        if field is None:
+            self._unknown(at, name, "operator", OPERATORS)
+            return
+        operator, value = _condition_meant(asked)
+        example = f'{{"{operator}": {{{shown(field)}: {shown(value)}}}}}'
+        message = f"{shown(name)} is no operator: the operator comes first; write {example}"
+        self._fault(at, name, "unknown_operator", message)
 
     def _group(self, name: str, asked: Any, at: str, depth: int) -> Filter:
         if not _is_list(asked) or not asked:
@@ -162,6 +190,7 @@ class _Reader:
     def _limit(self, value: Any, at: str) -> int:
         if value is None:
             return DEFAULT_LIMIT
+        value = whole(value)
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_LIMIT:
             return value
         self._fault(at, "limit", "range", f"limit is {shown(value)}; it must be a whole number from 1 to {MAX_LIMIT}")

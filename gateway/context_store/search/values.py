@@ -1,5 +1,6 @@
 """Which operators fit which fields, and which values fit both."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -54,6 +55,13 @@ def is_storable(text: str) -> bool:
 def is_number(value: object) -> bool:
     """Whether a JSON value is a number, which `true` is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def whole(value: object) -> object:
+    """A whole number written 2.0 or "2" as the number that it is; anything else as it came."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value) else value
 
 
 def shown(value: object) -> str:

@@ -46,7 +46,8 @@ async def execute(request: web.Request) -> web.StreamResponse:
     audit_call(request, call)
     if body.dry_run:
         request[AUDIT].what = None
-        requests = await services.execution.dry_run(request[CALLER], call)
+        use_case = services.copy_search if body.action == SEARCH_ACTION else services.execution
+        requests = await use_case.dry_run(request[CALLER], call)
         return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
     if body.action == SEARCH_ACTION:
         found = await services.copy_search.search(request[CALLER], call)

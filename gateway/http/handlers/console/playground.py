@@ -65,7 +65,8 @@ async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> 
     request[AUDIT].connector_id = call.connector_id
     if is_dry:
         request[AUDIT].what = None
-        return {"requests": _pretty(await services.execution.dry_run(caller, call))}
+        use_case = services.copy_search if call.action == SEARCH_ACTION else services.execution
+        return {"requests": _pretty(await use_case.dry_run(caller, call))}
     if call.action == SEARCH_ACTION:
         outcome = await services.copy_search.search(caller, call)
     else:

@@ -1,0 +1,82 @@
+"""docs/ says of codes, operators, settings and exit codes what the program does, and its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.failures import EXIT_CODES
+from gateway.errors import GatewayError
+from gateway.http.errors import status_of
+from gateway.kinds.catalog import load_catalog
+from gateway.kinds.search_schema import search_params_schema
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), ROOT / "deploy/README.md", ROOT / "specs/README.md"]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE_ROW = re.compile(r"^\| (\d{3}) \| `(\w+)` \| (yes|no) \|", re.MULTILINE)
+#: headings as GitHub makes anchors of them: lower case, no punctuation, hyphens for spaces
+PUNCTUATION = re.compile(r"[^\w\- ]")
+
+
+def text(page: str) -> str:
+    return (DOCS / page).read_text("utf-8")
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), flags=re.MULTILINE)
+    return {PUNCTUATION.sub("", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    return target.exists() and (not anchor or anchor in anchors(target))
+
+
+def error_classes(root: type[GatewayError] = GatewayError) -> list[type[GatewayError]]:
+    """Every class that has a code of its own."""
+    below = [each for child in root.__subclasses__() for each in error_classes(child)]
+    return [root, *below] if "code" in vars(root) else below
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_between_documents_leads_somewhere(page: Path):
+    links = [link for link in LINK.findall(page.read_text("utf-8")) if not link.startswith(("http:", "https:"))]
+
+    assert [link for link in links if not leads_somewhere(page, link)] == []
+
+
+def test_every_page_stands_on_the_map():
+    named = {(DOCS / link.partition("#")[0]).resolve() for link in LINK.findall(text("README.md"))}
+
+    assert [page for page in DOCS.rglob("*.md") if page.resolve() not in named | {DOCS / "README.md"}] == []
+
+
+def test_every_error_code_stands_in_the_reference_with_its_status_and_whether_to_ask_again():
+    raised = {(str(status_of(cls())), cls.code, "yes" if cls.retryable else "no") for cls in error_classes()}
+
+    assert set(CODE_ROW.findall(text("reference/errors.md"))) == raised
+
+
+def test_every_operator_of_the_query_language_stands_in_the_reference():
+    search = next(
+        entity.search for kind in load_catalog() for entity in kind.spec.entities.values() if entity.search is not None
+    )
+    schema = search_params_schema(search)
+
+    table = text("reference/query-language.md").partition("## Filters")[2].partition("## Sorting")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == set(schema["$defs"]["filter"]["properties"])
+
+
+def test_every_kind_stands_among_the_concepts():
+    kinds = {kind.name for kind in load_catalog()}
+
+    assert set(re.findall(r"^\| `([\w-]+)` \|", text("concepts.md"), flags=re.MULTILINE)) == kinds
+
+
+def test_every_exit_code_stands_in_the_reference():
+    meanings = set(re.findall(r"^  (\d+)  +(.+)$", EXIT_CODES, flags=re.MULTILINE))
+
+    assert set(re.findall(r"^\| (\d+) \| (.+) \|$", text("reference/command-line.md"), flags=re.MULTILINE)) == meanings
