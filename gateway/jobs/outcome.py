@@ -81,7 +81,7 @@ def _partial(effects: Effects) -> dict[str, Any] | None:
 
 
 def is_requeued(job: Job, error: GatewayError, sent_at: datetime | None) -> bool:
-    """Whether the job waits and is run again instead of outcome: what it sent can be sent again, if it sent anything."""
+    """Whether the job waits and is run again instead of ending: what it sent can be sent again, if it sent anything."""
     if job.is_inline or not isinstance(error, UpstreamRateLimited | Unavailable):
         return False
     return sent_at is None or job.effect is not Effect.WRITE
