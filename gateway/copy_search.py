@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.context_store.search.filters import Query
 from gateway.context_store.search.names import Names, with_known_names
 from gateway.context_store.search.parse import parse
@@ -36,7 +36,7 @@ class CopySearch:
         page = await self._page(caller, call)
         result = msgspec.json.encode({"data": selected_records(page.data, call.shape), "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
-        return Done(Answer(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
+        return Done(OperationResult(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The search as it would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""

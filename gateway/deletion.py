@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.context_store import records
 from gateway.credentials.store import ConnectorStore
 from gateway.db.pool import Database
@@ -33,7 +33,7 @@ from gateway.stored_files.store import StoredFiles
 _TIMEOUT, _POLL_INTERVAL = 20.0, 0.2
 #: below every other id
 _FIRST = UUID(int=0)
-_DELETED = Answer(msgspec.Raw(b'{"deleted":true}'))
+_DELETED = OperationResult(msgspec.Raw(b'{"deleted":true}'))
 
 #: one part of a connector's removal: it may be done again without harm
 Step = Callable[[], Awaitable[object]]
@@ -111,13 +111,13 @@ class Deletion:
         await self.wakeup.notify(job.id, job.attempt)
         return job
 
-    async def run_delete_connector(self, job: Job, journal: JobJournal) -> Answer:
+    async def run_delete_connector(self, job: Job, journal: JobJournal) -> OperationResult:
         """The worker's side of `delete_connector`."""
         assert job.connector_id is not None
         await self._remove(job.organization_id, job.connector_id)
         return _DELETED
 
-    async def run_delete_workspace(self, job: Job, journal: JobJournal) -> Answer:
+    async def run_delete_workspace(self, job: Job, journal: JobJournal) -> OperationResult:
         """The worker's side of `delete_workspace`."""
         workspace_id = UUID(job.params["workspace_id"])
         deleted = await self.connectors.deleted_of(job.organization_id, workspace_id)

@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.connectors.connector import Connector
 from gateway.connectors.prepared import PreparedCall, prepare
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
 from gateway.errors import (
@@ -81,7 +81,7 @@ class OperationCall:
 class Done:
     """An answer at hand."""
 
-    answer: Answer
+    answer: OperationResult
     took_ms: int
     is_replayed: bool = False
     #: where the caller accepts a remembered answer: whether it is one (RFC 9211), and its age in seconds
@@ -269,7 +269,7 @@ class Execution:
         except Unavailable:
             return Done(await reading, _milliseconds(started))
 
-    async def _run(self, prepared: _Prepared) -> Answer:
+    async def _run(self, prepared: _Prepared) -> OperationResult:
         freshness = prepared.call.freshness
         if freshness is not None and prepared.effect is Effect.READ:
             answer = await self._cache.ask(
@@ -279,11 +279,13 @@ class Execution:
             answer = await self._ran_to_end(prepared)
         return selected(answer, prepared.call.shape)
 
-    async def _ran_to_end(self, prepared: _Prepared) -> Answer:
+    async def _ran_to_end(self, prepared: _Prepared) -> OperationResult:
         opened, call = prepared.opened, prepared.engine_call
         return await self._performed(opened, call, opened.connector.run_to_end(call))
 
-    async def _performed(self, opened: ResolvedConnector, call: PreparedCall, work: Awaitable[Answer]) -> Answer:
+    async def _performed(
+        self, opened: ResolvedConnector, call: PreparedCall, work: Awaitable[OperationResult]
+    ) -> OperationResult:
         """The answer; however a write ends, what was remembered of its connector may be wrong by now."""
         if call.effect is Effect.READ:
             return await work
@@ -294,12 +296,12 @@ class Execution:
             await self._cache.written(opened.record.id)
         return answer
 
-    async def _learn(self, opened: ResolvedConnector, call: PreparedCall, answer: Answer) -> None:
+    async def _learn(self, opened: ResolvedConnector, call: PreparedCall, answer: OperationResult) -> None:
         """Writes are in the copies that are searched before their caller hears of them."""
         record, write = opened.record, Write(call.operation, call.params, answer)
         await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
 
-    async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[Answer]") -> Accepted:
+    async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[OperationResult]") -> Accepted:
         try:
             accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker, needs_connector=True)
         except NotFound:
@@ -363,12 +365,14 @@ class Execution:
             return None
         return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
 
-    async def outcome(self, job: JobSummary, base_url: str) -> Answer:
+    async def outcome(self, job: JobSummary, base_url: str) -> OperationResult:
         """The answer of a job that is done, whole in memory; raises the job's own error."""
         head = results.completed(results.require_result(job, await self._jobs.head(job)), job, base_url)
         lines = self._jobs.lines(job, results.stored_parts(job, head))
         pieces = [piece async for piece in results.document(head, lines)]
-        return Answer(msgspec.Raw(b"".join(pieces)), head["meta"], is_page="next" in head, next=head.get("next"))
+        return OperationResult(
+            msgspec.Raw(b"".join(pieces)), head["meta"], is_page="next" in head, next=head.get("next")
+        )
 
     async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> Job:
         """The work of an ended job as a new one; a write that may have happened only with `confirm`."""
@@ -402,7 +406,7 @@ class Execution:
         await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted
 
-    async def run_job(self, job: Job, journal: JobJournal) -> Answer:
+    async def run_job(self, job: Job, journal: JobJournal) -> OperationResult:
         """The worker's side: run a job's operation, checkpointing as it goes."""
         assert job.connector_id is not None
         opened = await self._connectors.get(job.organization_id, job.connector_id)
@@ -415,11 +419,11 @@ class Execution:
             answer = await self._performed(opened, call, opened.connector.run(call, journal))
             return selected(answer, FieldSelection(**job.shape))
 
-    async def _stored(self, connector: Connector, call: PreparedCall, job: Job, journal: JobJournal) -> Answer:
+    async def _stored(self, connector: Connector, call: PreparedCall, job: Job, journal: JobJournal) -> OperationResult:
         """The whole file is stored, whatever part was asked for: the result gives any part of it."""
         async with connector.open_file(call, RangeRequest()) as file:
             kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
-        return Answer(msgspec.Raw(msgspec.json.encode(kept.document())))
+        return OperationResult(msgspec.Raw(msgspec.json.encode(kept.document())))
 
 
 def _ensure_permitted(caller: Caller, effect: Effect) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.suggestions import did_you_mean
 
@@ -50,7 +50,7 @@ def _unknown(paths: Sequence[str] | None, member: str, subject: str, known: Coll
             yield FieldError(f"/{member}/{index}", f"{member}[{index}]", "unknown", message)
 
 
-def selected(answer: Answer, shape: FieldSelection) -> Answer:
+def selected(answer: OperationResult, shape: FieldSelection) -> OperationResult:
     """The answer as wished for; untouched when nothing is."""
     if shape.is_plain:
         return answer

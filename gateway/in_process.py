@@ -12,7 +12,7 @@ from gateway.connectors.connector import Connector
 from gateway.connectors.egress import EgressPolicy, parse_override
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import UnknownAction
@@ -24,7 +24,7 @@ from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 class Page:
     """What one call came to: the records of a list, or the record of anything else, and the Meta of a paged list."""
 
-    answer: Answer
+    answer: OperationResult
 
     @property
     def meta(self) -> dict[str, Any] | None:

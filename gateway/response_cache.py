@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 
@@ -51,13 +51,13 @@ class Freshness:
 class Remembered:
     """An answer and its age in seconds."""
 
-    answer: Answer
+    answer: OperationResult
     age: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    answer: Answer
+    answer: OperationResult
     received_at: float
     size: int
 
@@ -85,7 +85,7 @@ class ResponseCache:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
-        self._in_flight: dict[Key, asyncio.Task[Answer]] = {}
+        self._in_flight: dict[Key, asyncio.Task[OperationResult]] = {}
         #: by connector, what is remembered of it or under way
         self._keys: dict[UUID, set[Key]] = {}
 
@@ -100,7 +100,7 @@ class ResponseCache:
         self._entries.move_to_end(key)
         return Remembered(entry.answer, age)
 
-    async def ask(self, key: Key, ask: Callable[[], Awaitable[Answer]], *, may_store: bool) -> Answer:
+    async def ask(self, key: Key, ask: Callable[[], Awaitable[OperationResult]], *, may_store: bool) -> OperationResult:
         """The application's answer, shared by all who ask for the same meanwhile; raises what asking raises."""
         task = self._in_flight.get(key)
         if task is None:
@@ -110,7 +110,7 @@ class ResponseCache:
             task.add_done_callback(_seen)
         return await asyncio.shield(task)
 
-    async def _asked(self, key: Key, ask: Callable[[], Awaitable[Answer]], may_store: bool) -> Answer:
+    async def _asked(self, key: Key, ask: Callable[[], Awaitable[OperationResult]], may_store: bool) -> OperationResult:
         task = asyncio.current_task()
         try:
             answer = await ask()
@@ -123,7 +123,7 @@ class ResponseCache:
                 self._drop_key(key)
         return answer
 
-    def _store(self, key: Key, answer: Answer) -> None:
+    def _store(self, key: Key, answer: OperationResult) -> None:
         size = len(bytes(answer.result)) + _OVERHEAD
         if size > self._max_bytes // _LARGEST_SHARE:
             return
@@ -176,7 +176,7 @@ class ResponseCache:
             self.invalidate(connector_id)
 
 
-def _seen(task: "asyncio.Task[Answer]") -> None:
+def _seen(task: "asyncio.Task[OperationResult]") -> None:
     """Also when everybody who asked has gone away."""
     if not task.cancelled():
         task.exception()

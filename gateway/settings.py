@@ -16,8 +16,19 @@ from gateway.connectors.egress import parse_override
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
 
 
+_LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+_MAX_PORT = 65_535
+
+
 class SettingsError(ValueError):
     """A setting that cannot be used; the text names its variable."""
+
+
+def require_port(bind: str) -> None:
+    """Raise ValueError where an address to listen at ends with no port."""
+    port = bind.rpartition(":")[2]
+    if not (port.isascii() and port.isdigit() and int(port) <= _MAX_PORT):
+        raise ValueError(f"{bind!r} is no address to listen at; it looks like 127.0.0.1:8080")
 
 
 class Settings(BaseSettings):
@@ -138,6 +149,26 @@ class Settings(BaseSettings):
     def _listed(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
+    @field_validator("database_url", "database_direct_url")
+    @classmethod
+    def _postgres(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("postgresql://", "postgres://")):
+            raise ValueError("it looks like postgresql://user:password@host:5432/database")
+        return value
+
+    @field_validator("log_level")
+    @classmethod
+    def _level(cls, value: str) -> str:
+        if value.lower() not in _LOG_LEVELS:
+            raise ValueError(f"it is one of {', '.join(_LOG_LEVELS)}")
+        return value
+
+    @field_validator("bind")
+    @classmethod
+    def _host_and_port(cls, value: str) -> str:
+        require_port(value)
+        return value
+
     @property
     def base_url(self) -> str:
         """The address of the front end without a trailing slash."""
@@ -215,5 +246,8 @@ def settings_of(**overrides: Any) -> Settings:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
         # Without the values, which may be secrets.
-        faults = [f"GATEWAY_{str(each['loc'][0]).upper()}: {each['msg']}" for each in error.errors(include_input=False)]
+        faults = [
+            f"GATEWAY_{str(each['loc'][0]).upper()}: {each['msg'].removeprefix('Value error, ')}"
+            for each in error.errors(include_input=False)
+        ]
         raise SettingsError("; ".join(faults)) from None

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import InvalidParams
 from gateway.field_selection import FieldSelection, ensure_known, selected
 
@@ -15,12 +15,12 @@ TICKET = {
 }
 
 
-def answered(document: object) -> Answer:
-    return Answer(msgspec.Raw(msgspec.json.encode(document)), {"next_page": 2})
+def answered(document: object) -> OperationResult:
+    return OperationResult(msgspec.Raw(msgspec.json.encode(document)), {"next_page": 2})
 
 
 def test_an_answer_without_wishes_is_passed_on_byte_for_byte():
-    answer = Answer(msgspec.Raw(b'[ {"id" : 1.0} ]'), {"next_page": 2})
+    answer = OperationResult(msgspec.Raw(b'[ {"id" : 1.0} ]'), {"next_page": 2})
 
     assert selected(answer, FieldSelection()) is answer
 

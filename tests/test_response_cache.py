@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.db.notifications import NotificationListener
 from gateway.response_cache import Freshness, ResponseCache, key_of
 from tests.kinds.small_kind import small_operation
@@ -25,11 +25,11 @@ class Application:
         self.may_answer = asyncio.Event()
         self.may_answer.set()
 
-    async def __call__(self) -> Answer:
+    async def __call__(self) -> OperationResult:
         self.asked += 1
         body = msgspec.json.encode([self.asked, "x" * self.size])
         await self.may_answer.wait()
-        return Answer(msgspec.Raw(body))
+        return OperationResult(msgspec.Raw(body))
 
 
 def key(connector_id: UUID, **params: object):

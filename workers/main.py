@@ -12,7 +12,7 @@ from typing import TypeAlias
 from gateway.aio.deadline import Deadline
 from gateway.aio.gc_tuning import tune_gc
 from gateway.aio.loops import every, running
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
@@ -32,7 +32,7 @@ from workers.synchronize import synchronize
 
 log = logging.getLogger(__name__)
 
-WorkerTask: TypeAlias = Callable[[Services, Job, JobJournal], Awaitable[Answer]]
+WorkerTask: TypeAlias = Callable[[Services, Job, JobJournal], Awaitable[OperationResult]]
 
 #: what a worker does with a job, by the job's task
 TASKS: Mapping[str, WorkerTask] = {

@@ -9,7 +9,7 @@ import msgspec
 
 from gateway import errors
 from gateway.connectors.connector import Connector
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.context_store import entities
 from gateway.context_store.entities import Entity
 from gateway.context_store.sync import schedule, sources
@@ -45,7 +45,7 @@ _PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
 _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
 
-async def synchronize(services: Services, job: Job, checkpoint: JobJournal) -> Answer:
+async def synchronize(services: Services, job: Job, checkpoint: JobJournal) -> OperationResult:
     """The copies of a connector, from where the last attempt stopped."""
     return await _Synchronizing(services, job, checkpoint).all()
 
@@ -61,7 +61,7 @@ class _Synchronizing:
         # Never less than an earlier attempt told, so that what it reads beyond that is progress.
         self._read = max(job.progress, sum(report["records"] for report in self._done.values()))
 
-    async def all(self) -> Answer:
+    async def all(self) -> OperationResult:
         """Every entity of the job that is not done; one that fails does not keep the others from theirs."""
         assert self._job.connector_id is not None
         opened = await self._services.connectors.get(self._job.organization_id, self._job.connector_id)
@@ -76,7 +76,7 @@ class _Synchronizing:
         failed = [report["error"] for report in self._done.values() if report["error"]]
         if failed and len(failed) == len(names):
             raise errors.restored(failed[0])
-        return Answer(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
+        return OperationResult(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
 
     async def _drop_unknown(self, opened: ResolvedConnector, names: Collection[str]) -> None:
         """Entities that the kind no longer has: their turn does not come again."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from gateway.connectors import pagination
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import GatewayError, UpstreamRejected
 from gateway.jobs.model import JobStatus, JobSummary, moment
 from gateway.kinds.catalog import SEARCH_ACTION
@@ -21,7 +21,7 @@ POLL_MS = 1000
 _WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
 
 
-def continuation(entry: OperationEntry, params: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
+def continuation(entry: OperationEntry, params: Mapping[str, Any], answer: OperationResult) -> dict[str, Any]:
     """How a list goes on: `next`, the params of the next page, or `incomplete`, why there is no way to the rest.
 
     Empty at the end, and for what has no pages.
@@ -48,12 +48,12 @@ def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[s
     return {**params, size: entry.action.params[size]["maximum"]}
 
 
-def whole(answer: Answer, continued: Mapping[str, Any]) -> Result:
+def whole(answer: OperationResult, continued: Mapping[str, Any]) -> Result:
     """An answer that is short enough for a conversation."""
     return structured({"result": answer.result, **continued})
 
 
-def linked(kept_id: str, name: str, answer: Answer, continued: Mapping[str, Any]) -> Result:
+def linked(kept_id: str, name: str, answer: OperationResult, continued: Mapping[str, Any]) -> Result:
     """The first rows of a long answer, and a link to all of it."""
     decoded, size = answer.decoded(), len(bytes(answer.result))
     rows = _rows(decoded)
@@ -103,7 +103,7 @@ def _shortened(value: Any, depth: int = 3) -> Any:
 
 
 def refused(error: GatewayError, entry: OperationEntry | None = None, **more: Any) -> Result:
-    """An error for the model to mend its call by: all faults, and an example of a call that holds."""
+    """An error for the model to correct its call by: all faults, and an example of a call that holds."""
     document: dict[str, Any] = {
         "error": error.code,
         "message": error.detail,

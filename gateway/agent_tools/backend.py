@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.jobs.model import JobSummary
 from gateway.kinds.catalog import Catalog
 from gateway.operations.entries import OperationEntry
@@ -82,13 +82,13 @@ class Backend(Protocol):
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         """All that the caller may use, in a fixed order."""
 
-    async def execute(self, caller: Any, call: AgentCall) -> Answer | JobSummary:
+    async def execute(self, caller: Any, call: AgentCall) -> OperationResult | JobSummary:
         """The answer, or the job that will have it; raises GatewayError."""
 
     async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:
         """The requests that the call would send, secrets masked; nothing is sent."""
 
-    async def keep(self, caller: Any, call: AgentCall, answer: Answer) -> str:
+    async def keep(self, caller: Any, call: AgentCall, answer: OperationResult) -> str:
         """Keep an answer that is too long for a conversation; the id by which parts of it are read."""
 
     async def part(self, caller: Any, kept_id: str, offset: int, limit: int | None) -> Part:
@@ -109,7 +109,7 @@ class Jobs(Protocol):
     async def retry(self, caller: Any, job: JobSummary) -> JobSummary:
         """The same work as a new job; raises OutcomeUnknown for a write that may have happened."""
 
-    async def answer(self, caller: Any, job: JobSummary) -> Answer:
+    async def answer(self, caller: Any, job: JobSummary) -> OperationResult:
         """The answer of a job that is done; raises the job's own error."""
 
     async def connect_link(self, caller: Any, kind: str, connector: ConnectorInfo | None) -> ConnectLink:

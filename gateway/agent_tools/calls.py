@@ -11,7 +11,7 @@ import msgspec
 from gateway.agent_tools import answers
 from gateway.agent_tools.backend import AgentCall, Backend, ConnectorInfo, Jobs
 from gateway.agent_tools.surface import DEFAULT_BYTES, MAX_WAIT
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import GatewayError, InvalidParams, JobNotCancelable
 from gateway.jobs.model import JobStatus, JobSummary
 from gateway.kinds.spec import Effect
@@ -33,7 +33,7 @@ class Calls:
     async def run(self, context: Context, call: AgentCall, *, max_bytes: int = DEFAULT_BYTES) -> Result:
         """The answer; a task for a client that takes tasks; else the answer within 50 seconds, or the job's id."""
         outcome = await self._begun(context, call)
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, OperationResult):
             return await self._told(context, call, outcome, max_bytes)
         if context.message.takes_tasks:
             return {"resultType": "task", **answers.task_document(outcome)}
@@ -44,19 +44,19 @@ class Calls:
             await self._give_up(context, outcome)
             raise
 
-    async def _begun(self, context: Context, call: AgentCall) -> Answer | JobSummary:
+    async def _begun(self, context: Context, call: AgentCall) -> OperationResult | JobSummary:
         """A write goes on to its end though its caller leaves: what was sent cannot be taken back."""
         running = asyncio.ensure_future(self._backend.execute(context.caller, call))
         if call.entry.effect is Effect.READ:
             return await running
         return await asyncio.shield(running)
 
-    async def _told(self, context: Context, call: AgentCall, answer: Answer, max_bytes: int) -> Result:
+    async def _told(self, context: Context, call: AgentCall, answer: OperationResult, max_bytes: int) -> Result:
         continued = answers.continuation(call.entry, call.params, answer)
         return await self._fitted(context, call, answer, continued, max_bytes)
 
     async def _fitted(
-        self, context: Context, call: AgentCall, answer: Answer, continued: Mapping[str, Any], max_bytes: int
+        self, context: Context, call: AgentCall, answer: OperationResult, continued: Mapping[str, Any], max_bytes: int
     ) -> Result:
         if len(bytes(answer.result)) <= max_bytes:
             return answers.whole(answer, continued)
@@ -76,7 +76,7 @@ class Calls:
             records += _records(page)
             continued, pages = answers.continuation(call.entry, page_call.params, page), pages + 1
             await context.progress(pages, text=f"{len(records)} records read")
-        gathered = Answer(msgspec.Raw(msgspec.json.encode(records)))
+        gathered = OperationResult(msgspec.Raw(msgspec.json.encode(records)))
         return await self._fitted(context, call, gathered, continued, max_bytes)
 
     # --- jobs ---
@@ -142,7 +142,7 @@ class Calls:
         return self._jobs
 
 
-def _records(answer: Answer) -> list[msgspec.Raw]:
+def _records(answer: OperationResult) -> list[msgspec.Raw]:
     """The records of a page; those of a search stand in `data`."""
     if bytes(answer.result)[:1] == b"[":
         return answer.records

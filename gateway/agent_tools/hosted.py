@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from gateway.agent_tools.backend import AgentCall, ConnectLink, ConnectorInfo, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.connect.store import SessionStatus
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.credentials.store import ConnectorStatus
 from gateway.errors import JobNotCancelable, NotFound
 from gateway.execution import Done, OperationCall
@@ -94,7 +94,7 @@ class HostedBackend:
             if record.status is not ConnectorStatus.DISABLED and caller.may_see(record.workspace_name)
         ]
 
-    async def execute(self, caller: HostedCaller, call: AgentCall) -> Answer | JobSummary:
+    async def execute(self, caller: HostedCaller, call: AgentCall) -> OperationResult | JobSummary:
         asked = self._call(caller, call)
         caller.audit(asked.connector_id, f"{asked.entity}.{asked.action}")
         if asked.action == SEARCH_ACTION:
@@ -119,7 +119,7 @@ class HostedBackend:
             base_url=caller.base_url,
         )
 
-    async def keep(self, caller: HostedCaller, call: AgentCall, answer: Answer) -> str:
+    async def keep(self, caller: HostedCaller, call: AgentCall, answer: OperationResult) -> str:
         """As the result of a job that has nothing left to do: any process answers for it, until it expires."""
         services = self._services
         new = NewJob(
@@ -136,7 +136,7 @@ class HostedBackend:
             request_id=caller.request_id,
         )
         job = (await services.jobs.accept(new, claimed_by=services.runner.worker)).job
-        ready: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        ready: asyncio.Future[OperationResult] = asyncio.get_running_loop().create_future()
         ready.set_result(answer)
         services.runner.adopt(job, ready)
         return str(job.id)
@@ -182,7 +182,7 @@ class HostedJobs:
         caller.caller.require(Scope.WRITE)
         return await self._services.execution.retry(caller.caller, job, confirm=False, request_id=caller.request_id)
 
-    async def answer(self, caller: HostedCaller, job: JobSummary) -> Answer:
+    async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
         return await self._services.execution.outcome(job, caller.base_url)
 
     async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConnectLink:

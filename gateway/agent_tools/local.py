@@ -10,7 +10,7 @@ import msgspec
 from gateway.agent_tools.answers import resource_uri
 from gateway.agent_tools.backend import AgentCall, ConnectorInfo, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge
 from gateway.field_selection import FieldSelection, selected
 from gateway.in_process import LocalConnector
@@ -35,7 +35,7 @@ class LocalBackend:
         kind = self._connector.kind
         return [ConnectorInfo(kind.name, kind.spec.title, kind.name)]
 
-    async def execute(self, caller: Any, call: AgentCall) -> Answer | Job:
+    async def execute(self, caller: Any, call: AgentCall) -> OperationResult | Job:
         if call.idempotency_key is not None:
             raise InvalidParams("idempotency_key needs a gateway, which remembers it; leave it out here")
         if call.entry.action is not None and call.entry.action.download is not None:
@@ -43,7 +43,7 @@ class LocalBackend:
         page = await self._connector.execute(call.entry.entity_id, call.entry.action_id, call.params)
         return selected(page.answer, FieldSelection(select_fields=call.fields))
 
-    async def _file(self, call: AgentCall) -> Answer:
+    async def _file(self, call: AgentCall) -> OperationResult:
         """The file kept, and where its ranges are read."""
         content = bytearray()
         async for piece in self._connector.download(call.entry.entity_id, call.params):
@@ -51,12 +51,14 @@ class LocalBackend:
             if len(content) > _MAX_BYTES:
                 raise UpstreamTooLarge(f"the file is larger than {_MAX_BYTES} bytes; only a gateway takes longer ones")
         kept_id = self._keep(bytes(content), "application/octet-stream")
-        return Answer(msgspec.Raw(msgspec.json.encode({"resource": resource_uri(kept_id), "bytes": len(content)})))
+        return OperationResult(
+            msgspec.Raw(msgspec.json.encode({"resource": resource_uri(kept_id), "bytes": len(content)}))
+        )
 
     async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:
         return self._connector.dry_run(call.entry.entity_id, call.entry.action_id, call.params)
 
-    async def keep(self, caller: Any, call: AgentCall, answer: Answer) -> str:
+    async def keep(self, caller: Any, call: AgentCall, answer: OperationResult) -> str:
         return self._keep(bytes(answer.result), "application/json")
 
     def _keep(self, content: bytes, media_type: str) -> str:

@@ -147,7 +147,7 @@ class SixTools:
 
 
 def told(call: Call) -> Call:
-    """The tool with errors as results that tell the model what to mend."""
+    """The tool with errors as results that tell the model what to correct."""
 
     async def safe(context: Context, arguments: Mapping[str, Any]) -> Result:
         try:

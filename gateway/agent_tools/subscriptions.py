@@ -34,14 +34,14 @@ class TaskSubscriptions:
 
     async def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Each task as it is, whenever it has changed, until all have ended."""
-        news: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        updates: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         followers = [
-            asyncio.create_task(self._follow(context, task_id, news)) for task_id in honored.get("taskIds", ())
+            asyncio.create_task(self._follow(context, task_id, updates)) for task_id in honored.get("taskIds", ())
         ]
         try:
             left = len(followers)
             while left:
-                task = await news.get()
+                task = await updates.get()
                 if task is None:
                     left -= 1
                 else:
@@ -50,13 +50,13 @@ class TaskSubscriptions:
             for follower in followers:
                 follower.cancel()
 
-    async def _follow(self, context: Context, task_id: str, news: "asyncio.Queue[dict[str, Any] | None]") -> None:
+    async def _follow(self, context: Context, task_id: str, updates: "asyncio.Queue[dict[str, Any] | None]") -> None:
         try:
             job = await self._tasks.job(context, task_id)
             while True:
-                await news.put(await self._tasks.document(context, job))
+                await updates.put(await self._tasks.document(context, job))
                 if job.is_done:
                     return
                 job = await self._calls.changed(context, job, _LOOK)
         finally:
-            news.put_nowait(None)
+            updates.put_nowait(None)

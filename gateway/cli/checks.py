@@ -20,9 +20,9 @@ from gateway.db.migrate import pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.kinds.catalog import load_catalog
-from gateway.kinds.endings import all_endings
 from gateway.kinds.sources import SpecError
 from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.sunsets import all_sunsets
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.telemetry.statistics import read_statistics
 
@@ -201,7 +201,7 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
             yield warning(
                 "context store", f"{entity.failed} of {entity.copies} copies of {entity.kind} {entity.entity} failed"
             )
-    async for result in of_endings(database, settings):
+    async for result in of_sunsets(database, settings):
         yield result
     given = settings.encryption_keys
     try:
@@ -225,7 +225,7 @@ _METHODS_IN_USE = """
 """
 
 
-async def of_endings(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
+async def of_sunsets(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
     """Connectors that rely on what their application will end."""
     try:
         catalog = load_catalog(settings.specs)
@@ -235,9 +235,9 @@ async def of_endings(database: Database, settings: Settings) -> AsyncIterator[Ch
         rows = await connection.fetch(_METHODS_IN_USE)
     for row in rows:
         spec = catalog.kinds[row["kind"]].spec if row["kind"] in catalog.kinds else None
-        for method, said in all_endings(spec) if spec else ():
+        for method, said in all_sunsets(spec) if spec else ():
             if method in (None, row["auth_method"]):
-                yield warning("endings", f"{row['connectors']} connectors of {row['kind']} rely on it: {said}")
+                yield warning("sunsets", f"{row['connectors']} connectors of {row['kind']} rely on it: {said}")
 
 
 async def of_redis(url: str) -> AsyncIterator[CheckResult]:

@@ -1,8 +1,10 @@
 """`gateway connect`: bind an account, by credentials or by a person's consent."""
 
 import os
+import signal
 import sys
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 import click
@@ -131,5 +133,16 @@ def _completed(
         raise click.UsageError(f"{facts['kind']} needs {wanted}")
     for name, field in missing.items():
         prompt = f"{name} ({field['description']})"
-        given[name] = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
+        with _interruptible():
+            given[name] = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
     return given
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends the block at once: asyncio's own handler would wait until the loop has its turn."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
+import click
 from rich.console import Console
 from rich.text import Text
 
 from gateway import errors
+from gateway.cli.causes import cause_of
 from gateway.cli.words import printable
 from gateway.errors import GatewayError
 
@@ -97,6 +99,19 @@ def ending() -> Iterator[None]:
         # the interpreter flushes stdout at its end: into nothing now
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.BROKEN_PIPE)
+    except click.exceptions.Abort as abort:
+        if not isinstance(abort.__context__, KeyboardInterrupt):
+            raise
+        complain("interrupted")
+        sys.exit(Exit.INTERRUPTED)
+    except (click.ClickException, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        said = cause_of(error)
+        if said is None:
+            raise
+        complain(printable(said))
+        sys.exit(Exit.REFUSED)
 
 
 def complain(line: str) -> None:

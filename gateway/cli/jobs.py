@@ -25,15 +25,19 @@ def jobs() -> None:
 @jobs.command("list")
 @click.option("--status", metavar="STATUS", help="queued, running, waiting, succeeded, failed, canceled or unknown.")
 @click.option("--entity", metavar="ENTITY")
+@click.option("-c", "--connector", metavar="NAME|ID", help="Only this connector's.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @output_option
 @gateway_options
-def list_jobs(status: str | None, entity: str | None, limit: int, wanted: str | None, **where: Any) -> None:
+def list_jobs(
+    status: str | None, entity: str | None, connector: str | None, limit: int, wanted: str | None, **where: Any
+) -> None:
     """List jobs, the newest first."""
 
     async def work() -> None:
         async with opened(**where) as gateway:
-            found = _views(gateway.jobs.list(status=status, entity=entity, limit=limit))
+            of = None if connector is None else (await gateway.connectors.resolve(connector)).id
+            found = _views(gateway.jobs.list(status=status, connector_id=of, entity=entity, limit=limit))
             await write_stream(found, format_of(wanted), _COLUMNS)
 
     run(work())

@@ -2,19 +2,14 @@
 
 from typing import Any
 
-import click
-
 from gateway.embedded import StartupError
 from gateway.embedded.first_run import KEYS
-from gateway.settings import Settings, SettingsError, settings_of
+from gateway.settings import Settings, settings_of
 
 
 def local_settings(**overrides: Any) -> Settings:
     """The settings, where they name no stores with the addresses of the embedded ones in the data directory."""
-    try:
-        settings = settings_of(**overrides)
-    except SettingsError as error:
-        raise click.ClickException(str(error)) from error
+    settings = settings_of(**overrides)
     found: dict[str, Any] = {}
     keys = settings.data_dir / KEYS
     if settings.encryption_keys is None and settings.encryption_keys_file is None and keys.exists():

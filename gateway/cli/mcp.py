@@ -51,14 +51,16 @@ async def _serve(
 async def _bridge(
     stack: AsyncExitStack, kind: str | None, tools: str | None, url: str | None, organization: str | None
 ) -> Any:
-    from gateway.client.mcp import Bridge
+    from gateway.client.mcp import StdioBridge
     from gateway.client.retries import RetryPolicy
     from gateway.client.session import Session
     from gateway.client.settings import client_settings
 
     settings = client_settings(url, organization_id=organization)
     session = await stack.enter_async_context(Session(settings, RetryPolicy()))
-    return Bridge(session, "/mcp" if kind is None else f"/mcp/{kind}", {} if tools is None else {"tools": tools}).answer
+    return StdioBridge(
+        session, "/mcp" if kind is None else f"/mcp/{kind}", {} if tools is None else {"tools": tools}
+    ).answer
 
 
 async def _local(stack: AsyncExitStack, kind: str, upstream: str | None) -> Any:

@@ -10,13 +10,10 @@ from uuid import UUID
 import click
 import msgspec
 
-from gateway.credentials.vault import KeyListError
-from gateway.errors import GatewayError
+from gateway.cli.local_settings import local_settings
 from gateway.kinds.catalog import load_catalog
-from gateway.kinds.sources import SpecError
-from gateway.settings import Settings, SettingsError, settings_of
+from gateway.settings import Settings, require_port, settings_of
 from gateway.telemetry.logs import configure_logs
-from gateway.telemetry.tracing import TracingError
 
 T = TypeVar("T")
 
@@ -24,24 +21,19 @@ _BIND = click.option("--bind", metavar="HOST:PORT", help="Where to listen; 127.0
 
 
 def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run to the end on the fastest loop there is; what goes wrong is one line that says how to fix it."""
+    """Run to the end on the fastest loop there is; what goes wrong becomes one line in `failures.ending`."""
     try:
         try:
             import uvloop
         except ImportError:
             return asyncio.run(main())
         return uvloop.run(main())
-    except (GatewayError, KeyListError, SettingsError, SpecError, TracingError) as error:
-        raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 def _settings(**overrides: Any) -> Settings:
-    try:
-        settings = settings_of(**overrides)
-    except SettingsError as error:
-        raise click.ClickException(str(error)) from error
+    settings = settings_of(**overrides)
     configure_logs(settings.log_format, settings.log_level)
     return settings
 
@@ -136,6 +128,10 @@ def sandbox(bind: str) -> None:
     """Run a stand-in for all applications, to try things out without an account anywhere."""
     from gateway.sandbox.app import create_sandbox
 
+    try:
+        require_port(bind)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--bind") from error
     _settings()
     run(lambda: _serve_sandbox(create_sandbox(load_catalog()), bind))
 
@@ -169,7 +165,7 @@ def migrate(check: bool) -> None:
     """Bring the database's schema up to this version."""
     from gateway.db import migrate as migrations
 
-    settings = _settings()
+    settings = local_settings()
     if check:
         missing = run(lambda: migrations.pending(settings.session_url or settings.database_url))
         for migration in missing:
@@ -184,7 +180,7 @@ def migrate(check: bool) -> None:
 
 @click.group()
 def admin() -> None:
-    """Manage organizations and clients in the database of GATEWAY_DATABASE_URL.
+    """Manage organizations and clients in the database of GATEWAY_DATABASE_URL, else of the `gateway up` in the folder.
 
     Prints JSON, one object a line.
     """
@@ -204,7 +200,7 @@ def _with_store(use: Callable[[Any], Awaitable[T]]) -> T:
     from gateway.db.pool import Database
     from gateway.identity.store import IdentityStore
 
-    settings = _settings()
+    settings = local_settings()
 
     async def main() -> T:
         async with Database.open(settings.database_url, size=1, has_pooler=settings.has_pooler) as database:
@@ -263,6 +259,17 @@ def create_client(
     _print({"client_id": str(client_id), "client_secret": secret, "name": name, "scopes": list(scopes)})
 
 
+@client.command("update")
+@click.argument("client_id", type=click.UUID)
+@click.option(
+    "--redirect-url", "redirect_urls", multiple=True, required=True, help="Where consent may lead; replaces the former."
+)
+def update_client(client_id: UUID, redirect_urls: tuple[str, ...]) -> None:
+    """Change where OAuth consent may send browsers back to."""
+    _with_store(lambda store: store.change_redirect_urls(client_id, redirect_urls))
+    _print({"client_id": str(client_id), "redirect_urls": list(redirect_urls)})
+
+
 @client.command("list")
 def list_clients() -> None:
     """List all clients."""
@@ -274,6 +281,7 @@ def list_clients() -> None:
                 "name": each.name,
                 "organizations": sorted(str(organization_id) for organization_id in each.organization_ids),
                 "scopes": sorted(each.scopes),
+                "redirect_urls": list(each.redirect_urls),
                 "disabled": bool(each.disabled_at),
             }
             for each in found

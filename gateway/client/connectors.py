@@ -58,10 +58,10 @@ class Consent:
                 case "pending":
                     await asyncio.sleep(every)
                 case _:
-                    raise ReauthorizationRequired(f"the consent has {_ending(flow)}; start again")
+                    raise ReauthorizationRequired(f"the consent has {_sunset(flow)}; start again")
 
 
-def _ending(flow: FlowView) -> str:
+def _sunset(flow: FlowView) -> str:
     if flow.error is None:
         return flow.status
     said = flow.error.get("message") or flow.error.get("detail") if isinstance(flow.error, Mapping) else flow.error

@@ -16,7 +16,7 @@ from gateway.mcp.messages import HANDSHAKE_VERSIONS, Message, RpcError, error_re
 _ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
-class Bridge:
+class StdioBridge:
     """Answers requests by a gateway's; a client that began with `initialize` keeps its revision."""
 
     def __init__(self, session: Session, path: str, query: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from gateway.aio.background import cancel_and_wait
 from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.redaction import NO_SECRETS, Secrets
 from gateway.connectors.requests import UpstreamRequest, upstream_segment
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.connectors.run_context import Effects
 from gateway.errors import (
     FieldError,
@@ -75,7 +75,7 @@ class BulkUpdate:
     def tally(self) -> Tally:
         return sum(self._finished.values(), Tally())
 
-    async def all(self) -> Answer:
+    async def all(self) -> OperationResult:
         """Every batch to its end; raises the first error once those that were started have ended."""
         await self._progress()
         error = await self._batches()
@@ -83,7 +83,7 @@ class BulkUpdate:
             raise error
         await self._progress()
         record = {"status": "completed", **self._record(), "results": []}
-        return Answer(msgspec.Raw(msgspec.json.encode(record)), collected="results")
+        return OperationResult(msgspec.Raw(msgspec.json.encode(record)), collected="results")
 
     async def _batches(self) -> GatewayError | None:
         """Work off what is not finished; as many at a time as the application takes."""
@@ -184,7 +184,7 @@ class BulkUpdate:
         await self._run.journal.progress(done, self._total, message)
 
 
-async def update_tickets(run: OperationRun) -> Answer:
+async def update_tickets(run: OperationRun) -> OperationResult:
     """Update any number of tickets and report each of them.
 
     The result is `{status, total, progress, message, succeeded, failed, results: [{id, success, error?}]}`, in the

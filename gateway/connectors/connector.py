@@ -15,7 +15,7 @@ from gateway.connectors.long_running import LONG_RULES
 from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.connectors.run_context import Journal, MemoryJournal
 from gateway.connectors.session import Session
 from gateway.http_ranges.integrity import File
@@ -34,31 +34,33 @@ class Connector:
         """The same connector for calls that nobody waits for: where the application limits, callers go first."""
         return replace(self, session=self.session.in_background())
 
-    async def execute(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> Answer:
+    async def execute(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> OperationResult:
         """Run one operation to its end, bulk updates and reports included; raises GatewayError."""
         return await self.run_to_end(prepare(self.kind.operation(entity, action), params or {}))
 
-    async def run_to_end(self, call: PreparedCall) -> Answer:
+    async def run_to_end(self, call: PreparedCall) -> OperationResult:
         """Run a call whose result nobody else keeps: all of it is in the answer."""
         journal = MemoryJournal()
         answer = await self.run(call, journal)
         if answer.collected is None:
             return answer
         complete = {**answer.decoded(), answer.collected: journal.records}
-        return Answer(msgspec.Raw(msgspec.json.encode(complete)), answer.meta)
+        return OperationResult(msgspec.Raw(msgspec.json.encode(complete)), answer.meta)
 
-    async def run(self, call: PreparedCall, journal: Journal) -> Answer:
+    async def run(self, call: PreparedCall, journal: Journal) -> OperationResult:
         """Run a call; its journal may hold part of the result."""
         rule = LONG_RULES.get(call.operation.action.rule or "")
         if rule is not None:
             return await rule.run(OperationRun(self.session, call, journal))
         return await self.session.call(call, journal)
 
-    async def call(self, operation: Operation, params: Mapping[str, Any]) -> Answer:
+    async def call(self, operation: Operation, params: Mapping[str, Any]) -> OperationResult:
         """One request with params that are ours, and its answer."""
         return await self.session.call(PreparedCall.of(operation, params), MemoryJournal())
 
-    async def pages(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[Answer]:
+    async def pages(
+        self, entity: str, action: str, params: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[OperationResult]:
         """Every page of a list, one request each, for as long as the caller goes on asking."""
         call: PreparedCall | None = prepare(self.kind.operation(entity, action), params or {})
         while call is not None:

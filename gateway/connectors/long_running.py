@@ -11,14 +11,14 @@ from gateway.connectors.bulk_updates import preview_tickets, update_tickets
 from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.report_runs import preview_report, run_report
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 
 
 @dataclass(frozen=True, slots=True)
 class LongRule:
     """How a long operation is run, and the requests that it begins with."""
 
-    run: Callable[[OperationRun], Awaitable[Answer]]
+    run: Callable[[OperationRun], Awaitable[OperationResult]]
     preview: Callable[[OperationRun], list[UpstreamRequest]]
 
 

@@ -11,7 +11,7 @@ from gateway.connectors import responses
 from gateway.connectors.bodies import encoded
 from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.requests import UpstreamRequest, base_address
-from gateway.connectors.responses import Answer, value_at
+from gateway.connectors.responses import OperationResult, value_at
 from gateway.connectors.run_context import Journal
 from gateway.connectors.session import Session
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
@@ -57,7 +57,7 @@ class OperationRun:
             headers["Content-Type"] = session.spec.content_type
         return UpstreamRequest(method, URL(base + path, encoded=True), headers, body, Effect.READ)
 
-    async def ask(self, method: str, path: str) -> Answer:
+    async def ask(self, method: str, path: str) -> OperationResult:
         """The whole answer to such a request."""
         complete = self.operation.changed(record=(), records=None, paging=None)
         timeout = self.operation.action.timeout

@@ -8,7 +8,7 @@ from yarl import URL
 
 from gateway.connectors import pagination, requests, responses
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.responses import Answer, UpstreamResponse
+from gateway.connectors.responses import OperationResult, UpstreamResponse
 from gateway.connectors.rules import NO_RULE, RULES, Rule
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
@@ -44,7 +44,7 @@ class PreparedCall:
         request = requests.build(self.variant, placed, environment, override, effect=self.effect)
         return self.rule.request(self.variant, placed, request)
 
-    def answer(self, response: UpstreamResponse) -> Answer:
+    def answer(self, response: UpstreamResponse) -> OperationResult:
         """The records, or the record, of a successful response; raises UpstreamInvalidResponse."""
         answer = responses.read(self.variant, response)
         if self.rule is not NO_RULE:

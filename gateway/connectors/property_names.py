@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.kinds.catalog import Operation
 
 Params = dict[str, Any]
@@ -78,7 +78,7 @@ def _entry_of_theirs(entry: Params, names: PropertyNames) -> Params:
     return {**entry, "propertyName": names.theirs(entry["propertyName"])} if "propertyName" in entry else entry
 
 
-def with_our_names(operation: Operation, answer: Answer) -> Answer:
+def with_our_names(operation: Operation, answer: OperationResult) -> OperationResult:
     """The answer with callers' names, in records and in the schemas that describe them."""
     names = PropertyNames(operation.spec.property_names)
     decoded = answer.decoded()

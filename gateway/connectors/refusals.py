@@ -1,4 +1,4 @@
-"""What an application says when it refuses: every word that helps to mend the call, and when to come back. Pure."""
+"""What an application says when it refuses: every word that helps to correct the call, and when to come back. Pure."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -7,13 +7,13 @@ import msgspec
 
 from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.requests import UpstreamRequest, upstream_segment
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
 
 Params = Mapping[str, Any]
 
 
-async def run_report(run: OperationRun) -> Answer:
+async def run_report(run: OperationRun) -> OperationResult:
     """Run a report as an instance of the application's own and follow it; where it has none, synchronously."""
     instance = run.journal.state.get("instance")
     if instance is None:
@@ -31,7 +31,7 @@ async def run_report(run: OperationRun) -> Answer:
         await run.journal.progress(0, None, f"report run: {report['attributes']['status']}")
     if report["attributes"]["status"] == "Error":
         raise UpstreamError(f"{run.operation}: the application could not run the report")
-    return Answer(msgspec.Raw(msgspec.json.encode(report)))
+    return OperationResult(msgspec.Raw(msgspec.json.encode(report)))
 
 
 def _instances(params: Params, below: str = "") -> str:

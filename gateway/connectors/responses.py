@@ -64,7 +64,7 @@ class UpstreamResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OperationResult:
     """What an operation came to: JSON of the record or records, and the Meta of a paged list."""
 
     result: msgspec.Raw
@@ -84,7 +84,7 @@ class Answer:
         return _VALUE.decode(self.result)
 
 
-def read(operation: Operation, response: UpstreamResponse) -> Answer:
+def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     """Records and Meta of an answer that `failure` took for a success; raises UpstreamInvalidResponse."""
     place = operation.action.records if operation.is_list else operation.action.record
     try:
@@ -92,12 +92,12 @@ def read(operation: Operation, response: UpstreamResponse) -> Answer:
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
     if not operation.is_list:
-        return Answer(found or NULL, meta)
+        return OperationResult(found or NULL, meta)
     if found is not None and _first_byte(found) == b"n":
-        return Answer(_NO_RECORDS, meta)
+        return OperationResult(_NO_RECORDS, meta)
     if found is None or _first_byte(found) != b"[":
         raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
-    return Answer(found, meta)
+    return OperationResult(found, meta)
 
 
 def _found(
@@ -297,9 +297,9 @@ def _lenient(response: UpstreamResponse) -> Any:
         return None
 
 
-def _first_text(document: Any, places: tuple[JsonPath, ...]) -> str | None:
-    for place in places:
-        value = value_at(document, place)
+def _first_text(document: Any, paths: tuple[JsonPath, ...]) -> str | None:
+    for path in paths:
+        value = value_at(document, path)
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
             return str(value)[:_MESSAGE_CHARACTERS]
     return None

@@ -13,7 +13,7 @@ from yarl import URL
 
 from gateway.connectors.property_names import with_our_names, with_their_names
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
 
@@ -40,7 +40,7 @@ def _same_request(operation: Operation, params: Mapping[str, Any], request: Upst
     return request
 
 
-def _same_answer(operation: Operation, answer: Answer) -> Answer:
+def _same_answer(operation: Operation, answer: OperationResult) -> OperationResult:
     return answer
 
 
@@ -50,7 +50,7 @@ class Rule:
 
     params: Callable[[Operation, Params], Params] = _same_params
     request: Callable[[Operation, Mapping[str, Any], UpstreamRequest], UpstreamRequest] = _same_request
-    answer: Callable[[Operation, Answer], Answer] = _same_answer
+    answer: Callable[[Operation, OperationResult], OperationResult] = _same_answer
 
 
 NO_RULE = Rule()

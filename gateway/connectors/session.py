@@ -18,7 +18,7 @@ from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.redaction import Secrets
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.responses import Answer, UpstreamResponse
+from gateway.connectors.responses import OperationResult, UpstreamResponse
 from gateway.connectors.run_context import Journal
 from gateway.connectors.transport import NotSent, Transport, UpstreamStream
 from gateway.errors import (
@@ -84,7 +84,7 @@ class Session:
         """The exact request of a call, credentials not yet on it."""
         return call.request(self.environment, self.override)
 
-    async def call(self, call: PreparedCall, journal: Journal) -> Answer:
+    async def call(self, call: PreparedCall, journal: Journal) -> OperationResult:
         """One request and its answer; raises what the application's failure means."""
         request, timeout = self.request(call), call.operation.action.timeout
         exchange = await self.exchange(request, timeout=timeout, journal=journal)

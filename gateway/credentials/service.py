@@ -22,8 +22,8 @@ from gateway.errors import (
 )
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.kinds.endings import described_ending
 from gateway.kinds.spec import AuthMethod
+from gateway.kinds.sunsets import described_sunset
 from gateway.oauth_tokens.model import App
 from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 
@@ -191,7 +191,7 @@ def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentia
     """The application's refusal, as the fault of the field that proves who calls."""
     authentication = kind.spec.authentication[method]
     field = authentication.token or (authentication.secrets or ("credentials",))[-1]
-    ending = described_ending(kind.spec, method)
-    message = f"{kind.name}: the application refused {field}: {refusal.detail}" + (f"; {ending}" if ending else "")
+    sunset = described_sunset(kind.spec, method)
+    message = f"{kind.name}: the application refused {field}: {refusal.detail}" + (f"; {sunset}" if sunset else "")
     fault = FieldError(f"/credentials/{field}", field, "refused", message)
     return InvalidCredentials(message, faults=[fault], upstream=refusal.upstream)

@@ -3,8 +3,12 @@
 import re
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 import asyncpg
+
+from gateway.db.presence import AWAY
+from gateway.errors import Unavailable
 
 #: any number; all gateways agree on it
 _LOCK = 0x67617465
@@ -44,7 +48,7 @@ def known_migrations() -> list[Migration]:
 
 async def pending(url: str) -> list[Migration]:
     """What `migrate` would apply; a pooler may stand in between."""
-    connection = await asyncpg.connect(url, timeout=10, statement_cache_size=0)
+    connection = await _connected(url, statement_cache_size=0)
     try:
         applied = await _applied(connection) if await connection.fetchval(_TABLE_EXISTS) else set()
     finally:
@@ -54,7 +58,7 @@ async def pending(url: str) -> list[Migration]:
 
 async def migrate(url: str) -> list[Migration]:
     """Apply what is missing, a transaction a file; a second process waits its turn and finds nothing."""
-    connection = await asyncpg.connect(url, timeout=10)
+    connection = await _connected(url)
     try:
         await connection.execute(_LOCK_OUT_OTHERS, _LOCK)
         await connection.execute(_TABLE)
@@ -67,6 +71,13 @@ async def migrate(url: str) -> list[Migration]:
         return missing
     finally:
         await connection.close()
+
+
+async def _connected(url: str, **options: Any) -> "asyncpg.Connection[asyncpg.Record]":
+    try:
+        return await asyncpg.connect(url, timeout=10, **options)
+    except AWAY as error:
+        raise Unavailable("PostgreSQL cannot be reached") from error
 
 
 async def _applied(connection: "asyncpg.Connection[asyncpg.Record]") -> set[int]:

@@ -1,4 +1,4 @@
-"""Admission control: what is refused before anything is done for it, by rate, by places and by load."""
+"""Admission control: what is refused before anything is done for it, by rate, by slots and by load."""
 
 import time
 from collections import deque
@@ -9,7 +9,7 @@ from math import ceil, inf
 from uuid import UUID
 
 from gateway.errors import RateLimited, Unavailable
-from gateway.http.places import Places
+from gateway.http.slots import FairSlots
 from gateway.identity.model import Caller
 from gateway.settings import Settings
 from gateway.telemetry.load import Busyness
@@ -18,7 +18,7 @@ from gateway.telemetry.metrics import REFUSED
 
 #: callers whose buckets are remembered; who was not seen for long has a full one anyway
 _REMEMBERED = 10_000
-#: the part of the places for requests that those without a token have of their own
+#: the part of the slots for requests that those without a token have of their own
 _STRANGERS = 20
 #: requests in progress that are never too many: they keep a process busy without making each other wait for long
 _FEW = 32
@@ -154,11 +154,11 @@ class Limits:
         self.rates = Rates(settings.client_rate, settings.organization_rate)
         self.overload = Overload(settings.max_load, warm_up=_WARM_UP)
         #: of organizations
-        self.requests = Places(settings.max_requests, "requests", "requests in progress")
+        self.requests = FairSlots(settings.max_requests, "requests", "requests in progress")
         #: of addresses, for what needs no token
-        self.strangers = Places(max(1, settings.max_requests // _STRANGERS), "strangers", "requests without a token")
+        self.strangers = FairSlots(max(1, settings.max_requests // _STRANGERS), "strangers", "requests without a token")
         #: of organizations
-        self.downloads = Places(settings.max_downloads, "downloads", "files that are sent", retry_after=5)
+        self.downloads = FairSlots(settings.max_downloads, "downloads", "files that are sent", retry_after=5)
         self.in_progress = 0
         #: of those, the ones that wait without work, but for jobs: they take room, but no time
         self._parked = 0

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway.http.admission import Limits
 from gateway.http.handlers.mcp import open_servers
-from gateway.http.keys import EXPOSITION, IS_DRAINING, LIMITS, OPENAPI, PAGES, READINESS, ROUTE_OF, SERVICES
+from gateway.http.keys import EXPORTER, IS_DRAINING, LIMITS, OPENAPI, PAGES, READINESS, ROUTE_OF, SERVICES
 from gateway.http.middleware import request_middleware, set_common_headers
 from gateway.http.openapi import openapi_document
 from gateway.http.readiness import readiness
@@ -18,7 +18,7 @@ from gateway.pages.brand import Brand
 from gateway.pages.rendering import Pages
 from gateway.services import open_services
 from gateway.settings import Settings
-from gateway.telemetry.prometheus import Exposition, exposed
+from gateway.telemetry.prometheus import PrometheusExporter, exposed
 from gateway.telemetry.tracing import configure_tracing
 
 
@@ -46,7 +46,7 @@ def create_app(settings: Settings) -> web.Application:
                 app[SERVICES] = opened
                 open_servers(app, opened)
                 app[READINESS] = readiness(opened)
-                app[EXPOSITION] = Exposition(opened.database)
+                app[EXPORTER] = PrometheusExporter(opened.database)
                 document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
                 app[OPENAPI] = msgspec.json.encode(document)
                 yield

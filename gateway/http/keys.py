@@ -13,7 +13,7 @@ from gateway.http.route import Route
 from gateway.identity.model import Caller
 from gateway.pages.rendering import Pages
 from gateway.services import Services
-from gateway.telemetry.prometheus import Exposition
+from gateway.telemetry.prometheus import PrometheusExporter
 
 SERVICES = web.AppKey("services", Services)
 #: set while the process drains: it takes no new traffic
@@ -23,7 +23,7 @@ OPENAPI = web.AppKey("openapi", bytes)
 #: what is refused before anything is done for it
 LIMITS = web.AppKey("limits", Limits)
 #: what the process tells Prometheus
-EXPOSITION = web.AppKey("exposition", Exposition)
+EXPORTER = web.AppKey("exporter", PrometheusExporter)
 #: whether what the front end needs is there
 READINESS = web.AppKey("readiness", Remembered[Readiness])
 #: the routes of the contract, by those of the router that stand for them

@@ -19,9 +19,9 @@ from gateway.http.console_session import SignInRequired, sign_in_response, signe
 from gateway.http.errors import from_http, problem_response
 from gateway.http.handlers.jobs import follower
 from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES
-from gateway.http.places import Places
 from gateway.http.responses import html_response
 from gateway.http.route import Route
+from gateway.http.slots import FairSlots
 from gateway.identity.model import Caller
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import begin_context
@@ -40,7 +40,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     request_id = _begun(request)
     route = request.app[ROUTE_OF].get(request.match_info.route)
     limits, rates = request.app[LIMITS], NO_RATES
-    places: tuple[Places, Hashable] | None = None
+    slots: tuple[FairSlots, Hashable] | None = None
     outcome = "interrupted"
     limits.in_progress += 1
     try:
@@ -54,9 +54,9 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
                 rates = limits.rates.take(caller)
                 if rates.refusal is not None:
                     raise rates.refusal
-            places = _taken(limits.requests, caller.organization_id)
+            slots = _taken(limits.requests, caller.organization_id)
         elif route is not None and not route.is_probe:
-            places = _taken(limits.strangers, request.remote)
+            slots = _taken(limits.strangers, request.remote)
         if route is not None:
             _permit(request, route)
         with tracing.span(request.method, "server", request_id=request_id):
@@ -82,8 +82,8 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         response = _error_response(request, route, InternalError())
     finally:
         limits.in_progress -= 1
-        if places is not None:
-            places[0].give_back(places[1])
+        if slots is not None:
+            slots[0].give_back(slots[1])
         _record(request, outcome, time.perf_counter() - started)
     if not response.prepared:
         response.headers.update(rates.headers)
@@ -94,9 +94,9 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     return response
 
 
-def _taken(places: Places, holder: Hashable) -> tuple[Places, Hashable]:
-    places.take(holder)
-    return places, holder
+def _taken(slots: FairSlots, holder: Hashable) -> tuple[FairSlots, Hashable]:
+    slots.take(holder)
+    return slots, holder
 
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:

@@ -48,6 +48,8 @@ _ROTATE_SECRET = """
     WHERE id = $1
     RETURNING cardinality(secret_hashes)
 """
+_CHANGE_REDIRECT_URLS = "UPDATE clients SET redirect_urls = $2 WHERE id = $1 RETURNING id"
+_NOTIFY_CLIENT = "SELECT pg_notify('gateway', 'client:' || $1::text)"
 _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
 
 _INSERT_TOKEN = """
@@ -198,6 +200,13 @@ class IdentityStore:
             await connection.execute(_DROP_TOKENS_OF_CLIENT, client_id)
             if await connection.fetchval(_DISABLE_CLIENT, client_id) is None:
                 raise NotFound(f"there is no client {client_id}")
+
+    async def change_redirect_urls(self, client_id: UUID, redirect_urls: Sequence[str]) -> None:
+        """Put these in the place of those that it had; processes hear of it at once."""
+        async with self._database.system() as connection, connection.transaction():
+            if await connection.fetchval(_CHANGE_REDIRECT_URLS, client_id, redirect_urls) is None:
+                raise NotFound(f"there is no client {client_id}")
+            await connection.execute(_NOTIFY_CLIENT, str(client_id))
 
     async def rotate_secret(self, client_id: UUID, secret_hash: bytes | None) -> int:
         """Put a secret before the newest one, or with None end all but the newest; how many are live now."""

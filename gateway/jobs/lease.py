@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.db.retries import retry_until_available
 from gateway.errors import (
     GatewayError,
@@ -23,7 +23,7 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.jobs import results
-from gateway.jobs.leases import Ending, LeaseKey, Leases, LostLease
+from gateway.jobs.leases import JobOutcome, LeaseKey, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, Job, JobStatus
 from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, must_go_on, told
 from gateway.jobs.run_context import JobJournal
@@ -42,10 +42,10 @@ _SOON = 1.0
 #: characters of a result that go into the statement that ends the job
 _SMALL = 64 << 10
 
-#: what is done for a job: run it to an answer, keeping its checkpoint
-Task = Callable[[Job, JobJournal], Awaitable[Answer]]
+#: what is done for a job: run it to an answer, with its checkpoint
+Task = Callable[[Job, JobJournal], Awaitable[OperationResult]]
 #: how a run came out
-Outcome: TypeAlias = Answer | GatewayError
+Outcome: TypeAlias = OperationResult | GatewayError
 
 
 class Lease:
@@ -123,7 +123,7 @@ class Lease:
     async def _write(self, outcome: Outcome) -> Outcome:
         """The one write that ends the job, puts it aside, or lets go of it; what a caller who waits is told."""
         job, checkpoint = self.job, self.checkpoint
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, OperationResult):
             await self._leases.finish(job, await self._success(outcome))
             return outcome
         if is_requeued(job, outcome, checkpoint.sent_at) and datetime.now(UTC) - job.created_at < _OLDEST:
@@ -152,7 +152,7 @@ class Lease:
             with contextlib.suppress(Unavailable):
                 await self._leases.hold(self.job.connector_id, float(outcome.retry_after))
 
-    async def _success(self, answer: Answer) -> Ending:
+    async def _success(self, answer: OperationResult) -> JobOutcome:
         head, number, lines = results.head_of(answer), 0, None
         for part in results.parts_of(answer):
             if lines is not None:
@@ -164,7 +164,7 @@ class Lease:
         if answer.collected is None:
             head["parts"] = number
         done, total = self.checkpoint.last
-        return Ending(
+        return JobOutcome(
             JobStatus.SUCCEEDED,
             result=head,
             message=results.message(answer),

@@ -152,7 +152,7 @@ _RELEASE = "DELETE FROM jobs WHERE id = $1 AND fence = $2 AND status = 'running'
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class JobOutcome:
     """How a job ends."""
 
     status: JobStatus
@@ -182,7 +182,7 @@ class Leases:
         self._sealing = sealing
         self._retention = retention
         self._sending: Batcher[Job, bool | None] = Batcher(self._sending_all)
-        self._finishing: Batcher[tuple[Job, Ending], bool] = Batcher(self._finish_all)
+        self._finishing: Batcher[tuple[Job, JobOutcome], bool] = Batcher(self._finish_all)
 
     async def heartbeat(self, worker: str, held: Sequence[LeaseKey]) -> dict[LeaseKey, bool]:
         """Extend these leases; those still ours, and whether a caller wants them canceled."""
@@ -229,31 +229,33 @@ class Leases:
         """Tell how far it is; whether a caller wants it canceled."""
         return bool(await self._fenced(_PROGRESS, job, done, total, _plain(message), done > job.progress))
 
-    async def finish(self, job: Job, ending: Ending) -> None:
+    async def finish(self, job: Job, outcome: JobOutcome) -> None:
         """The one write that ends a job."""
-        if not await self._finishing((job, ending)):
+        if not await self._finishing((job, outcome)):
             raise LostLease
-        JOBS_ENDED.add(job.task, ending.status)
+        JOBS_ENDED.add(job.task, outcome.status)
 
-    async def _finish_all(self, outcomes: Sequence[tuple[Job, Ending]]) -> Sequence[bool]:
-        columns = zip(*(self._ended(job, ending) for job, ending in outcomes), strict=True)
+    async def _finish_all(self, outcomes: Sequence[tuple[Job, JobOutcome]]) -> Sequence[bool]:
+        columns = zip(*(self._ended(job, outcome) for job, outcome in outcomes), strict=True)
         async with self._database.system() as connection:
             rows = await connection.fetch(_FINISH, *map(list, columns), self._retention)
         ended = {row["id"] for row in rows}
         return [job.id in ended for job, _ in outcomes]
 
-    def _ended(self, job: Job, ending: Ending) -> tuple[Any, ...]:
+    def _ended(self, job: Job, outcome: JobOutcome) -> tuple[Any, ...]:
         return (
             job.id,
             job.fence,
-            ending.status,
-            sealed_head(self._sealing, job, ending.result),
-            None if ending.error is None else json.dumps(dict(ending.error)),
-            None if ending.message is None else _plain(ending.message),
-            ending.progress,
-            ending.total,
-            ending.part,
-            None if ending.lines is None else self._sealing.seal(job.key, part_field(ending.part or 0), ending.lines),
+            outcome.status,
+            sealed_head(self._sealing, job, outcome.result),
+            None if outcome.error is None else json.dumps(dict(outcome.error)),
+            None if outcome.message is None else _plain(outcome.message),
+            outcome.progress,
+            outcome.total,
+            outcome.part,
+            None
+            if outcome.lines is None
+            else self._sealing.seal(job.key, part_field(outcome.part or 0), outcome.lines),
         )
 
     async def wait(self, job: Job, seconds: float, reason: str) -> None:

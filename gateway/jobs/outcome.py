@@ -19,7 +19,7 @@ from gateway.errors import (
     Unavailable,
     UpstreamRateLimited,
 )
-from gateway.jobs.leases import Ending
+from gateway.jobs.leases import JobOutcome
 from gateway.jobs.model import Job, JobStatus, moment
 from gateway.kinds.spec import Effect
 
@@ -28,7 +28,7 @@ UNKNOWN = "outcome_unknown"
 
 def classify_outcome(
     job: Job, error: GatewayError, sent_at: datetime | None, state: Mapping[str, Any] | None = None
-) -> Ending:
+) -> JobOutcome:
     """How the job ends; `sent_at` is when a request went out whose answer is not stored, `state` what it saved last."""
     effects = Effects.of(job.state if state is None else state)
     sentence = f"{error.detail}; {effects.summary}" if effects.known else error.detail
@@ -37,11 +37,11 @@ def classify_outcome(
     result = _partial(effects)
     if _may_have_been_done(job, error, sent_at, effects):
         document = {**document, "code": UNKNOWN, "outcome": "unknown", **facts}
-        return Ending(JobStatus.UNKNOWN, result=result, error=document, message=sentence)
+        return JobOutcome(JobStatus.UNKNOWN, result=result, error=document, message=sentence)
     if not isinstance(error, JobCanceled):
-        return Ending(JobStatus.FAILED, error=document, message=sentence)
+        return JobOutcome(JobStatus.FAILED, error=document, message=sentence)
     was_done = {**document, **facts} if effects.known else None
-    return Ending(JobStatus.CANCELED, result=result, error=was_done, message=sentence)
+    return JobOutcome(JobStatus.CANCELED, result=result, error=was_done, message=sentence)
 
 
 def _may_have_been_done(job: Job, error: GatewayError, sent_at: datetime | None, effects: Effects) -> bool:
@@ -100,8 +100,8 @@ def gives_key_back(error: GatewayError) -> bool:
     return error.retryable or isinstance(error, ReauthorizationRequired | InternalError)
 
 
-def told(error: GatewayError, ending: Ending) -> GatewayError:
+def told(error: GatewayError, outcome: JobOutcome) -> GatewayError:
     """The error as the caller who waits is told it, with what its end says."""
-    if ending.status is not JobStatus.UNKNOWN or ending.error is None:
+    if outcome.status is not JobStatus.UNKNOWN or outcome.error is None:
         return error
-    return errors.with_unknown_outcome(error, ending.error["known"], safe_to_retry=ending.error["safe_to_retry"])
+    return errors.with_unknown_outcome(error, outcome.error["known"], safe_to_retry=outcome.error["safe_to_retry"])

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gateway import errors
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import GatewayError, JobCanceled, ResultExpired
 from gateway.jobs.model import JobStatus, JobSummary, url_of
 
@@ -19,7 +19,7 @@ _SMALL = 64 << 10
 WHOLE, DOCUMENT = "$", "."
 
 
-def head_of(answer: Answer) -> dict[str, Any]:
+def head_of(answer: OperationResult) -> dict[str, Any]:
     """What the row keeps of an answer; the records of a list are kept apart."""
     if answer.collected is not None:
         return {"result": answer.decoded(), "collected": answer.collected, "meta": answer.meta}
@@ -30,11 +30,11 @@ def head_of(answer: Answer) -> dict[str, Any]:
     return {"result": answer.decoded(), "collected": None, "meta": answer.meta}
 
 
-def _page(answer: Answer) -> dict[str, Any]:
+def _page(answer: OperationResult) -> dict[str, Any]:
     return {"next": answer.next} if answer.is_page else {}
 
 
-def parts_of(answer: Answer) -> Iterator[str]:
+def parts_of(answer: OperationResult) -> Iterator[str]:
     """The records that are not stored yet, in parts of lines; a large document is one of them."""
     if answer.collected is not None:
         return
@@ -53,11 +53,11 @@ def parts_of(answer: Answer) -> Iterator[str]:
         yield "".join(lines)
 
 
-def _is_large(answer: Answer) -> bool:
+def _is_large(answer: OperationResult) -> bool:
     return len(bytes(answer.result)) > _SMALL
 
 
-def _is_list(answer: Answer) -> bool:
+def _is_list(answer: OperationResult) -> bool:
     return bytes(memoryview(answer.result)[:1]) == b"["
 
 
@@ -67,7 +67,7 @@ def _line(record: msgspec.Raw) -> str:
     return (msgspec.json.format(text, indent=-1) if b"\n" in text or b"\r" in text else text).decode() + "\n"
 
 
-def message(answer: Answer) -> str | None:
+def message(answer: OperationResult) -> str | None:
     """What the result says of itself, for people."""
     if answer.collected is None:
         return None

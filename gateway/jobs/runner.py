@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from gateway.aio.loops import every, running
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
 from gateway.jobs.lease import Lease, Task
 from gateway.jobs.leases import LeaseKey, Leases
@@ -48,7 +48,7 @@ class Runner:
         """Run a claimed job to its end beside whatever else runs, or leave it to others."""
         self._hold(job, work).task.add_done_callback(lambda _: on_end())
 
-    async def run(self, job: Job, work: Task) -> Answer:
+    async def run(self, job: Job, work: Task) -> OperationResult:
         """Run a job for the caller who waits: its answer once that is stored; raises the job's error.
 
         Raises Unavailable when it cannot be stored for now; it will be, as soon as PostgreSQL is back. The job goes on
@@ -58,16 +58,16 @@ class Runner:
         ends: list[asyncio.Future[Any]] = [lease.task, lease.is_stuck]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         outcome = lease.task.result() if lease.task.done() and not lease.task.cancelled() else None
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, OperationResult):
             return outcome
         if outcome is not None:
             raise outcome
         raise Unavailable("the outcome cannot be stored now; send the same request with the same key", retry_after=2)
 
-    def adopt(self, job: Job, reading: "asyncio.Future[Answer]") -> None:
+    def adopt(self, job: Job, reading: "asyncio.Future[OperationResult]") -> None:
         """Take over what is running already: a read that outlasted its caller's timeout."""
 
-        async def read_on(_job: Job, _checkpoint: JobJournal) -> Answer:
+        async def read_on(_job: Job, _checkpoint: JobJournal) -> OperationResult:
             return await reading
 
         self._hold(job, read_on)

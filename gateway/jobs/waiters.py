@@ -41,7 +41,7 @@ class JobWaiters:
             job_id, version, is_final = subject.split(":")
             waiters = self._waiters.get(job_id)
             if waiters:
-                self._look.forget()  # what began before the change is not the news
+                self._look.forget()  # what began before the change is out of date
                 for waiter in waiters:
                     if waiter.is_interested(int(version), is_final=is_final == "true"):
                         waiter.woken.set()

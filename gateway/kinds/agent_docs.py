@@ -6,9 +6,9 @@ import msgspec
 
 from gateway.errors import NotFound
 from gateway.kinds.catalog import SEARCH_ACTION, Kind
-from gateway.kinds.endings import all_endings
 from gateway.kinds.spec import Entity
 from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.sunsets import all_sunsets
 
 Block = dict[str, Any]
 
@@ -32,7 +32,7 @@ def skill_docs(kind: Kind, section: str | None = None) -> dict[str, Any]:
 
 def _overview(kind: Kind) -> list[Block]:
     methods = [f"{method.title}: {', '.join(method.credentials)}" for method in kind.spec.authentication.values()]
-    methods += [said for _, said in all_endings(kind.spec)]
+    methods += [said for _, said in all_sunsets(kind.spec)]
     return [
         _heading(1, kind.spec.title),
         _paragraph(kind.spec.description),

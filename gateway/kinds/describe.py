@@ -4,7 +4,7 @@ from typing import Any
 
 from gateway.kinds.catalog import SEARCH_ACTION, Kind, Operation
 from gateway.kinds.search_schema import search_params_schema
-from gateway.kinds.spec import Action, Ending, Paging
+from gateway.kinds.spec import Action, Paging, Sunset
 
 
 def kind_summary(kind: Kind) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def kind_summary(kind: Kind) -> dict[str, Any]:
         "auth_methods": [_auth_method(name, kind) for name in spec.authentication],
         "environment": {name: variable.model_dump(mode="json") for name, variable in spec.environment.items()},
         "oauth": spec.oauth is not None,
-        "ends": [{"path": each.path, **_ending(each)} for each in spec.ends],
+        "ends": [{"path": each.path, **_sunset(each)} for each in spec.ends],
         "docs_skill_id": spec.kind,
         "entities": {entity: kind.actions_of(entity) for entity in spec.entities},
     }
@@ -38,14 +38,14 @@ def _auth_method(name: str, kind: Kind) -> dict[str, Any]:
         "description": method.description,
         "oauth": method.oauth and method.grant is None,
         "grant": method.grant,
-        **_ending(method),
+        **_sunset(method),
         "fields": {field: each.model_dump(mode="json") for field, each in method.credentials.items()},
     }
 
 
-def _ending(ending: Ending) -> dict[str, Any]:
+def _sunset(sunset: Sunset) -> dict[str, Any]:
     """When it ends and what takes its place; null where no end is known."""
-    return ending.model_dump(mode="json", include={"until", "deprecated", "instead", "see"})
+    return sunset.model_dump(mode="json", include={"until", "deprecated", "instead", "see"})
 
 
 def _entity(kind: Kind, entity_id: str) -> dict[str, Any]:

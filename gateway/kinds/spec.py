@@ -129,7 +129,7 @@ class CredentialField(Model):
     format: Literal["email"] | None = None
 
 
-class Ending(Model):
+class Sunset(Model):
     """When something of the application ends, and what takes its place."""
 
     #: the first day without it
@@ -142,14 +142,14 @@ class Ending(Model):
     see: str | None = None
 
 
-class AddressEnding(Ending):
+class AddressSunset(Sunset):
     """The end of addresses of a kind."""
 
     #: how the paths of the requests concerned begin
     path: str
 
 
-class AuthMethod(Ending):
+class AuthMethod(Sunset):
     """One way of proving who calls: its credential fields and how they become a header."""
 
     title: str
@@ -221,12 +221,12 @@ class Variable(Model):
 class Failure(Model):
     """How the application says no."""
 
-    #: places of its own error code and message, the first that holds text wins
+    #: paths of its own error code and message, the first that holds text wins
     code: tuple[JsonPath, ...] = ()
     message: tuple[JsonPath, ...] = ()
-    #: places of further words: every text below them is added to the message; `*` is each item or member
+    #: paths of further words: every text below them is added to the message; `*` is each item or member
     details: tuple[JsonPath, ...] = ()
-    #: places of the names of members of the request that it complains about, the first that holds any wins
+    #: paths of the names of members of the request that it complains about, the first that holds any wins
     field: tuple[JsonPath, ...] = ()
     #: place of its id for the request, in the answer
     request_id: tuple[JsonPath, ...] = ()
@@ -234,7 +234,7 @@ class Failure(Model):
     ok: str | None = None
     #: application codes that mean something whatever the status: gateway error code → application codes
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    #: places of the name of the limit that was hit, where there are several
+    #: paths of the name of the limit that was hit, where there are several
     limit: tuple[JsonPath, ...] = ()
     #: refusals that pass, by limit, code or status (`*` at the end for any rest) → seconds until then, or `day` for the
     #: allowance of a day
@@ -278,7 +278,7 @@ class Download(Model):
 
     #: place of the address of the bytes; None when the answer is the file
     url: JsonPath | None = None
-    #: places of what the record knows of the file
+    #: paths of what the record knows of the file
     size: JsonPath | None = None
     name: JsonPath | None = None
     #: the end of the name, where the record keeps it apart
@@ -460,7 +460,7 @@ class Sync(SyncRead):
     removed: SyncRead | None = None
     #: members that a record has when it is gone
     deleted: dict[str, Any] = Field(default_factory=dict)
-    #: places in a record that are never kept: they change with every answer, or are a permission by themselves
+    #: paths in a record that are never kept: they change with every answer, or are a permission by themselves
     volatile: tuple[JsonPath, ...] = ()
     #: whether records that the application no longer lists are kept
     keeps: bool = False
@@ -526,7 +526,7 @@ class ConnectorSpec(Model):
     authentication: dict[Identifier, AuthMethod]
     oauth: OAuthEndpoints | None = None
     #: addresses that end
-    ends: tuple[AddressEnding, ...] = ()
+    ends: tuple[AddressSunset, ...] = ()
     headers: dict[str, str] = Field(default_factory=dict)
     content_type: ContentType = "application/json"
     failure: Failure = Failure()

@@ -28,7 +28,7 @@ from gateway.mcp.server import Server
 #: bytes of one message
 _LINE = 64 << 20
 #: seconds that requests in progress may take once the client has closed its end
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 
 #: the answer to one request, sending notifications on the way
 Answer = Callable[[Any, Send], Awaitable[Mapping[str, Any]]]
@@ -69,7 +69,7 @@ async def serve(reader: asyncio.StreamReader, writer: Writer, answer: Answer) ->
         task = running[request_id] = asyncio.create_task(respond(document))
         task.add_done_callback(partial(_forget, running, request_id))
     if running:
-        await asyncio.wait(running.values(), timeout=_PATIENCE)
+        await asyncio.wait(running.values(), timeout=_TIMEOUT)
 
 
 def _forget(

@@ -46,7 +46,7 @@ class TokenClient:
         oauth = response.oauth_of(self.spec)
         if method.grant == "client_credentials":
             answer = await self._tokens(messages.client_request(oauth, self._address(oauth.token), app), app)
-            # Here the app is the grant: that it is refused does not mend itself.
+            # Here the app is the grant: that it is refused does not pass by itself.
             if isinstance(answer, TokenError) and answer.meaning is TokenErrorKind.APP:
                 return replace(answer, meaning=TokenErrorKind.GRANT)
             return answer

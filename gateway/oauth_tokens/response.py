@@ -129,8 +129,8 @@ def _meaning(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:
     return TokenErrorKind.APP if is_of_app else TokenErrorKind.TRANSIENT
 
 
-def _first_text(document: Any, places: Iterable[JsonPath]) -> str | None:
-    found = (value_at(document, place) for place in places if isinstance(document, Mapping))
+def _first_text(document: Any, paths: Iterable[JsonPath]) -> str | None:
+    found = (value_at(document, path) for path in paths if isinstance(document, Mapping))
     return next((value for value in found if isinstance(value, str) and value), None)
 
 

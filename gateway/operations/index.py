@@ -262,11 +262,11 @@ def _owner(entry: OperationEntry) -> Owner:
 
 
 def _inverted(documents: Iterable[Collection[str]]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = defaultdict(list)
+    positions: dict[str, list[int]] = defaultdict(list)
     for place, terms in enumerate(documents):
         for term in terms:
-            places[term].append(place)
-    return dict(places)
+            positions[term].append(place)
+    return dict(positions)
 
 
 def passes(entry: OperationEntry, kind: str | None, effect: Effect | str | None, among: Collection[str] | None) -> bool:

@@ -70,7 +70,7 @@ class Question:
 
     #: stems and how much each says
     terms: Mapping[str, float]
-    #: stems of verbs and how surely each is what is to be done
+    #: stems of verbs and how certainly each is what is to be done
     verbs: Mapping[str, float]
     #: whether one of them stands as a command does
     is_command: bool
@@ -129,7 +129,7 @@ def _terms(listed: Sequence[str], spelling_of: Callable[[str], str | None]) -> t
 
 
 def _verbs(spelled: Sequence[str], is_asking: bool, applications: Collection[str]) -> tuple[dict[str, float], bool]:
-    """The verbs with how surely each is meant, and whether one of them is a command."""
+    """The verbs with how certainly each is meant, and whether one of them is a command."""
     verbs: dict[str, float] = {}
     is_command = False
     next_verb = _VERB_OF_A_QUESTION if is_asking else 1.0

@@ -32,7 +32,7 @@ _TIMEOUT = 2.0
 _REMEMBERED = 1.0
 
 
-class Exposition(Collector):
+class PrometheusExporter(Collector):
     """All that one process tells of itself and of the gateway as a whole."""
 
     def __init__(self, database: Database) -> None:
@@ -73,10 +73,10 @@ async def exposed(bind: str | None, database: Database) -> AsyncIterator[None]:
     if bind is None:
         yield
         return
-    exposition = Exposition(database)
+    exporter = PrometheusExporter(database)
 
     async def scrape(request: web.Request) -> web.Response:
-        return await exposition.response()
+        return await exporter.response()
 
     async def alive(request: web.Request) -> web.Response:
         return web.json_response({"status": "ok"})

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gateway.agent_tools import answers
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import FieldError, InvalidParams
 from gateway.jobs.model import JobStatus
 from gateway.kinds.catalog import load_catalog
@@ -93,7 +93,7 @@ def test_a_preview_is_the_first_rows_in_few_bytes():
     ],
 )
 def test_a_list_says_how_it_goes_on(meta, expected):
-    assert answers.continuation(LIST, {"per_page": 2}, Answer(msgspec.Raw(b"[]"), meta)) == expected
+    assert answers.continuation(LIST, {"per_page": 2}, OperationResult(msgspec.Raw(b"[]"), meta)) == expected
 
 
 def test_pages_are_as_large_as_the_application_gives_unless_their_size_is_named():

@@ -15,7 +15,7 @@ import msgspec
 import procrastinate
 import uvloop
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.jobs.model import Job
 from gateway.jobs.run_context import JobJournal
 from gateway.services import Services, open_services
@@ -25,19 +25,19 @@ from workers.main import TASKS, Worker
 #: jobs that a worker runs at a time
 SLOTS = 100
 WORK = 0.005
-_NOTHING = Answer(msgspec.Raw(b"null"))
+_NOTHING = OperationResult(msgspec.Raw(b"null"))
 
 
-async def no_op(services: Services, job: Job, journal: JobJournal) -> Answer:
+async def no_op(services: Services, job: Job, journal: JobJournal) -> OperationResult:
     return _NOTHING
 
 
-async def some_work(services: Services, job: Job, journal: JobJournal) -> Answer:
+async def some_work(services: Services, job: Job, journal: JobJournal) -> OperationResult:
     await asyncio.sleep(WORK)
     return _NOTHING
 
 
-async def a_second(services: Services, job: Job, journal: JobJournal) -> Answer:
+async def a_second(services: Services, job: Job, journal: JobJournal) -> OperationResult:
     await asyncio.sleep(1)
     return _NOTHING
 

@@ -11,13 +11,13 @@ import pytest
 
 from gateway.cli.checks import (
     CheckStatus,
-    of_endings,
     of_environment,
     of_front_end,
     of_machine,
     of_postgres,
     of_redis,
     of_settings,
+    of_sunsets,
 )
 from gateway.credentials.store import ConnectorStore, NewConnector
 from gateway.credentials.vault import Vault, new_key, read_keys
@@ -112,7 +112,7 @@ async def test_connectors_that_rely_on_what_ends_are_found(database, database_ur
     store = ConnectorStore(database, vault)
     connector_id = await store.create(organization.id, new)
 
-    found = [each.said async for each in of_endings(database, settings)]
+    found = [each.said async for each in of_sunsets(database, settings)]
     await store.delete(organization.id, connector_id)
 
     assert any("connectors of support-desk rely on it: API token ends on 2027-04-30" in said for said in found)

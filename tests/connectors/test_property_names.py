@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gateway.connectors.property_names import PropertyNames, with_our_names, with_their_names
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from tests.kinds.small_kind import small_operation
 
 NAMES = {"crm_owner_id": "vendor_owner_id", "crm_*": "v_*"}
@@ -61,7 +61,7 @@ def test_params_that_name_properties_are_translated_and_no_others(params, sent):
     ],
 )
 def test_answers_show_the_callers_names(body, shown):
-    answer = with_our_names(OPERATION, Answer(msgspec.Raw(msgspec.json.encode(body)), {"count": 1}))
+    answer = with_our_names(OPERATION, OperationResult(msgspec.Raw(msgspec.json.encode(body)), {"count": 1}))
 
     assert answer.decoded() == shown
     assert answer.meta == {"count": 1}

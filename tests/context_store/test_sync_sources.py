@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync import sources
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
 from gateway.kinds.catalog import load_catalog
@@ -22,7 +22,7 @@ def source(kind, entity):
 
 
 def page(records=(), **meta):
-    return Answer(msgspec.Raw(msgspec.json.encode(list(records))), meta)
+    return OperationResult(msgspec.Raw(msgspec.json.encode(list(records))), meta)
 
 
 def after(source_, place, answer, parent=None):

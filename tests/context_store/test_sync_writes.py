@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync.sources import synchronized
 from gateway.context_store.sync.write_through import Write, refreshes_of
 from gateway.kinds.catalog import load_catalog
@@ -22,7 +22,7 @@ UNSEEN = {
 
 def write(kind, entity, action, params, result):
     operation = CATALOG.kind(kind).operation(entity, action)
-    return Write(operation, params, Answer(msgspec.Raw(msgspec.json.encode(result))))
+    return Write(operation, params, OperationResult(msgspec.Raw(msgspec.json.encode(result))))
 
 
 @pytest.mark.parametrize("operation", WRITES, ids=str)

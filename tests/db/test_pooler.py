@@ -19,7 +19,7 @@ from gateway.db.notifications import NotificationListener
 from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.identity.store import IdentityStore
-from gateway.jobs.leases import Ending, Leases
+from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import JobStatus, NewJob
 from gateway.jobs.store import JobStore
 from tests.in_process_app import front_end
@@ -151,7 +151,7 @@ async def test_jobs_run_and_records_are_stored(pooled: Database, organization_id
 
     assert await leases.heartbeat("a worker", [(job.id, job.fence)]) == {(job.id, job.fence): False}
     await leases.progress(job, 1, 2, "half")
-    await leases.finish(job, Ending(JobStatus.SUCCEEDED, result={"result": None, "collected": "$", "meta": {}}))
+    await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result={"result": None, "collected": "$", "meta": {}}))
 
     assert (await jobs.get(organization_id, job.id)).status is JobStatus.SUCCEEDED
     assert [event.event for event in await jobs.events(await jobs.get(organization_id, job.id), 0)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gateway import errors
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.connectors.run_context import Effects
 from gateway.errors import Unavailable
 from gateway.jobs import results
@@ -52,7 +52,7 @@ async def after(jobs, job: Job) -> Job:
     return await jobs.get(job.organization_id, job.id)
 
 
-async def nothing_more(job: Job, journal: JobJournal) -> Answer:
+async def nothing_more(job: Job, journal: JobJournal) -> OperationResult:
     raise AssertionError
 
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from gateway import errors
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.jobs import results
-from gateway.jobs.leases import Ending, Leases
+from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey
@@ -31,8 +31,8 @@ async def runner(leases) -> AsyncIterator[Runner]:
         await runner.drain(0)
 
 
-def answer(document) -> Answer:
-    return Answer(msgspec.Raw(json.dumps(document).encode()))
+def answer(document) -> OperationResult:
+    return OperationResult(msgspec.Raw(json.dumps(document).encode()))
 
 
 async def ended(jobs, runner, job: Job, work) -> Job:
@@ -78,7 +78,7 @@ async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, r
 async def test_records_in_the_journal_are_part_of_the_result(jobs, runner, claimed):
     async def run(job, journal):
         await journal.save({"at": 1}, [{"id": 1}, {"id": 2}])
-        return Answer(msgspec.Raw(b'{"message":"2 of 2 tickets updated","results":[]}'), collected="results")
+        return OperationResult(msgspec.Raw(b'{"message":"2 of 2 tickets updated","results":[]}'), collected="results")
 
     job = await ended(jobs, runner, await claimed(), run)
 
@@ -223,7 +223,7 @@ async def test_an_inline_call_that_came_to_nothing_leaves_its_key_free(jobs, run
 
 
 async def test_a_read_that_is_taken_over_ends_as_a_job(jobs, runner, new_job):
-    reading: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    reading: asyncio.Future[OperationResult] = asyncio.get_running_loop().create_future()
     job = (await jobs.accept(new_job(effect=Effect.READ), claimed_by=WORKER)).job
 
     runner.adopt(job, reading)
@@ -241,8 +241,8 @@ async def test_a_job_whose_end_was_just_written_is_not_taken_for_a_lost_one(data
     class Slow(Leases):
         """Hears of its own write late, as a busy process does."""
 
-        async def finish(self, job: Job, ending: Ending) -> None:
-            await super().finish(job, ending)
+        async def finish(self, job: Job, outcome: JobOutcome) -> None:
+            await super().finish(job, outcome)
             written.set()
             await may_be_heard.wait()
 

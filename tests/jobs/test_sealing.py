@@ -12,7 +12,7 @@ from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.errors import InternalError
 from gateway.jobs.claims import Claims
-from gateway.jobs.leases import Ending, Leases
+from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import Job, JobStatus
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
@@ -27,7 +27,7 @@ STATE = Effects(known={"items_done": 1}, summary=CANARY).document()
 async def done(leases: Leases, job: Job) -> None:
     await leases.save(job, STATE, 1, json.dumps({"text": CANARY}) + "\n")
     await leases.put_part(job, 2, json.dumps({"more": CANARY}) + "\n")
-    await leases.finish(job, Ending(JobStatus.SUCCEEDED, result=HEAD, part=3, lines=f'"{CANARY}"\n'))
+    await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result=HEAD, part=3, lines=f'"{CANARY}"\n'))
 
 
 async def at_rest(sql, job: Job) -> str:

@@ -8,13 +8,13 @@ import pytest
 
 from gateway.db.notifications import NotificationListener
 from gateway.db.pool import Database
-from gateway.jobs.leases import Ending
+from gateway.jobs.leases import JobOutcome
 from gateway.jobs.model import Job, JobStatus, JobSummary
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from tests.jobs.conftest import RETENTION
 
-SUCCESS = Ending(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
+SUCCESS = JobOutcome(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
 
 
 class Counting(JobStore):

@@ -5,13 +5,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.db.pool import Database
 from gateway.telemetry import metrics
 from gateway.telemetry.metrics import REGISTRY, Counter, Gauge, Histogram
-from gateway.telemetry.prometheus import Exposition
+from gateway.telemetry.prometheus import PrometheusExporter
 
 
 async def told(database: Database) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
     """The samples by name and labels."""
     found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
-    for family in text_string_to_metric_families((await Exposition(database).text()).decode()):
+    for family in text_string_to_metric_families((await PrometheusExporter(database).text()).decode()):
         for sample in family.samples:
             found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
     return found
@@ -84,7 +84,7 @@ async def test_a_scrape_tells_counts_timings_the_pool_and_the_shared_figures(dat
 
 async def test_a_scrape_answers_also_while_postgresql_is_away(database_url: str):
     async with Database.open(database_url, size=1) as pool:
-        exposition = Exposition(pool)
+        exposition = PrometheusExporter(pool)
     text = await exposition.text()
 
     assert b"gateway_event_loop_lag_seconds" in text

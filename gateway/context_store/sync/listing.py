@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gateway.connectors import pagination
-from gateway.connectors.responses import Answer, value_at
+from gateway.connectors.responses import OperationResult, value_at
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
 from gateway.kinds.catalog import Operation
@@ -43,14 +43,18 @@ class Listing:
             params[self.operation.paging.param] = checkpoint.token
         return params
 
-    def after(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
+    def after(
+        self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
+    ) -> tuple[Checkpoint, bool]:
         """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable."""
         style = self.since.style if self.since else "modified"
         if pagination.is_incomplete(self.operation, params, page.meta):
             checkpoint = checkpoint.but(is_partial=True)
         return _AFTER[style](self, checkpoint, page, params)
 
-    def _after_page(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
+    def _after_page(
+        self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
+    ) -> tuple[Checkpoint, bool]:
         token = self._token(page, params)
         below = self._below(page)
         if checkpoint.pending:
@@ -58,14 +62,18 @@ class Listing:
             return checkpoint.but(token=token, pending=pending), bool(pending)
         return checkpoint.but(token=token), token is not None
 
-    def _after_newest(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
+    def _after_newest(
+        self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
+    ) -> tuple[Checkpoint, bool]:
         """The list goes on until it reaches what was read before."""
         is_old = checkpoint.since is not None and any(
             time is not None and time < checkpoint.since for time in map(self._time, page.records)
         )
         return (checkpoint.but(token=None), False) if is_old else self._after_page(checkpoint, page, params)
 
-    def _after_cursor(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
+    def _after_cursor(
+        self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
+    ) -> tuple[Checkpoint, bool]:
         """The application's cursor is kept, at the end of the list too."""
         meta, (paging, since) = page.meta or {}, self._tellers
         token = value_at(meta, paging.next)
@@ -74,7 +82,7 @@ class Listing:
         return checkpoint.but(token=token), token != checkpoint.token and meta.get(since.end or "") is not True
 
     def _after_end_time(
-        self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]
+        self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
         """Pages meet at a second of which both may hold records."""
         meta, (paging, since) = page.meta or {}, self._tellers
@@ -87,7 +95,9 @@ class Listing:
         is_young = following > (checkpoint.began or 0.0) - since.lag
         return checkpoint.but(since=following), not is_end and not is_young
 
-    def _after_window(self, checkpoint: Checkpoint, page: Answer, params: Mapping[str, Any]) -> tuple[Checkpoint, bool]:
+    def _after_window(
+        self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
+    ) -> tuple[Checkpoint, bool]:
         """A search reaches so many results only; then it is asked anew from the last time told."""
         token = self._token(page, params)
         if token is None or int(token) + int(self.send.get("limit", 100)) <= _DEEPEST:
@@ -104,7 +114,7 @@ class Listing:
         assert self.since is not None
         return self.operation.paging, self.since
 
-    def _token(self, page: Answer, params: Mapping[str, Any]) -> Any:
+    def _token(self, page: OperationResult, params: Mapping[str, Any]) -> Any:
         following = pagination.page_after(self.operation, params, page.meta)
         paging = self.operation.paging
         return following[paging.param] if following is not None and paging is not None else None
@@ -113,7 +123,7 @@ class Listing:
         checkpoint = self.since.field if self.since else None
         return None if checkpoint is None else moment_of(value_at(_RECORD.decode(record), checkpoint))
 
-    def _below(self, page: Answer) -> list[str]:
+    def _below(self, page: OperationResult) -> list[str]:
         """The ids of records that have records of their own below them."""
         within = self.parent.within if self.parent else None
         if self.parent is None or within is None:
@@ -155,7 +165,7 @@ def _filled(send: Mapping[str, Any], since: str) -> dict[str, Any]:
     return {name: value.replace("{since}", since) if isinstance(value, str) else value for name, value in send.items()}
 
 
-_AFTER: Mapping[str, Callable[[Listing, Checkpoint, Answer, Mapping[str, Any]], tuple[Checkpoint, bool]]] = {
+_AFTER: Mapping[str, Callable[[Listing, Checkpoint, OperationResult, Mapping[str, Any]], tuple[Checkpoint, bool]]] = {
     "modified": Listing._after_page,
     "newest_first": Listing._after_newest,
     "cursor": Listing._after_cursor,

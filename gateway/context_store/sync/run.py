@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gateway.connectors.connector import Connector
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.context_store import entities, records
 from gateway.context_store.entities import Entity
 from gateway.context_store.sync import partial, transforms
@@ -158,7 +158,7 @@ class SyncRun:
                 await asyncio.sleep(listing.pace)
         return checkpoint
 
-    def _documents(self, page: Answer, checkpoint: Checkpoint, parent: ParentRecord | None) -> Documents:
+    def _documents(self, page: OperationResult, checkpoint: Checkpoint, parent: ParentRecord | None) -> Documents:
         identifies = self.source.sync.parent is not None and self.source.sync.parent.identifies
         under = parent.id if parent is not None and identifies else None
         found = transforms.documents(self.search, page.records, self.source.given(parent), under)

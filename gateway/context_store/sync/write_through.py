@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.connectors.connector import Connector
 from gateway.connectors.prepared import prepare
-from gateway.connectors.responses import Answer, value_at
+from gateway.connectors.responses import OperationResult, value_at
 from gateway.connectors.run_context import MemoryJournal
 from gateway.context_store import records
 from gateway.context_store.entities import Entity, find
@@ -36,7 +36,7 @@ class Write:
 
     operation: Operation
     params: Mapping[str, Any]
-    answer: Answer
+    answer: OperationResult
 
     def value(self, name: str) -> Any:
         """What `{name}` stands for: a param, or a member of the answer; None where there is neither."""

@@ -12,8 +12,8 @@ from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
 from gateway.jobs.model import Job, moment
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.endings import call_endings, described_ending, ending_headers, explain_refusal
 from gateway.kinds.spec import ConnectorSpec
+from gateway.kinds.sunsets import call_sunsets, described_sunset, explain_refusal, sunset_headers
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
@@ -78,12 +78,12 @@ def connector_view(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
 
 def _status_reason(record: ConnectorRecord, spec: ConnectorSpec) -> str | None:
     """Why the connector stands as it does, and what of it will end."""
-    reasons = (record.status_reason, described_ending(spec, record.auth_method))
+    reasons = (record.status_reason, described_sunset(spec, record.auth_method))
     return "; ".join(reason for reason in reasons if reason) or None
 
 
 def _ending_headers(record: ConnectorRecord, catalog: Catalog) -> dict[str, str]:
-    return ending_headers(call_endings(catalog.kind(record.kind).spec, record.auth_method))
+    return sunset_headers(call_sunsets(catalog.kind(record.kind).spec, record.auth_method))
 
 
 async def create_connector(request: web.Request) -> web.Response:

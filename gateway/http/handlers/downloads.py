@@ -10,7 +10,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.connectors.download import ACTION
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.errors import RangeNotSatisfiable
 from gateway.execution import OperationCall
 from gateway.http.bodies import path_id, read_query
@@ -92,6 +92,6 @@ async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
         if wanted.start or error.extra.get("size") != 0:
             raise
         document = nothing(wanted)
-    answer = Answer(msgspec.Raw(msgspec.json.encode(document)))
+    answer = OperationResult(msgspec.Raw(msgspec.json.encode(document)))
     took_ms = round((time.monotonic() - started) * 1000)
     return envelope(request, str(call.connector_id), answer, took_ms)

@@ -18,7 +18,7 @@ from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import SEARCH_ACTION
-from gateway.kinds.endings import call_endings, ending_headers, explain_refusal
+from gateway.kinds.sunsets import call_sunsets, explain_refusal, sunset_headers
 from gateway.response_cache import Freshness
 
 _MAX_FIELDS = 500
@@ -60,14 +60,14 @@ async def execute(request: web.Request) -> web.StreamResponse:
     except ReauthorizationRequired as refusal:
         explain_refusal(refusal, opened.connector.kind.spec, opened.record.auth_method)
         raise
-    return _answered(request, call, outcome, {**wanted.applied, **_endings(opened, call)})
+    return _answered(request, call, outcome, {**wanted.applied, **_sunsets(opened, call)})
 
 
-def _endings(opened: ResolvedConnector, call: OperationCall) -> dict[str, str]:
+def _sunsets(opened: ResolvedConnector, call: OperationCall) -> dict[str, str]:
     """What the answer says of the end of what the call relied on."""
     kind = opened.connector.kind
     operation = kind.operations.get((call.entity, call.action))
-    return ending_headers(call_endings(kind.spec, opened.record.auth_method, operation))
+    return sunset_headers(call_sunsets(kind.spec, opened.record.auth_method, operation))
 
 
 def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> OperationCall:

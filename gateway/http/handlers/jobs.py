@@ -9,7 +9,7 @@ from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from gateway.connectors.download import ACTION as DOWNLOAD
-from gateway.connectors.responses import NULL, Answer
+from gateway.connectors.responses import NULL, OperationResult
 from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest
 from gateway.http.bodies import Body, Moment, Query, path_id, read_body, read_query, whole_number
 from gateway.http.errors import PROBLEM, problem, status_of
@@ -206,7 +206,7 @@ async def _document(
     async for piece in results.document(head, lines):
         yield piece
     took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
-    answer = Answer(NULL, head["meta"], is_page="next" in head, next=head.get("next"))
+    answer = OperationResult(NULL, head["meta"], is_page="next" in head, next=head.get("next"))
     rest = metadata(request, str(job.connector_id), answer, round(took * 1000))
     yield b"," + msgspec.json.encode(rest)[1:]
 

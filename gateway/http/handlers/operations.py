@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from aiohttp import web
 
-from gateway.http.keys import EXPOSITION, IS_DRAINING, OPENAPI, READINESS
+from gateway.http.keys import EXPORTER, IS_DRAINING, OPENAPI, READINESS
 from gateway.http.responses import json_response
 
 _SIGNPOST = {"name": "agent connector gateway", "api": "/api/v1", "openapi": "/openapi.json", "docs": "/docs"}
@@ -41,7 +41,7 @@ async def readyz(request: web.Request) -> web.Response:
 
 async def metrics(request: web.Request) -> web.Response:
     """GET /metrics: what this process counts, and the statistics that all share, as Prometheus reads them."""
-    return await request.app[EXPOSITION].response()
+    return await request.app[EXPORTER].response()
 
 
 async def openapi(request: web.Request) -> web.Response:

@@ -6,20 +6,24 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from gateway.connectors.responses import Answer
+from gateway.connectors.responses import OperationResult
 from gateway.execution import OperationCall
 from gateway.http.keys import AUDIT, REQUEST_ID
 
 
 def envelope(
-    request: web.Request, connector_id: str, answer: Answer, took_ms: int, headers: Mapping[str, str] | None = None
+    request: web.Request,
+    connector_id: str,
+    answer: OperationResult,
+    took_ms: int,
+    headers: Mapping[str, str] | None = None,
 ) -> web.Response:
     """The answer of an inline call; the records' bytes are spliced in as the application sent them."""
     members = {"status": "success", "result": answer.result, **metadata(request, connector_id, answer, took_ms)}
     return web.Response(body=msgspec.json.encode(members), content_type="application/json", headers=headers)
 
 
-def metadata(request: web.Request, connector_id: str, answer: Answer, took_ms: int) -> dict[str, Any]:
+def metadata(request: web.Request, connector_id: str, answer: OperationResult, took_ms: int) -> dict[str, Any]:
     """What stands beside the result: how a page goes on, what the application says of it, and what the call took."""
     return {
         **({"next": answer.next} if answer.is_page else {}),

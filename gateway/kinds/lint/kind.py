@@ -153,7 +153,7 @@ def _addresses(kind: Kind) -> Iterator[Finding]:
             yield place, f"{host[1]} is not among the hosts that may see credentials; add it to `hosts`"
 
 
-def _endings(kind: Kind) -> Iterator[Finding]:
+def _sunsets(kind: Kind) -> Iterator[Finding]:
     spec = kind.spec
     for name, method in spec.authentication.items():
         if method.until and (method.instead not in spec.authentication or method.instead == name):
@@ -212,7 +212,7 @@ CHECKS: tuple[Callable[[Kind], Iterator[Finding]], ...] = (
     _health_check,
     _authentication,
     _addresses,
-    _endings,
+    _sunsets,
     _failures,
     _paging,
     _definitions,

@@ -15,7 +15,7 @@ _WRITES = ("create", "update", "delete")
 
 
 def of_operation(kind: Kind, operation: Operation) -> Iterator[Finding]:
-    """Everything wrong with one operation, places counted from its action."""
+    """Everything wrong with one operation, paths counted from its action."""
     schemas = [
         finding
         for name, schema in operation.action.params.items()

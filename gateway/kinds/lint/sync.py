@@ -10,7 +10,7 @@ from gateway.kinds.suggestions import did_you_mean
 
 
 def of_kind(kind: Kind) -> Iterator[Finding]:
-    """Everything wrong with the copies of a kind, places counted from the whole spec."""
+    """Everything wrong with the copies of a kind, paths counted from the whole spec."""
     for entity_id, entity in kind.spec.entities.items():
         if entity.search is not None:
             for place, message in _of_search(kind, entity_id, entity.search):

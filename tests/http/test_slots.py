@@ -6,17 +6,17 @@ from collections import Counter
 import pytest
 
 from gateway.errors import Unavailable
-from gateway.http.places import Places
+from gateway.http.slots import FairSlots
 from tests.in_process_app import front_end
 
 PER_CALLER = 50
 
 
-def taken(places: Places, holder: str) -> int:
-    """How many places the holder gets when it takes all that it can."""
+def taken(slots: FairSlots, holder: str) -> int:
+    """How many slots the holder gets when it takes all that it can."""
     for number in range(10_000):
         try:
-            places.take(holder)
+            slots.take(holder)
         except Unavailable:
             return number
     raise AssertionError("there is no end")
@@ -27,23 +27,23 @@ def taken(places: Places, holder: str) -> int:
     [(100, [50, 25, 12, 6, 3, 2, 1, 1, 0]), (10, [5, 2, 1, 1, 1, 0]), (1, [1, 0]), (2, [1, 1, 0])],
 )
 def test_each_holder_gets_half_of_what_the_others_leave(total: int, shares: list[int]):
-    places = Places(total, "test", "tests")
+    slots = FairSlots(total, "test", "tests")
 
-    assert [taken(places, f"holder {number}") for number in range(len(shares))] == shares
+    assert [taken(slots, f"holder {number}") for number in range(len(shares))] == shares
 
 
 def test_a_place_that_is_given_back_is_free_again_and_its_holder_forgotten():
-    places = Places(2, "test", "tests", retry_after=7)
-    with places.held("a"), pytest.raises(Unavailable) as refused, places.held("a"):
+    slots = FairSlots(2, "test", "tests", retry_after=7)
+    with slots.held("a"), pytest.raises(Unavailable) as refused, slots.held("a"):
         pass
 
     assert refused.value.retry_after == 7
-    assert (places.taken, places._held) == (0, Counter())
+    assert (slots.taken, slots._held) == (0, Counter())
 
 
 @pytest.fixture(scope="module")
 async def small(tmp_path_factory, database_url, redis_url):
-    """A front end with few places."""
+    """A front end with few slots."""
     folder = tmp_path_factory.mktemp("small")
     async with front_end(folder, database_url, redis_url, max_requests=100, max_downloads=4) as opened:
         yield opened

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.kinds.catalog import load_catalog
 from gateway.kinds.describe import kind_summary
-from gateway.kinds.endings import all_endings, call_endings, described_ending, ending_headers
+from gateway.kinds.sunsets import all_sunsets, call_sunsets, described_sunset, sunset_headers
 
 CATALOG = load_catalog()
 DESK, CRM = CATALOG.kind("support-desk"), CATALOG.kind("crm-records")
@@ -20,13 +20,13 @@ DESK, CRM = CATALOG.kind("support-desk"), CATALOG.kind("crm-records")
     ],
 )
 def test_an_authentication_method_that_ends_says_when_and_what_to_use(today, words):
-    assert described_ending(DESK.spec, "api_token", today) == words
-    assert described_ending(DESK.spec, "oauth", today) is None
-    assert described_ending(DESK.spec, None, today) is None
+    assert described_sunset(DESK.spec, "api_token", today) == words
+    assert described_sunset(DESK.spec, "oauth", today) is None
+    assert described_sunset(DESK.spec, None, today) is None
 
 
 def test_an_answer_warns_in_the_fields_of_rfc_9745_and_rfc_8594():
-    headers = ending_headers(call_endings(DESK.spec, "api_token", DESK.operation("tickets", "list")))
+    headers = sunset_headers(call_sunsets(DESK.spec, "api_token", DESK.operation("tickets", "list")))
 
     assert headers["Deprecation"] == "@1793059200"
     assert headers["Sunset"] == "Fri, 30 Apr 2027 00:00:00 GMT"
@@ -34,14 +34,14 @@ def test_an_answer_warns_in_the_fields_of_rfc_9745_and_rfc_8594():
 
 
 def test_nothing_is_said_where_nothing_ends():
-    assert ending_headers(call_endings(DESK.spec, "oauth", DESK.operation("tickets", "list"))) == {}
+    assert sunset_headers(call_sunsets(DESK.spec, "oauth", DESK.operation("tickets", "list"))) == {}
 
 
 def test_addresses_that_end_concern_the_calls_that_go_there():
-    [ending] = call_endings(CRM.spec, "oauth", CRM.operation("contacts", "list"))
+    [ending] = call_sunsets(CRM.spec, "oauth", CRM.operation("contacts", "list"))
 
     assert (ending.path, ending.until) == ("/crm/v3", date(2027, 9, 1))
-    assert ending_headers([ending])["Sunset"] == "Wed, 01 Sep 2027 00:00:00 GMT"
+    assert sunset_headers([ending])["Sunset"] == "Wed, 01 Sep 2027 00:00:00 GMT"
 
 
 def test_discovery_tells_of_ends():
@@ -56,5 +56,5 @@ def test_discovery_tells_of_ends():
 
 
 def test_every_end_of_a_kind_is_told_with_the_method_that_it_concerns():
-    assert [method for method, _ in all_endings(DESK.spec)] == ["api_token"]
-    assert [method for method, _ in all_endings(CRM.spec)] == [None, None]
+    assert [method for method, _ in all_sunsets(DESK.spec)] == ["api_token"]
+    assert [method for method, _ in all_sunsets(CRM.spec)] == [None, None]

@@ -6,61 +6,61 @@ from email.utils import format_datetime
 
 from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import ConnectorSpec, Ending
+from gateway.kinds.spec import ConnectorSpec, Sunset
 
 
-def method_ending(spec: ConnectorSpec, auth_method: str | None) -> Ending | None:
+def method_sunset(spec: ConnectorSpec, auth_method: str | None) -> Sunset | None:
     """The end of an authentication method; None where none is known."""
     method = spec.authentication.get(auth_method or "")
     return method if method is not None and method.until is not None else None
 
 
-def call_endings(spec: ConnectorSpec, auth_method: str | None, operation: Operation | None = None) -> list[Ending]:
+def call_sunsets(spec: ConnectorSpec, auth_method: str | None, operation: Operation | None = None) -> list[Sunset]:
     """Everything that a call with this method, of this operation, relies on and that ends."""
-    own = method_ending(spec, auth_method)
-    found: list[Ending] = [] if own is None else [own]
+    own = method_sunset(spec, auth_method)
+    found: list[Sunset] = [] if own is None else [own]
     if operation is not None:
         found += [each for each in spec.ends if operation.path.startswith(each.path)]
     return found
 
 
-def described_ending(spec: ConnectorSpec, auth_method: str | None, today: date | None = None) -> str | None:
+def described_sunset(spec: ConnectorSpec, auth_method: str | None, today: date | None = None) -> str | None:
     """A sentence about the end of an authentication method, and what to do about it."""
-    ending = method_ending(spec, auth_method)
-    if ending is None or ending.until is None:
+    sunset = method_sunset(spec, auth_method)
+    if sunset is None or sunset.until is None:
         return None
     title = spec.authentication[auth_method or ""].title
-    return f"{title} {_sentence(spec, ending, today)}"
+    return f"{title} {_sentence(spec, sunset, today)}"
 
 
 def explain_refusal(error: GatewayError, spec: ConnectorSpec, auth_method: str | None) -> None:
     """Let a refusal of credentials say that their method ends, where it does."""
-    ending = described_ending(spec, auth_method)
-    if ending is not None and isinstance(error, ReauthorizationRequired):
-        error.detail = f"{error.detail}; {ending}"
+    sunset = described_sunset(spec, auth_method)
+    if sunset is not None and isinstance(error, ReauthorizationRequired):
+        error.detail = f"{error.detail}; {sunset}"
 
 
-def all_endings(spec: ConnectorSpec, today: date | None = None) -> Iterator[tuple[str | None, str]]:
+def all_sunsets(spec: ConnectorSpec, today: date | None = None) -> Iterator[tuple[str | None, str]]:
     """Every end that is known of a kind: the method concerned, None for all, and a sentence."""
     for name in spec.authentication:
-        said = described_ending(spec, name, today)
+        said = described_sunset(spec, name, today)
         if said is not None:
             yield name, said
     for each in spec.ends:
         yield None, f"{each.path} {_sentence(spec, each, today)}"
 
 
-def _sentence(spec: ConnectorSpec, ending: Ending, today: date | None) -> str:
-    assert ending.until is not None
-    verb = "ended" if (today or datetime.now(UTC).date()) >= ending.until else "ends"
-    successor = spec.authentication.get(ending.instead or "")
-    instead = f"{successor.title} ({ending.instead})" if successor else ending.instead
-    return f"{verb} on {ending.until.isoformat()}" + (f"; use {instead} instead" if instead else "")
+def _sentence(spec: ConnectorSpec, sunset: Sunset, today: date | None) -> str:
+    assert sunset.until is not None
+    verb = "ended" if (today or datetime.now(UTC).date()) >= sunset.until else "ends"
+    successor = spec.authentication.get(sunset.instead or "")
+    instead = f"{successor.title} ({sunset.instead})" if successor else sunset.instead
+    return f"{verb} on {sunset.until.isoformat()}" + (f"; use {instead} instead" if instead else "")
 
 
-def ending_headers(endings: Sequence[Ending]) -> dict[str, str]:
+def sunset_headers(sunsets: Sequence[Sunset]) -> dict[str, str]:
     """`Deprecation` (RFC 9745), `Sunset` (RFC 8594) and links to what the application says, of the first to come."""
-    known = [each for each in endings if each.until is not None]
+    known = [each for each in sunsets if each.until is not None]
     if not known:
         return {}
     first = min(known, key=lambda each: each.until or date.max)

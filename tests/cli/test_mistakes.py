@@ -1,0 +1,149 @@
+"""What a user can cause ends in one line that says how to mend it, and never in a traceback."""
+
+import asyncio
+import os
+import pty
+import signal
+import socket
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from gateway.db.pool import Database
+from gateway.identity.model import Client
+from gateway.identity.store import IdentityStore
+from tests.databases import url_of
+
+NOBODY = "postgresql://nobody@127.0.0.1:1/gateway"
+
+
+def require_one_line(ended, said: str) -> None:
+    assert ended.code in (1, 2, 5)
+    assert "Traceback" not in ended.err
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "said"),
+    [
+        (("migrate",), {"GATEWAY_DATABASE_URL": NOBODY}, "PostgreSQL cannot be reached"),
+        (("migrate", "--check"), {"GATEWAY_DATABASE_URL": NOBODY}, "PostgreSQL cannot be reached"),
+        (("admin", "client", "list"), {"GATEWAY_DATABASE_URL": NOBODY}, "PostgreSQL cannot be reached"),
+        (("status",), {"GATEWAY_DATABASE_URL": NOBODY}, "PostgreSQL cannot be reached"),
+        (("migrate",), {"GATEWAY_DATABASE_URL": "mysql://x"}, "looks like postgresql://user:password@host"),
+        (("worker",), {"GATEWAY_LOG_LEVEL": "loud"}, "GATEWAY_LOG_LEVEL: it is one of debug, info"),
+        (("serve", "--bind", "8080x"), {}, "'8080x' is no address to listen at"),
+        (("sandbox", "--bind", "nowhere"), {}, "'nowhere' is no address to listen at"),
+        (("types", "--offline"), {"GATEWAY_SPECS": "/not/there"}, "there is no such folder; correct GATEWAY_SPECS"),
+        (("up",), {"GATEWAY_DATA_DIR": "/proc/not-there"}, "needs a data directory"),
+    ],
+)
+async def test_a_wrong_setting_or_an_absent_server_is_told_in_a_line(command, words, variables, said):
+    require_one_line(await command(*words, **variables), said)
+
+
+async def test_an_absent_database_says_to_create_it(command, postgres_url: str):
+    url = url_of(postgres_url, "not_there")
+
+    require_one_line(await command("migrate", GATEWAY_DATABASE_URL=url), "create the database (createdb)")
+    require_one_line(await command("admin", "organization", "list", GATEWAY_DATABASE_URL=url), "create the database")
+
+
+async def test_a_database_without_the_schema_says_to_migrate(command, postgres_url: str):
+    ended = await command("admin", "organization", "list", GATEWAY_DATABASE_URL=url_of(postgres_url, "template1"))
+
+    require_one_line(ended, "run `gateway migrate`")
+
+
+async def test_a_role_that_is_not_there_or_may_not_is_named(command, database_url: str):
+    role = f"plain_{uuid4().hex[:8]}"
+    owner = await asyncpg.connect(database_url)
+    url = database_url.replace("://", f"://{role}@", 1) if "@" not in database_url else _as(database_url, role)
+
+    absent = await command("admin", "organization", "list", GATEWAY_DATABASE_URL=url)
+    await owner.execute(f"CREATE ROLE {role} LOGIN")
+    powerless = await command("admin", "organization", "list", GATEWAY_DATABASE_URL=url)
+    await owner.execute(f"DROP ROLE {role}")
+    await owner.close()
+
+    require_one_line(absent, "correct the user in GATEWAY_DATABASE_URL")
+    require_one_line(powerless, "SET ROLE gateway_app")
+
+
+def _as(url: str, role: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{role}@{rest.partition('@')[2]}"
+
+
+async def test_a_port_that_is_taken_is_named(command):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        ended = await command("sandbox", "--bind", f"127.0.0.1:{other.getsockname()[1]}")
+
+    require_one_line(ended, "address already in use")
+
+
+@pytest.mark.parametrize(
+    ("package", "words", "extra"),
+    [
+        ("pydantic_settings", ("serve",), "server"),
+        ("arq", ("worker",), "server"),
+        ("asyncpg", ("migrate",), "server"),
+        ("pydantic_settings", ("doctor",), "server"),
+    ],
+)
+async def test_a_base_install_says_which_extra_to_install(command, tmp_path: Path, package, words, extra):
+    absent = f"raise ModuleNotFoundError(name={package!r})"
+    (tmp_path / "absent").mkdir()
+    (tmp_path / "absent" / f"{package}.py").write_text(absent)
+
+    ended = await command(*words, PYTHONPATH=f"{tmp_path / 'absent'}{os.pathsep}{Path.cwd()}")
+
+    require_one_line(ended, f'install "agent-connector-gateway[{extra}]"')
+
+
+async def test_the_redirect_urls_of_a_client_are_replaced(command, database: Database, database_url: str):
+    identity = IdentityStore(database)
+    organization = await identity.create_organization("acme")
+    client_id = await identity.create_client("agent", [organization.id], b"x" * 32, ["read"], ["https://old.example/"])
+
+    ended = await command(
+        *("admin", "client", "update", str(client_id), "--redirect-url", "https://new.example/cb"),
+        GATEWAY_DATABASE_URL=database_url,
+    )
+    unknown = await command(
+        *("admin", "client", "update", str(uuid4()), "--redirect-url", "https://new.example/cb"),
+        GATEWAY_DATABASE_URL=database_url,
+    )
+
+    assert ended.json() == {"client_id": str(client_id), "redirect_urls": ["https://new.example/cb"]}
+    stored = await identity.client(client_id)
+    assert stored is not None
+    assert isinstance(stored.client, Client)
+    assert stored.client.redirect_urls == ("https://new.example/cb",)
+    assert unknown.code == 4
+
+
+async def test_one_interrupt_ends_a_prompt(environment: dict[str, str], tmp_path: Path):
+    terminal, end = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", "connect", "support-desk", "--method", "api_token"),
+        env=environment,
+        cwd=tmp_path,
+        stdin=end,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+
+    prompt = await process.stderr.readuntil(b"): ")
+    process.send_signal(signal.SIGINT)
+    rest = await asyncio.wait_for(process.stderr.read(), 20)
+    code = await process.wait()
+    os.close(terminal)
+    os.close(end)
+
+    assert b"(" in prompt
+    assert code == 130
+    assert b"Traceback" not in rest
