@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 from gateway.authorization.metadata import AUTHORIZE, REGISTER
 from gateway.errors import BY_CODE
 from gateway.http.errors import PROBLEM, MethodNotAllowed, problem, status_of
+from gateway.http.handlers.tokens import RevokeToken, TokenRequest
 from gateway.http.openapi_answers import SCHEMAS, answer_schema
 from gateway.http.openapi_headers import error_headers, header_parameters, response_headers
 from gateway.http.route import Route
@@ -19,6 +20,14 @@ from gateway.kinds.catalog import Catalog
 #: what programs call; pages for people are no part of the contract
 _ROUTES = tuple(route for route in ROUTES if not route.is_page)
 _REF = "#/components/schemas/"
+#: those of RFC 6749 and 7009 take forms, and answer with their own errors
+_FORMS: dict[str, type[BaseModel]] = {"/oauth/token": TokenRequest, "/oauth/revoke": RevokeToken}
+_FORM_ERRORS = {
+    400: "It cannot be granted",
+    401: "No such client",
+    413: "Body too large",
+    429: "Too many wrong secrets",
+}
 _ERRORS = {
     "400": "Malformed request",
     "401": "No good token",
@@ -43,7 +52,7 @@ def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str,
     """The contract as callers can rely on it."""
     models = [model for route in _ROUTES for model in (route.body, route.query) if model is not None]
     _, schemas = models_json_schema(
-        [(model, "validation") for model in dict.fromkeys(models)], ref_template=_REF + "{model}"
+        [(model, "validation") for model in dict.fromkeys((*models, *_FORMS.values()))], ref_template=_REF + "{model}"
     )
     paths: dict[str, dict[str, Any]] = {}
     for route in _ROUTES:
@@ -78,7 +87,7 @@ def _operation(route: Route) -> dict[str, Any]:
             "headers": response_headers(route, status),
             **({} if status == 304 else {"content": _content(route, status)}),
         }
-        for status, meaning in route.answers.items()
+        for status, meaning in {**route.answers, **(_FORM_ERRORS if route.path in _FORMS else {})}.items()
     }
     for status, meaning in _ERRORS.items():
         answers.setdefault(status, {"$ref": f"#/components/responses/{status}", "description": meaning})
@@ -97,6 +106,10 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.body is not None:
         schema = {"$ref": _REF + route.body.__name__}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    if route.path in _FORMS:
+        schema = {"$ref": _REF + _FORMS[route.path].__name__}
+        form = {"application/x-www-form-urlencoded": {"schema": schema}}
+        operation["requestBody"] = {"required": True, "content": form}
     if route.is_open:
         operation["security"] = []
     return operation
@@ -124,6 +137,8 @@ def _content(route: Route, status: int) -> dict[str, Any]:
         return {"text/html": {}, PROBLEM: {}}
     if route.path == REGISTER and status == 400:
         return {"application/json": {}, PROBLEM: {}}
+    if status in _FORM_ERRORS and route.path in _FORMS:
+        return {"application/json": {"schema": {"$ref": _REF + "OAuthError"}}}
     if status >= 400 and status != 503:  # not ready is told as a state, not as a problem
         return _problems(status)
     if "/download/" in route.path or status == 206:

@@ -85,6 +85,19 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         expires_in={"type": "integer", "description": "seconds that the token lives"},
         organization_id=_nullable("string", "the client's organization; null when it can access several"),
     ),
+    "GrantedToken": _object(
+        {"access_token": "…", "token_type": "bearer", "expires_in": 900, "scope": "read write"},
+        access_token=_text("to be sent as `Authorization: Bearer …`"),
+        token_type={"const": "bearer"},
+        expires_in={"type": "integer", "description": "seconds that the token lives"},
+        scope=_text("what it may do, separated by spaces"),
+        refresh_token=_text("of a person's consent: gets the next token, once"),
+    ),
+    "OAuthError": _object(
+        {"error": "invalid_client", "error_description": "…"},
+        error=_text("the code, of RFC 6749 §5.2"),
+        error_description=_text("what is wrong"),
+    ),
     "Connector": _object(
         _CONNECTOR_EXAMPLE,
         id=_text("the connector's id", format="uuid"),
@@ -185,6 +198,7 @@ _JOB = "/api/v1/jobs/{job_id}"
 #: the schema of an answer by method, path and status
 ANSWERS: dict[tuple[str, str, int], str] = {
     ("POST", "/api/v1/account/applications/token", 200): "Token",
+    ("POST", "/oauth/token", 200): "GrantedToken",
     ("POST", _CONNECTORS, 201): "Connector",
     ("GET", _CONNECTORS, 200): "Connectors",
     ("GET", _CONNECTOR, 200): "Connector",

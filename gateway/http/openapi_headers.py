@@ -101,6 +101,7 @@ _ENDINGS = ("Deprecation", "Sunset", "Link")
 _FILE = ("Accept-Ranges", "ETag", "Last-Modified", "Content-Disposition", "Content-Security-Policy", "Cache-Control")
 _PART = ("Content-Range", *_FILE)
 _ACCEPTED = ("Location", "Retry-After", "Preference-Applied")
+_NO_STORE = ("Cache-Control", "Pragma")
 _FILES: dict[int, tuple[str, ...]] = {200: _FILE, 206: _PART, 304: _FILE, 416: ("Content-Range", "Accept-Ranges")}
 #: by method and path, then status
 SENT_HEADERS: dict[tuple[str, str], dict[int, tuple[str, ...]]] = {
@@ -125,8 +126,9 @@ SENT_HEADERS: dict[tuple[str, str], dict[int, tuple[str, ...]]] = {
     ("GET", f"{_JOB}/result"): {**_FILES, 202: _ACCEPTED},
     ("HEAD", f"{_JOB}/result"): {**_FILES, 202: _ACCEPTED},
     ("POST", f"{_JOB}/retry"): {202: _ACCEPTED},
-    ("POST", "/api/v1/account/applications/token"): {200: ("Cache-Control", "Pragma")},
-    ("POST", "/oauth/token"): {200: ("Cache-Control", "Pragma")},
+    ("POST", "/api/v1/account/applications/token"): {200: _NO_STORE},
+    ("POST", "/oauth/token"): dict.fromkeys((200, 400, 401, 413, 429), _NO_STORE),
+    ("POST", "/oauth/revoke"): dict.fromkeys((200, 400, 401, 413, 429), _NO_STORE),
     ("GET", "/"): dict.fromkeys((200, 303), ("Location", "Vary")),
     ("GET", "/docs"): {200: ("Content-Security-Policy",)},
 }

@@ -19,6 +19,13 @@ CALLS = [
     ("GET", "/openapi.json", {}),
     ("GET", "/docs", {}),
     ("POST", "/api/v1/account/applications/token", {"json": {"client_id": "nobody", "client_secret": "wrong"}}),
+    (
+        "POST",
+        "/oauth/token",
+        {"data": {"grant_type": "client_credentials", "client_id": "nobody", "client_secret": "x"}},
+    ),
+    ("POST", "/oauth/token", {"data": {"grant_type": "password"}}),
+    ("POST", "/oauth/revoke", {"data": {}}),
     ("GET", "/api/v1/workspaces", {}),
     ("GET", "/api/v1/integrations/connectors", {}),
     ("POST", "/api/v1/integrations/connectors", {"json": {"name": 1}}),
