@@ -7,6 +7,7 @@ import pytest
 
 from gateway.cli.failures import EXIT_CODES
 from gateway.errors import GatewayError
+from gateway.http.console_session import ForeignForm
 from gateway.http.errors import status_of
 from gateway.kinds.catalog import load_catalog
 from gateway.kinds.search_schema import search_params_schema
@@ -55,6 +56,7 @@ def test_every_page_stands_on_the_map():
 
 
 def test_every_error_code_stands_in_the_reference_with_its_status_and_whether_to_ask_again():
+    assert ForeignForm in error_classes()  # those of the pages count too
     raised = {(str(status_of(cls())), cls.code, "yes" if cls.retryable else "no") for cls in error_classes()}
 
     assert set(CODE_ROW.findall(text("reference/errors.md"))) == raised

@@ -18,6 +18,10 @@ SECTIONS = {
         Lazy("apps", "gateway.cli.apps:apps", "Own OAuth apps, in whose name consent is asked."),
         Lazy("types", "gateway.cli.types:types", "What there is to call, with an example for each operation."),
         Lazy("tools", "gateway.cli.tools:tools", "Operations as tool definitions for agent frameworks."),
+        Lazy("workspaces", "gateway.cli.api:workspaces", "List the workspaces of the organization."),
+        Lazy("audit", "gateway.cli.api:audit", "Who did what, when, with which outcome."),
+        Lazy("api", "gateway.cli.api:api", "One request to the gateway: gateway api GET jobs"),
+        Lazy("token", "gateway.cli.api:token", "Print a bearer token."),
         Lazy("completion", "gateway.cli.completion:completion", "Print the completion script of a shell."),
     ),
     "Run the gateway": (

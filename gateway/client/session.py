@@ -134,6 +134,10 @@ class Session:
             response = await self._sent(call, await self._good_token(refused=token))
         return response
 
+    async def token(self) -> str:
+        """A bearer token that is good for half a minute at least; raises Unauthorized and Unavailable."""
+        return await self._good_token()
+
     async def _good_token(self, refused: str | None = None) -> str:
         """A bearer token; callers that find none good together ask for one together."""
         async with self._renewal:

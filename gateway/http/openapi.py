@@ -1,5 +1,6 @@
 """The OpenAPI 3.1 document, made from the routes, their models and the specs."""
 
+import inspect
 import re
 from typing import Any
 
@@ -7,7 +8,10 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from gateway.authorization.metadata import AUTHORIZE, REGISTER
-from gateway.http.errors import PROBLEM
+from gateway.errors import BY_CODE
+from gateway.http.errors import PROBLEM, MethodNotAllowed, problem, status_of
+from gateway.http.openapi_answers import SCHEMAS, answer_schema
+from gateway.http.openapi_headers import error_headers, header_parameters, response_headers
 from gateway.http.route import Route
 from gateway.http.routes import ROUTES
 from gateway.kinds.catalog import Catalog
@@ -20,7 +24,9 @@ _ERRORS = {
     "401": "No good token",
     "403": "Not allowed",
     "404": "Not found",
+    "405": "Another method",
     "409": "Conflict",
+    "410": "Gone",
     "413": "Body too large",
     "415": "Unsupported encoding",
     "422": "Invalid",
@@ -56,7 +62,8 @@ def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str,
         "paths": paths,
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "schemas": {**schemas.get("$defs", {}), "Problem": _PROBLEM_SCHEMA},
+            "schemas": {**schemas.get("$defs", {}), **SCHEMAS, "Problem": _PROBLEM_SCHEMA},
+            "responses": {status: _error_response(status, meaning) for status, meaning in _ERRORS.items()},
         },
         "x-connector-types": {
             kind.name: {entity: kind.actions_of(entity) for entity in kind.spec.entities} for kind in catalog
@@ -66,18 +73,25 @@ def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str,
 
 def _operation(route: Route) -> dict[str, Any]:
     answers: dict[str, Any] = {
-        str(status): {"description": meaning, **({} if status in (304,) else {"content": _content(route, status)})}
+        str(status): {
+            "description": meaning,
+            "headers": response_headers(route, status),
+            **({} if status == 304 else {"content": _content(route, status)}),
+        }
         for status, meaning in route.answers.items()
     }
     for status, meaning in _ERRORS.items():
-        answers.setdefault(
-            status, {"description": meaning, "content": {PROBLEM: {"schema": {"$ref": _REF + "Problem"}}}}
-        )
+        answers.setdefault(status, {"$ref": f"#/components/responses/{status}", "description": meaning})
     operation: dict[str, Any] = {
         "operationId": route.handler.__name__,
         "summary": route.summary,
+        "description": inspect.getdoc(route.handler),
         "tags": [route.tag],
-        "parameters": [*_path_parameters(route.path), *_query_parameters(route.query)],
+        "parameters": [
+            *_path_parameters(route.path),
+            *_query_parameters(route.query),
+            *header_parameters(route),
+        ],
         "responses": answers,
     }
     if route.body is not None:
@@ -88,6 +102,21 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
+def _error_response(status: str, meaning: str) -> dict[str, Any]:
+    """An error of any operation."""
+    return {"description": meaning, "headers": error_headers(int(status)), "content": _problems(int(status))}
+
+
+def _problems(status: int) -> dict[str, Any]:
+    """The error documents of a status, with an example for each of its codes."""
+    examples = {
+        error.code: {"value": problem(error, "5e1f0c3d")}
+        for error in (cls() for cls in (*BY_CODE.values(), MethodNotAllowed))
+        if status_of(error) == status
+    }
+    return {PROBLEM: {"schema": {"$ref": _REF + "Problem"}, "examples": examples}}
+
+
 def _content(route: Route, status: int) -> dict[str, Any]:
     if route.path.startswith("/mcp") and route.method == "POST":
         return {} if status == 202 else {"application/json": {}, "text/event-stream": {}, PROBLEM: {}}
@@ -96,18 +125,19 @@ def _content(route: Route, status: int) -> dict[str, Any]:
     if route.path == REGISTER and status == 400:
         return {"application/json": {}, PROBLEM: {}}
     if status >= 400 and status != 503:  # not ready is told as a state, not as a problem
-        return {PROBLEM: {"schema": {"$ref": _REF + "Problem"}}}
+        return _problems(status)
     if "/download/" in route.path or status == 206:
         return {"*/*": {}}
     if 206 in route.answers and status == 200:
-        return {"application/json": {}, "*/*": {}}
+        lines: dict[str, Any] = {"application/x-ndjson": {}} if route.path.endswith("/result") else {}
+        return {"application/json": answer_schema(route, status), **lines, "*/*": {}}
     if route.path == "/docs":
         return {"text/html": {}}
     if route.path == "/metrics":
         return {"text/plain": {}}
     if route.path.endswith("/events"):
         return {"text/event-stream": {}}
-    return {"application/json": {}}
+    return {"application/json": answer_schema(route, status)}
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
@@ -135,7 +165,7 @@ _PROBLEM_SCHEMA: dict[str, Any] = {
         "type": {"type": "string"},
         "title": {"type": "string"},
         "status": {"type": "integer"},
-        "code": {"type": "string"},
+        "code": {"enum": sorted((*BY_CODE, MethodNotAllowed.code)), "description": "what to match on"},
         "detail": {"type": "string"},
         "message": {"type": "string"},
         "retryable": {"type": "boolean"},
@@ -147,6 +177,11 @@ _PROBLEM_SCHEMA: dict[str, Any] = {
         },
         "safe_to_retry": {"type": "boolean", "description": "whether it can be sent again without harm"},
         "result": {"type": "object", "description": "of a job that ended in the middle: what was done before"},
+        "example": {"type": "object", "description": "of refused params: the params of a call that is right"},
+        "connector_status": {"type": "string", "description": "of a connector that is not ready: its status"},
+        "next_step": {"type": "string", "description": "of a connector that is not ready: what to do"},
+        "allowed": {"type": "string", "description": "of 405: the methods that the path takes"},
+        "size": {"type": "integer", "description": "of 416: the bytes that the file has"},
         "errors": {
             "type": "array",
             "items": {

@@ -124,6 +124,7 @@ class Stub:
     ranges: list[str | None] = field(default_factory=list)
     #: bytes that the client says it has: a download is cut only when the bytes before the cut are there
     seen: int = 0
+    queries: list[dict[str, str]] = field(default_factory=list)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     flow: deque[dict[str, Any]] = field(default_factory=deque)
     kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
@@ -146,6 +147,8 @@ class Stub:
         app.router.add_get(f"{connectors}/{{id}}/download/{{entity}}", self._download)
         app.router.add_get(f"{api}/integrations/connector-types", self._types)
         app.router.add_get(f"{api}/integrations/connector-types/{{kind}}", self._type)
+        app.router.add_get(f"{api}/workspaces", self._workspaces)
+        app.router.add_get(f"{api}/audit", self._audit)
         app.router.add_get(f"{api}/jobs", self._jobs)
         app.router.add_get(f"{api}/jobs/{JOB_ID}", self._job)
         app.router.add_get(f"{api}/jobs/{JOB_ID}/events", self._events)
@@ -159,6 +162,7 @@ class Stub:
         self.requests.append((request.method, request.path))
         self.arrival.set()
         self.headers.append(dict(request.headers))
+        self.queries.append(dict(request.query))
         if not request.path.endswith("/token"):
             token = request.headers.get("Authorization", "").removeprefix("Bearer ")
             if not token or token in self.refused_tokens:
@@ -174,6 +178,12 @@ class Stub:
                 await asyncio.sleep(0)
             return response
         return await handler(request)
+
+    async def _workspaces(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"id": "w-1", "name": "default", "connectors": 1}], "next_cursor": None})
+
+    async def _audit(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"action": "execute", "asked": dict(request.query)}], "next_cursor": None})
 
     async def _token(self, request: web.Request) -> web.Response:
         if (await request.json())["client_secret"] != "s3cret":

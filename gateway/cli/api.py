@@ -1,0 +1,115 @@
+"""`gateway api`, `token`, `workspaces` and `audit`: the gateway's own API, for what has no command of its own."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.arguments import read_pairs
+from gateway.cli.client_session import gateway_options, run
+from gateway.cli.failures import EXIT_CODES
+from gateway.cli.output import Format, format_of, output_option, write
+from gateway.client.retries import RetryPolicy
+from gateway.client.session import ApiRequest, Session
+from gateway.client.settings import client_settings
+
+_PREFIX = "/api/v1/"
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
+
+def _session(url: str | None, workspace: str | None, organization: str | None) -> Session:
+    return Session(client_settings(url, workspace_name=workspace, organization_id=organization), RetryPolicy())
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("method", type=click.Choice(_METHODS, case_sensitive=False))
+@click.argument("path")
+@click.option("-q", "--query", "query", multiple=True, metavar="NAME=VALUE", help="A member of the query string.")
+@click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of the request.")
+@click.option("-d", "--data", metavar="JSON", help="The body.")
+@output_option
+@gateway_options
+def api(
+    method: str,
+    path: str,
+    query: tuple[str, ...],
+    headers: tuple[str, ...],
+    data: str | None,
+    wanted: str | None,
+    **where: Any,
+) -> None:
+    """Send one request to the gateway, with a token on it, and print what it answers.
+
+    \b
+    gateway api GET jobs -q status=failed
+    gateway api POST /api/v1/connect/sessions -d '{"kind": "team-chat"}'
+    """
+    call = ApiRequest(
+        method.upper(),
+        path if path.startswith("/") else f"{_PREFIX}{path}",
+        query=read_pairs(query, "--query"),
+        body=None if data is None else _object(data),
+        headers=read_pairs(headers, "--header"),
+    )
+
+    async def work() -> None:
+        async with _session(**where) as session:
+            answer = await session.fetch(call)
+        if not answer.body:
+            return
+        if "json" in answer.headers.get("Content-Type", ""):
+            write(msgspec.json.decode(answer.body), Format(wanted) if wanted else Format.JSON)
+        else:
+            sys.stdout.buffer.write(answer.body)
+
+    run(work())
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise click.BadParameter(f"{text[:60]!r} is no JSON object ({error})", param_hint="--data") from error
+
+
+@click.command(epilog=EXIT_CODES)
+@gateway_options
+def token(**where: Any) -> None:
+    """Print a fresh bearer token, for curl: -H "Authorization: Bearer $(gateway token)"."""
+
+    async def work() -> None:
+        async with _session(**where) as session:
+            click.echo(await session.token())
+
+    run(work())
+
+
+@click.command(epilog=EXIT_CODES)
+@output_option
+@gateway_options
+def workspaces(wanted: str | None, **where: Any) -> None:
+    """List the workspaces of the organization."""
+    _print_data("/api/v1/workspaces", {}, wanted, where)
+
+
+@click.command(epilog=EXIT_CODES)
+@click.option("--connector-id", metavar="ID", help="Only what was done on this connector.")
+@click.option("--since", metavar="TIME", help="From when, such as 2026-01-31T09:00:00Z.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@output_option
+@gateway_options
+def audit(connector_id: str | None, since: str | None, limit: int, wanted: str | None, **where: Any) -> None:
+    """List who did what, when and with which outcome, the newest first; needs the scope admin."""
+    query = {"connector_id": connector_id, "since": since, "limit": limit}
+    _print_data("/api/v1/audit", query, wanted, where)
+
+
+def _print_data(path: str, query: Mapping[str, Any], wanted: str | None, where: dict[str, Any]) -> None:
+    async def work() -> None:
+        async with _session(**where) as session:
+            found = (await session.fetch(ApiRequest("GET", path, query))).into(dict[str, Any])
+        write(found["data"], format_of(wanted))
+
+    run(work())

@@ -1,0 +1,168 @@
+"""Which headers each operation reads and answers with, as the OpenAPI document tells it.
+
+Accept, Authorization and Content-Type are told by media types and the security scheme, as OpenAPI has it.
+"""
+
+from typing import Any
+
+from gateway.http.responses import MAX_WAIT
+from gateway.http.route import Route
+
+_EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
+_DOWNLOAD = "/api/v1/integrations/connectors/{connector_id}/download/{entity}"
+_CONNECTORS = "/api/v1/integrations/connectors"
+_CONNECTOR = "/api/v1/integrations/connectors/{connector_id}"
+_JOB = "/api/v1/jobs/{job_id}"
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0}
+
+_REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
+    "X-Organization-Id": (
+        "The organization; required when the client can access several.",
+        {"type": "string", "format": "uuid"},
+    ),
+    "X-Request-Id": (
+        "Your own id for the request: it comes back, and stands in the logs.",
+        {"type": "string", "pattern": "^[A-Za-z0-9._~:/+=-]{1,128}$"},
+    ),
+    "Prefer": (
+        "RFC 7240: `respond-async` answers with a job at once, `wait=N` waits for up to "
+        f"{MAX_WAIT} seconds before it does. Other preferences are ignored.",
+        {"type": "string", "examples": ["respond-async", "wait=20"]},
+    ),
+    "Idempotency-Key": (
+        "Chosen by the caller, one for each write that is meant: the same request again is answered with the first "
+        "answer, and nothing is sent.",
+        {"type": "string", "pattern": "^[!-~]{1,255}$", "examples": ["order-4711-ticket"]},
+    ),
+    "Cache-Control": (
+        "RFC 9111, of operations that only read: `max-age=N` accepts an answer of that age, `only-if-cached` nothing "
+        "else, `no-store` keeps none.",
+        {"type": "string", "examples": ["max-age=60"]},
+    ),
+    "Range": ("RFC 9110: the part of the file that is wanted.", {"type": "string", "examples": ["bytes=0-1023"]}),
+    "If-Range": ("The ETag or date that the range is of; the whole file comes when it has changed.", _TEXT),
+    "If-None-Match": ("The ETag that is known; 304 while it holds.", _TEXT),
+    "Last-Event-ID": ("The last event that was seen: the stream goes on after it.", _TEXT),
+    "X-ADP-Agent-SDK": (
+        "Sent by callers that cannot follow a job: redirects (303) lead to the result, and files come as JSON chunks.",
+        _TEXT,
+    ),
+}
+
+_ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
+    "X-Request-Id": ("The id of the request, to quote when asking for help.", _TEXT),
+    "X-Content-Type-Options": ("`nosniff`.", _TEXT),
+    "RateLimit": ("What is left of each limit, where the operator has set any.", _TEXT),
+    "RateLimit-Policy": ("The limits themselves.", _TEXT),
+    "Location": ("Where the new thing, or the next step, is.", {"type": "string", "format": "uri-reference"}),
+    "Retry-After": ("Seconds after which it is worth asking again.", _SECONDS),
+    "Preference-Applied": ("The preference that was followed.", {"type": "string", "examples": ["respond-async"]}),
+    "Idempotency-Replayed": ("`true`: it is the first answer to this Idempotency-Key again.", {"const": "true"}),
+    "ETag": ("The version.", {"type": "string", "examples": ['"3"']}),
+    "Last-Modified": ("When the file was changed.", _TEXT),
+    "Content-Range": ("Which bytes of how many these are; of 416 how many there are.", _TEXT),
+    "Accept-Ranges": ("`bytes`, or `none` where the application knows no ranges.", {"enum": ["bytes", "none"]}),
+    "Content-Disposition": ("The file's name, made safe.", _TEXT),
+    "Content-Security-Policy": ("What a browser may do with it: nothing.", _TEXT),
+    "Age": ("Seconds since the application gave this answer.", _SECONDS),
+    "Cache-Status": (
+        "RFC 9211: whether the answer was remembered.",
+        {"type": "string", "examples": ["gateway; hit"]},
+    ),
+    "Deprecation": ("RFC 9745: since when what the call relies on is deprecated.", _TEXT),
+    "Sunset": ("RFC 8594: when it ends.", _TEXT),
+    "Link": ("Where to read of it.", _TEXT),
+    "WWW-Authenticate": ("How to authenticate; at /mcp also where to get a token (RFC 9728).", _TEXT),
+    "Allow": ("The methods that the path takes.", _TEXT),
+    "Accept-Encoding": ("`identity`: bodies are taken as they are.", _TEXT),
+    "Cache-Control": ("Who may keep the answer, and for how long.", _TEXT),
+    "Pragma": ("`no-cache`, as RFC 6749 has it.", _TEXT),
+    "Vary": ("The request header that decided what is answered.", _TEXT),
+    "Referrer-Policy": ("`no-referrer`: the address holds what others must not see.", _TEXT),
+    "Access-Control-Allow-Origin": ("`*`: any page may read it.", _TEXT),
+    "X-Accel-Buffering": ("`no`: a proxy must pass events on at once.", _TEXT),
+}
+
+_RANGE = ("Range", "If-Range", "If-None-Match")
+#: by method and path, beside those that every operation reads
+READ_HEADERS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("POST", _EXECUTE): ("Prefer", "Idempotency-Key", "Cache-Control", *_RANGE, "X-ADP-Agent-SDK"),
+    ("GET", _DOWNLOAD): _RANGE,
+    ("HEAD", _DOWNLOAD): _RANGE,
+    ("GET", _JOB): ("Prefer", "If-None-Match"),
+    ("GET", f"{_JOB}/events"): ("Last-Event-ID",),
+    ("GET", f"{_JOB}/result"): ("Prefer", *_RANGE, "X-ADP-Agent-SDK"),
+    ("HEAD", f"{_JOB}/result"): ("Prefer", *_RANGE),
+}
+
+_ENDINGS = ("Deprecation", "Sunset", "Link")
+_FILE = ("Accept-Ranges", "ETag", "Last-Modified", "Content-Disposition", "Content-Security-Policy", "Cache-Control")
+_PART = ("Content-Range", *_FILE)
+_ACCEPTED = ("Location", "Retry-After", "Preference-Applied")
+_FILES: dict[int, tuple[str, ...]] = {200: _FILE, 206: _PART, 304: _FILE, 416: ("Content-Range", "Accept-Ranges")}
+#: by method and path, then status
+SENT_HEADERS: dict[tuple[str, str], dict[int, tuple[str, ...]]] = {
+    ("POST", _EXECUTE): {
+        200: ("Preference-Applied", "Idempotency-Replayed", "Age", "Cache-Status", *_ENDINGS, *_FILE),
+        202: (*_ACCEPTED, "Idempotency-Replayed", *_ENDINGS),
+        206: _PART,
+        304: _FILE,
+    },
+    ("GET", _DOWNLOAD): _FILES,
+    ("HEAD", _DOWNLOAD): _FILES,
+    ("POST", _CONNECTORS): {201: ("Location", *_ENDINGS)},
+    ("GET", _CONNECTOR): {200: _ENDINGS},
+    ("DELETE", _CONNECTOR): {202: ("Location",)},
+    ("DELETE", "/api/v1/workspaces/{workspace_id}"): {202: ("Location",)},
+    ("GET", _CONNECTORS + "/oauth/consent"): {303: ("Location", "Cache-Control", "Referrer-Policy")},
+    ("GET", _CONNECTORS + "/oauth/callback"): {303: ("Location", "Cache-Control", "Referrer-Policy")},
+    ("POST", _CONNECTOR + "/context-store/sync"): {202: _ACCEPTED},
+    ("POST", "/api/v1/connect/sessions"): {201: ("Location", "Cache-Control")},
+    ("GET", _JOB): dict.fromkeys((200, 304), ("ETag", "Retry-After", "Preference-Applied")),
+    ("GET", f"{_JOB}/events"): {200: ("Cache-Control", "X-Accel-Buffering")},
+    ("GET", f"{_JOB}/result"): {**_FILES, 202: _ACCEPTED},
+    ("HEAD", f"{_JOB}/result"): {**_FILES, 202: _ACCEPTED},
+    ("POST", f"{_JOB}/retry"): {202: _ACCEPTED},
+    ("POST", "/api/v1/account/applications/token"): {200: ("Cache-Control", "Pragma")},
+    ("POST", "/oauth/token"): {200: ("Cache-Control", "Pragma")},
+    ("GET", "/"): dict.fromkeys((200, 303), ("Location", "Vary")),
+    ("GET", "/docs"): {200: ("Content-Security-Policy",)},
+}
+_OF_ERRORS: dict[int, tuple[str, ...]] = {
+    401: ("WWW-Authenticate",),
+    405: ("Allow",),
+    415: ("Accept-Encoding",),
+    416: ("Content-Range",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
+_ALWAYS = ("X-Request-Id", "X-Content-Type-Options")
+
+
+def header_parameters(route: Route) -> list[dict[str, Any]]:
+    """The headers that the operation reads, as parameters."""
+    names = ("X-Request-Id",) if route.is_open else ("X-Request-Id", "X-Organization-Id")
+    return [_parameter(name) for name in (*names, *READ_HEADERS.get((route.method, route.path), ()))]
+
+
+def response_headers(route: Route, status: int) -> dict[str, Any]:
+    """The headers that an answer of the operation may have."""
+    sent = SENT_HEADERS.get((route.method, route.path), {}).get(status, ())
+    limits = () if route.is_open else ("RateLimit", "RateLimit-Policy")
+    return _headers((*_ALWAYS, *limits, *sent, *_OF_ERRORS.get(status, ())))
+
+
+def error_headers(status: int) -> dict[str, Any]:
+    """The headers that an error of any operation may have."""
+    return _headers((*_ALWAYS, "RateLimit", "RateLimit-Policy", "Idempotency-Replayed", *_OF_ERRORS.get(status, ())))
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    description, schema = _REQUEST[name]
+    return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}
+
+
+def _headers(names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: {"description": _ANSWER[name][0], "schema": _ANSWER[name][1]} for name in dict.fromkeys(names)}

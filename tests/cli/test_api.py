@@ -1,0 +1,63 @@
+"""The gateway's own API from the command line."""
+
+import pytest
+
+from tests.client.stub import CONNECTOR_ID
+
+
+async def test_a_request_is_sent_with_a_token_and_its_answer_printed(command, stub):
+    listed = await command("api", "get", "workspaces")
+    whole = await command("api", "GET", "/api/v1/audit", "-q", "limit=2")
+
+    assert listed.json()["data"][0]["name"] == "default"
+    assert whole.json()["data"] == [{"action": "execute", "asked": {"limit": "2"}}]
+    assert stub.headers[-1]["Authorization"].startswith("Bearer ")
+
+
+async def test_a_body_and_headers_are_sent_as_they_are(command, stub):
+    ended = await command(
+        *("api", "POST", f"integrations/connectors/{CONNECTOR_ID}/execute"),
+        *("-d", '{"entity": "tickets", "action": "list", "params": {}}', "-H", "Idempotency-Key=k1"),
+    )
+
+    assert ended.code == 0
+    assert stub.bodies[-1] == {"entity": "tickets", "action": "list", "params": {}}
+    assert stub.headers[-1]["Idempotency-Key"] == "k1"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("api", "GET", "nowhere"), 4, ""),
+        (("api", "POST", "jobs", "-d", "[1"), 2, "is no JSON object"),
+        (("api", "FETCH", "jobs"), 2, "FETCH"),
+        (("audit", "--limit", "0"), 2, "0 is not in the range"),
+    ],
+)
+async def test_what_cannot_be_sent_or_is_not_there_says_so(command, words, code, said):
+    ended = await command(*words)
+
+    assert ended.code == code
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+
+
+async def test_a_token_is_printed_alone(command):
+    ended = await command("token")
+
+    assert ended.out == "t1\n"
+
+
+async def test_workspaces_and_the_audit_log_are_listed(command):
+    workspaces = await command("workspaces")
+    audit = await command("audit", "--connector-id", CONNECTOR_ID, "--limit", "5")
+
+    assert workspaces.json() == [{"id": "w-1", "name": "default", "connectors": 1}]
+    assert audit.json()[0]["asked"] == {"connector_id": CONNECTOR_ID, "limit": "5"}
+
+
+async def test_jobs_are_listed_by_connector(command, stub):
+    ended = await command("jobs", "list", "--connector", CONNECTOR_ID)
+
+    assert ended.code == 0
+    assert stub.queries[-1]["connector_id"] == CONNECTOR_ID
