@@ -82,8 +82,8 @@ class Bridge:
     def _called(self, method: Any) -> Any:
         @functools.wraps(method)
         def call(*args: Any, **kwargs: Any) -> Any:
-            plain = [arg._target if isinstance(arg, Bridge) else arg for arg in args]
-            return self._bridged(method(*plain, **kwargs))
+            named = {name: _plain(arg) for name, arg in kwargs.items()}
+            return self._bridged(method(*map(_plain, args), **named))
 
         return call
 
@@ -96,6 +96,11 @@ class Bridge:
                 yield self._bridged(item)
         finally:
             self._loop.run(_closed(items))
+
+
+def _plain(argument: Any) -> Any:
+    """What stands behind the bridge, as the asynchronous client takes it."""
+    return argument._target if isinstance(argument, Bridge) else argument
 
 
 async def _closed(items: AsyncGenerator[Any, None]) -> None:

@@ -32,14 +32,6 @@ COLUMNS = """
 FIND = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 AND entity = $2"
 LIST = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 ORDER BY entity"
 
-# Claiming moves the next run away first: however many schedulers look, an entity's turn comes once.
-CLAIM_DUE = f"""
-    UPDATE context_entities SET next_sync_at = now() + make_interval(secs => $2)
-    WHERE id IN (
-        SELECT id FROM context_entities WHERE next_sync_at <= now()
-        ORDER BY next_sync_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-    RETURNING {COLUMNS}
-"""
 
 # A sweep that was interrupted goes on where it was, under its own generation; a new one begins the next.
 BEGIN = """
@@ -131,11 +123,6 @@ async def find(connection: Connection, connector_id: UUID, entity: str) -> Entit
 async def freshness(connection: Connection, connector_id: UUID) -> list[Entity]:
     """All entities of the connector, by name."""
     return [_entity(row) for row in await connection.fetch(LIST, connector_id)]
-
-
-async def claim_due(connection: Connection, most: int, lease_seconds: float) -> list[Entity]:
-    """Entities whose turn has come, ours for the lease; a run that ends without a word comes up again after it."""
-    return [_entity(row) for row in await connection.fetch(CLAIM_DUE, most, lease_seconds)]
 
 
 async def begin(connection: Connection, entity: Entity, *, full: bool) -> int:

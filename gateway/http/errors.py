@@ -9,6 +9,7 @@ from multidict import CIMultiDict
 
 from gateway import errors
 from gateway.errors import GatewayError
+from gateway.http_ranges.ranges import unsatisfied_range
 
 PROBLEM = "application/problem+json"
 
@@ -87,7 +88,7 @@ def problem_response(error: GatewayError, request_id: str) -> web.Response:
     if status == 415:
         headers["Accept-Encoding"] = "identity"
     if status == 416 and error.extra.get("size") is not None:
-        headers["Content-Range"] = f"bytes */{error.extra['size']}"
+        headers["Content-Range"] = unsatisfied_range(error.extra["size"])
     return web.Response(status=status, body=_encoded(error, request_id), content_type=PROBLEM, headers=headers)
 
 

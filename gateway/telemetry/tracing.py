@@ -39,21 +39,18 @@ def configure_tracing(service: str) -> None:
     send_spans_to(BatchSpanProcessor(OTLPSpanExporter()), service)
 
 
-def send_spans_to(processor: Any, service: str = "gateway") -> None:
-    """Make spans, and hand them to the processor; the SDK reads its sampler from OTEL_TRACES_SAMPLER."""
+def send_spans_to(processor: Any | None, service: str = "gateway") -> None:
+    """Make spans, and hand them to the processor; the sampler is that of OTEL_TRACES_SAMPLER. None: make none."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
 
     global _tracer
+    if processor is None:
+        _tracer = None
+        return
     provider = TracerProvider(resource=Resource.create({"service.name": service}))
     provider.add_span_processor(processor)
     _tracer = provider.get_tracer("gateway")
-
-
-def stop_tracing() -> None:
-    """Make no more spans."""
-    global _tracer
-    _tracer = None
 
 
 def trace_headers(headers: Mapping[str, str]) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ import pytest
 
 from gateway import errors
 from gateway.client import SyncGateway
+from gateway.client.synchronous import Bridge, _Loop
 from tests.client.conftest import QUICK
 from tests.client.stub import BLOB, JOB_ID, TICKETS
 
@@ -72,3 +73,18 @@ def test_the_client_loads_no_server():
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
     assert loaded.strip() == "[]"
+
+
+class Paired:
+    """Takes one of its own kind, by place or by name."""
+
+    async def is_other(self, first: object, *, second: object) -> bool:
+        return type(first) is Paired and type(second) is Paired
+
+
+def test_what_stands_behind_a_bridge_is_passed_on_by_place_and_by_name():
+    loop = _Loop()
+    bridged = Bridge(Paired(), loop)
+
+    assert bridged.is_other(bridged, second=bridged)
+    loop.close()

@@ -10,7 +10,6 @@ from gateway.context_store.entities import (
     begin,
     checkpoint,
     checkpoint_sweep,
-    claim_due,
     fail,
     find,
     finish,
@@ -292,14 +291,6 @@ async def test_freshness_tells_how_each_entity_stands(connection, tenant, entity
         LATER,
     )
     assert (failed.status, failed.error["code"], failed.last_synced_at) == ("failed", "upstream_error", None)
-
-
-async def test_an_entitys_turn_comes_once(connection, tenant, entity):
-    first = await claim_due(connection, 10, 60)
-    second = await claim_due(connection, 10, 60)
-
-    assert [claimed.id for claimed in first] == [entity.id]
-    assert second == []
 
 
 async def test_an_entity_of_an_unknown_connector_cannot_be_found(connection):
