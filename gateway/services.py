@@ -11,7 +11,7 @@ from uuid import uuid4
 from gateway.authorization.hosts import Hosts
 from gateway.authorization.service import AuthorizationServer
 from gateway.authorization.store import AuthorizationStore
-from gateway.connect.service import ConnectLinks
+from gateway.connect_links.service import ConnectLinks
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams

@@ -1,10 +1,12 @@
 """The engine in a caller's own process, against the sandbox."""
 
 import hashlib
+from pathlib import Path
 
 import pytest
 from aiohttp.test_utils import TestServer
 
+import gateway
 from gateway import connect
 from gateway.errors import InvalidCredentials, InvalidParams, UnknownAction, UpstreamNotFound
 from gateway.kinds.catalog import load_catalog
@@ -103,3 +105,9 @@ async def test_a_bare_refresh_token_mints_its_first_access_token(upstream):
         page = await work.execute("workspaces", "list")
 
     assert page.records
+
+
+def test_no_package_hides_what_callers_import():
+    folder = Path(gateway.__file__).parent
+
+    assert [name for name in gateway.__all__ if (folder / name).is_dir()] == []

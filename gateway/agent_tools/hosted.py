@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from gateway.agent_tools.backend import AgentCall, ConnectLink, ConnectorInfo, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
-from gateway.connect.store import SessionStatus
+from gateway.connect_links.store import SessionStatus
 from gateway.connectors.responses import OperationResult
 from gateway.credentials.store import ConnectorStatus
 from gateway.errors import JobNotCancelable, NotFound

@@ -8,8 +8,8 @@ from aiohttp import web
 from pydantic import Field
 from yarl import URL
 
-from gateway.connect.service import MAX_SECONDS
-from gateway.connect.store import ConnectSession, SessionStatus
+from gateway.connect_links.service import MAX_SECONDS
+from gateway.connect_links.store import ConnectSession, SessionStatus
 from gateway.errors import GatewayError, InvalidCredentials, InvalidParams
 from gateway.http.bodies import Body, path_id, read_body, read_form_fields
 from gateway.http.handlers.connectors import Name

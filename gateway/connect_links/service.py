@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from gateway.connect.store import ConnectSession, ConnectSessionStore, SessionStatus
+from gateway.connect_links.store import ConnectSession, ConnectSessionStore, SessionStatus
 from gateway.credentials.service import ConnectorService, VerifiedCredentials
 from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
 from gateway.db.pool import Database
