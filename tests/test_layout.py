@@ -83,6 +83,7 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.embedded": {"gateway.errors", "gateway.settings", "gateway.db"},
     "gateway.cli": PROCESSES
     | {
+        "gateway",
         "gateway.agent_tools",
         "gateway.client",
         "gateway.embedded",
