@@ -39,6 +39,9 @@ test: $(INSTALLED) ## Run the tests
 	@together=0; $(TEST) --numprocesses $(TEST_PROCESSES) --dist loadfile -m 'not alone' || together=1; \
 	$(TEST) -m alone tests/journeys && exit $$together
 
+test-fast: $(INSTALLED) ## Run the engine, the spec language and the routes alone, for a change on its way
+	@$(TEST) tests/connectors tests/kinds tests/http_ranges tests/http/test_routes.py tests/console tests/pages tests/test_layout.py --ignore tests/connectors/kinds --ignore tests/connectors/test_egress.py
+
 faults: $(INSTALLED) ## Kill and freeze real processes under load and print the report
 	@$(BIN)/python -m tests.faults
 
@@ -58,4 +61,4 @@ clean: ## Remove what the above made
 	rm -rf $(VENV) .gateway build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help install demo run test faults bench screenshots check clean
+.PHONY: help install demo run test test-fast faults bench screenshots check clean
