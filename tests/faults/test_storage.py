@@ -116,6 +116,7 @@ async def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(gateway: 
         with full(small_disk):
             await until(lambda: _is_refused(caller))
             statuses = {status for status, _, _ in await _many(caller)}
+            await until(lambda: _has_reason(caller))  # what is remembered for a second is over
             status, ready, _ = await caller.call("GET", "/readyz")
         normal = await until(lambda: _works(caller))
         job = await caller.ended((await caller.submit("tickets", "list", {}))["id"])
@@ -143,6 +144,11 @@ async def _is_refused(caller) -> bool:
 
 async def _works(caller) -> bool:
     return (await caller.execute("tickets", "create", ticket("room"), Prefer="respond-async"))[0] == 202
+
+
+async def _has_reason(caller) -> bool:
+    _, document, _ = await caller.call("GET", "/readyz")
+    return "reason" in document
 
 
 async def _is_ready(caller) -> bool:

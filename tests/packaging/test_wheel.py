@@ -18,9 +18,14 @@ PATIENCE = 60
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The bin folder of an environment that has the wheel and what it asks for, and nothing else."""
-    place = tmp_path_factory.mktemp("wheel")
+def installed(short_directory):
+    """The bin folder of an environment that has the wheel and what it asks for, and nothing else.
+
+    Root's local servers run as another user, who must be able to enter it.
+    """
+    short_directory.chmod(0o755)
+    place = short_directory / "installed"
+    place.mkdir()
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--outdir", str(place), str(ROOT)], check=True, capture_output=True
     )

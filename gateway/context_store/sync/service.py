@@ -58,7 +58,7 @@ class Synchronization:
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             for entity in await schedule.register_all(connection, record.id, record.organization_id, kind, names):
                 await schedule.take(connection, entity, job_id)
-        return await self._accepted(record, job_id, names, client_id=client_id)
+        return await self._accepted(record, job_id, names, client_id=client_id, is_background=True)
 
     async def request(
         self, record: ConnectorRecord, names: Sequence[str] | None, client_id: UUID, *, is_full: bool
@@ -75,7 +75,7 @@ class Synchronization:
             return waiting
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             await schedule.register_all(connection, record.id, record.organization_id, kind, wanted)
-        return await self._accepted(record, uuid4(), wanted, is_full=is_full, client_id=client_id)
+        return await self._accepted(record, uuid4(), wanted, is_full=is_full, client_id=client_id, is_background=False)
 
     async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> Job | None:
         """A job that has not begun and will do the very same."""
@@ -93,7 +93,7 @@ class Synchronization:
                 record = await self.connectors.get(turn.organization_id, turn.connector_id)
             except NotFound:
                 continue
-            await self._accepted(record, turn.job_id, turn.entities)
+            await self._accepted(record, turn.job_id, turn.entities, is_background=True)
         return len(turns)
 
     async def backfill(self) -> int:
@@ -127,6 +127,7 @@ class Synchronization:
         *,
         is_full: bool = False,
         client_id: UUID | None = None,
+        is_background: bool,
     ) -> Job:
         new = NewJob(
             job_id,
@@ -138,7 +139,7 @@ class Synchronization:
             kind=record.kind,
             entity=names[0] if len(names) == 1 else None,
             params={"entities": list(names), "full": is_full},
-            is_background=client_id is None,
+            is_background=is_background,
         )
         job = (await self.jobs.accept(new)).job
         await self.wakeup.notify(job.id, job.attempt)
