@@ -16,7 +16,7 @@ from gateway.credentials.store import ConnectorRecord, NewConnector
 from gateway.deletion import Deletion
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results
-from gateway.jobs.leases import Ending, Leases, LostLease
+from gateway.jobs.leases import JobOutcome, Leases, LostLease
 from gateway.jobs.model import Job, JobStatus, NewJob
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.run_context import JobJournal
@@ -51,7 +51,7 @@ class Setting:
         job = await self.running(record, key=IdempotencyKey("k", b"f", 60))
         await self.leases.progress(job, 1, 2, CANARY)
         result = {"result": None, "collected": "$", "meta": {"next": CANARY}, "parts": 1}
-        await self.leases.finish(job, Ending(JobStatus.SUCCEEDED, result=result, part=1, lines=CANARY))
+        await self.leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result=result, part=1, lines=CANARY))
         await FolderBlobs(self.folder).put(f"{organization_id}/{job.id}.{job.fence}", _pieces())
         return record
 
@@ -185,7 +185,7 @@ async def test_a_job_that_runs_on_cannot_store_its_result(setting: Setting) -> N
     await setting.carry_out(await setting.deletion.delete_connector(setting.world.caller, record.id))
 
     with pytest.raises(LostLease):
-        await setting.leases.finish(running, Ending(JobStatus.SUCCEEDED, result={"result": CANARY}))
+        await setting.leases.finish(running, JobOutcome(JobStatus.SUCCEEDED, result={"result": CANARY}))
     assert (await setting.jobs.get(record.organization_id, running.id)).status is JobStatus.CANCELED
     assert await setting.left(record.id) == {}
 

@@ -179,9 +179,12 @@ class BulkUpdate:
         }
 
     async def _progress(self) -> None:
-        done = self.tally.done + sum(self._under_way.values())
-        message = f"{done} of {self._total} tickets updated" if self._under_way else self.tally.sentence(self._total)
-        await self._run.journal.progress(done, self._total, message)
+        """Tell how far all batches are together; one after the other, so that it never goes back."""
+        async with self._saving:
+            done = self.tally.done + sum(self._under_way.values())
+            updated = f"{done} of {self._total} tickets updated"
+            message = updated if self._under_way else self.tally.sentence(self._total)
+            await self._run.journal.progress(done, self._total, message)
 
 
 async def update_tickets(run: OperationRun) -> OperationResult:

@@ -141,13 +141,14 @@ async def test_the_gateway_tells_what_there_is_to_call(command):
 
 async def test_an_operation_is_found_by_plain_words(command, desk):
     code, found, _ = await command("find", "close", "a", "zendesk", "ticket", "-n", "2")
+    _, of_desk, _ = await command("find", "close a zendesk ticket", "-c", desk)
     _, table, _ = await command("find", "close a zendesk ticket", "-c", desk, "-o", "table")
     _, offline, _ = await command("find", "--offline", "close a zendesk ticket")
 
     assert code == 0
     assert json.loads(found)[0]["operation"] == "support-desk.tickets.update"
     assert len(json.loads(found)) == 2
-    assert desk in {connector["id"] for connector in json.loads(found)[0]["connectors"]}
+    assert [connector["id"] for connector in json.loads(of_desk)[0]["connectors"]] == [desk]
     assert table.startswith("support-desk tickets.update(ticket_id*, ")
     assert json.loads(offline)[0]["operation"] == "support-desk.tickets.update"
 
