@@ -7,11 +7,11 @@ from aiohttp import web
 from gateway.console.sessions import LIFETIME
 from gateway.errors import Forbidden, GatewayError
 from gateway.http.bodies import read_form_fields
+from gateway.http.cookies import host_cookie
 from gateway.http.keys import SERVICES, SESSION
 from gateway.identity.model import Caller
 
-#: the prefix keeps other hosts from setting it (RFC 6265bis)
-_COOKIE, _SECURE_COOKIE = "gateway-console", "__Host-gateway-console"
+_COOKIE = "gateway-console"
 SIGN_IN = "/console/sign-in"
 
 
@@ -27,7 +27,7 @@ class ForeignForm(Forbidden):
 
 async def signed_in(request: web.Request) -> Caller:
     """Who is signed in; raises SignInRequired."""
-    token = request.cookies.get(_cookie(request)[0], "")
+    token = request.cookies.get(host_cookie(request, _COOKIE)[0], "")
     caller = await request.app[SERVICES].console_sessions.caller(token) if token else None
     if caller is None:
         raise SignInRequired("sign in first")
@@ -53,16 +53,10 @@ async def read_console_form(request: web.Request) -> dict[str, str]:
 
 def begin_session(request: web.Request, response: web.Response, token: str) -> None:
     """Give the browser its cookie."""
-    name, is_secure = _cookie(request)
+    name, is_secure = host_cookie(request, _COOKIE)
     response.set_cookie(name, token, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
 
 
 def end_session(request: web.Request, response: web.Response) -> None:
-    name, is_secure = _cookie(request)
+    name, is_secure = host_cookie(request, _COOKIE)
     response.del_cookie(name, path="/", secure=is_secure, httponly=True, samesite="Lax")
-
-
-def _cookie(request: web.Request) -> tuple[str, bool]:
-    """The cookie's name, and whether it travels by https only, as the gateway's own address does."""
-    is_secure = request.app[SERVICES].settings.base_url.startswith("https://")
-    return (_SECURE_COOKIE if is_secure else _COOKIE), is_secure

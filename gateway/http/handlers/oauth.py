@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr, StringConstraints
 
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, path_id, read_body
+from gateway.http.cookies import host_cookie
 from gateway.http.handlers.connectors import Name
 from gateway.http.keys import AUDIT, CALLER, SERVICES
 from gateway.http.responses import json_response
@@ -31,8 +32,8 @@ _LEADS_NOWHERE = (
     "This consent is unknown, was used already, has expired, or was begun in another browser. Nothing was connected.\n"
     "Go back to where you came from and begin again.\n"
 )
-#: what ties a consent to the browser that gives it; the prefix keeps other hosts from setting it (RFC 6265bis)
-_COOKIE, _SECURE_COOKIE = "gateway-consent", "__Host-gateway-consent"
+#: what ties a consent to the browser that gives it
+_COOKIE = "gateway-consent"
 _COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -93,20 +94,14 @@ async def begin_consent(request: web.Request) -> web.Response:
     if address is None:
         return web.Response(status=400, text=_LEADS_NOWHERE, headers=_PRIVATE)
     response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
-    name, is_secure = _cookie(request)
+    name, is_secure = host_cookie(request, _COOKIE)
     response.set_cookie(name, browser, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
     return response
 
 
-def _cookie(request: web.Request) -> tuple[str, bool]:
-    """The cookie's name, and whether it travels by https only, as the gateway's own address does."""
-    is_secure = request.app[SERVICES].settings.base_url.startswith("https://")
-    return (_SECURE_COOKIE if is_secure else _COOKIE), is_secure
-
-
 def _browser(request: web.Request) -> str | None:
     """What the browser was told the last time it began a consent."""
-    value = request.cookies.get(_cookie(request)[0], "")
+    value = request.cookies.get(host_cookie(request, _COOKIE)[0], "")
     return value if _COOKIE_VALUE.fullmatch(value) else None
 
 

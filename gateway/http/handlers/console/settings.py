@@ -1,11 +1,10 @@
 """Clients, their secrets and redirect URLs, and OAuth apps, in the console."""
 
-from uuid import UUID
-
 from aiohttp import web
 from pydantic import SecretStr
 
 from gateway.errors import InvalidParams, NotFound
+from gateway.http.bodies import path_id
 from gateway.http.console_session import read_console_form
 from gateway.http.handlers.console.page import console_page, see_other
 from gateway.http.keys import AUDIT, CALLER, SERVICES
@@ -69,10 +68,7 @@ async def delete_app(request: web.Request) -> web.Response:
 
 async def _client(request: web.Request) -> Client:
     """A client of this organization alone; raises NotFound."""
-    try:
-        client_id = UUID(request.match_info["client_id"])
-    except ValueError as error:
-        raise NotFound("there is no such client") from error
+    client_id = path_id(request, "client_id")
     request[AUDIT].target = str(client_id)
     found = next((each for each in await _clients(request) if each.id == client_id), None)
     if found is None or len(found.organization_ids) > 1:

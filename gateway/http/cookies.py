@@ -1,0 +1,14 @@
+"""Cookies of this host alone."""
+
+from aiohttp import web
+
+from gateway.http.keys import SERVICES
+
+
+def host_cookie(request: web.Request, name: str) -> tuple[str, bool]:
+    """The cookie's name, and whether it travels by https only, as the gateway's own address does.
+
+    Over https the name has the prefix that keeps other hosts from setting it (RFC 6265bis).
+    """
+    is_secure = request.app[SERVICES].settings.base_url.startswith("https://")
+    return (f"__Host-{name}" if is_secure else name), is_secure
