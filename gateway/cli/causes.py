@@ -1,4 +1,4 @@
-"""What a user can cause outside of our own errors, as one line that says how to mend it: no traceback for these."""
+"""What a user can cause outside of our own errors, as one line that says how to fix it: no traceback for these."""
 
 from collections.abc import Callable, Mapping
 

@@ -97,7 +97,7 @@ READ_HEADERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("HEAD", f"{_JOB}/result"): ("Prefer", *_RANGE),
 }
 
-_ENDINGS = ("Deprecation", "Sunset", "Link")
+_SUNSET = ("Deprecation", "Sunset", "Link")
 _FILE = ("Accept-Ranges", "ETag", "Last-Modified", "Content-Disposition", "Content-Security-Policy", "Cache-Control")
 _PART = ("Content-Range", *_FILE)
 _ACCEPTED = ("Location", "Retry-After", "Preference-Applied")
@@ -106,15 +106,15 @@ _FILES: dict[int, tuple[str, ...]] = {200: _FILE, 206: _PART, 304: _FILE, 416: (
 #: by method and path, then status
 SENT_HEADERS: dict[tuple[str, str], dict[int, tuple[str, ...]]] = {
     ("POST", _EXECUTE): {
-        200: ("Preference-Applied", "Idempotency-Replayed", "Age", "Cache-Status", *_ENDINGS, *_FILE),
-        202: (*_ACCEPTED, "Idempotency-Replayed", *_ENDINGS),
+        200: ("Preference-Applied", "Idempotency-Replayed", "Age", "Cache-Status", *_SUNSET, *_FILE),
+        202: (*_ACCEPTED, "Idempotency-Replayed", *_SUNSET),
         206: _PART,
         304: _FILE,
     },
     ("GET", _DOWNLOAD): _FILES,
     ("HEAD", _DOWNLOAD): _FILES,
-    ("POST", _CONNECTORS): {201: ("Location", *_ENDINGS)},
-    ("GET", _CONNECTOR): {200: _ENDINGS},
+    ("POST", _CONNECTORS): {201: ("Location", *_SUNSET)},
+    ("GET", _CONNECTOR): {200: _SUNSET},
     ("DELETE", _CONNECTOR): {202: ("Location",)},
     ("DELETE", "/api/v1/workspaces/{workspace_id}"): {202: ("Location",)},
     ("GET", _CONNECTORS + "/oauth/consent"): {303: ("Location", "Cache-Control", "Referrer-Policy")},

@@ -310,7 +310,7 @@ def _request(value: str) -> str:
 RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]
 #: the rules of `gateway.connectors.rules` and `gateway.connectors.long_running`
 RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "update_tickets"]
-_PLACES = ("path", "query", "body", "header")
+_LOCATIONS = ("path", "query", "body", "header")
 
 
 class Refresh(Model):
@@ -381,8 +381,8 @@ class Action(Model):
             if name not in self.params:
                 raise ValueError(f"required names {name}, which is not among the params")
         for name, schema in self.params.items():
-            if schema.get("in", "query") not in _PLACES:
-                raise ValueError(f"param {name}: in is one of {', '.join(_PLACES)}")
+            if schema.get("in", "query") not in _LOCATIONS:
+                raise ValueError(f"param {name}: in is one of {', '.join(_LOCATIONS)}")
             if not isinstance(schema.get("as", name), str):
                 raise ValueError(f"param {name}: as is the name that the application has for it")
         for name in re.findall(r"{(\w+)}", self.request):
