@@ -7,7 +7,7 @@ import asyncpg
 from asyncpg.transaction import Transaction
 
 BECOME_APPLICATION = "SET ROLE gateway_app"
-# One round trip binds the session; it is set anew each time a connection is taken, so nothing needs to be reset.
+# One round trip binds the session, where its last user was for another tenant, so nothing needs to be reset.
 _BIND_SESSION = "SELECT set_config('gateway.tenant', $1, false)"
 _BIND_TRANSACTION = "SET LOCAL ROLE gateway_app; SELECT set_config('gateway.tenant', '{tenant}', true)"
 
@@ -15,12 +15,18 @@ _BIND_TRANSACTION = "SET LOCAL ROLE gateway_app; SELECT set_config('gateway.tena
 class SessionConnection(asyncpg.Connection):  # type: ignore[misc]
     """A connection that is not reset on its way back: the next user binds its own tenant."""
 
+    #: whose rows it sees; None where that is not known
+    tenant: str | None = None
+
     def get_reset_query(self) -> str:
         return ""
 
     async def bind(self, tenant: str) -> None:
         """See that tenant's rows from now on."""
-        await self.execute(_BIND_SESSION, tenant)
+        if self.tenant != tenant:
+            self.tenant = None
+            await self.execute(_BIND_SESSION, tenant)
+            self.tenant = tenant
 
 
 class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]

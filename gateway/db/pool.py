@@ -12,6 +12,7 @@ from uuid import UUID
 
 import asyncpg
 
+from gateway.aio.clock import CLOCK, steady
 from gateway.db.connections import BECOME_APPLICATION, SessionConnection, TransactionConnection
 from gateway.db.presence import CANNOT_SERVE, PASSING, REFUSED, Presence, reason_of
 from gateway.errors import Unavailable
@@ -26,6 +27,7 @@ _ACQUIRE_TIMEOUT = 1.5
 _SILENCE = 1.2
 _RETRY_AFTER = 2
 
+_UNIX_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
 # Sorting more than fits into memory takes space on the disk, and gives it back.
 _SPILL_EARLY = "SET LOCAL work_mem = '64kB'"
@@ -76,7 +78,7 @@ class Database:
                 command_timeout=command_timeout,
                 timeout=_ACQUIRE_TIMEOUT,
                 # A pooler's server knows nothing of what was prepared or set in an earlier transaction.
-                init=None if has_pooler else _initialize,
+                init=_read_first_clock if has_pooler else _initialize,
                 connection_class=TransactionConnection if has_pooler else SessionConnection,
                 statement_cache_size=0 if has_pooler else 100,
                 max_inactive_connection_lifetime=60,
@@ -93,6 +95,11 @@ class Database:
         """How many connections are idle and how many in use."""
         idle = self._pool.get_idle_size()
         return {"idle": idle, "used": self._pool.get_size() - idle}
+
+    async def read_clock(self) -> None:
+        """Make PostgreSQL's time of day this process's, as its first connection does; raises Unavailable."""
+        async with self.system() as connection:
+            await _read_clock(connection)
 
     async def trouble(self) -> str | None:
         """Why PostgreSQL is away or cannot write, in a few words; None when it serves as it should."""
@@ -203,6 +210,18 @@ class _Use:
 
 async def _initialize(connection: Any) -> None:
     await connection.execute(BECOME_APPLICATION)
+    await _read_first_clock(connection)
+
+
+async def _read_first_clock(connection: Any) -> None:
+    """Before anything is compared with PostgreSQL's moments; later a loop of the process reads on."""
+    if not CLOCK.is_set:
+        await _read_clock(connection)
+
+
+async def _read_clock(connection: Any) -> None:
+    asked_at = steady()
+    CLOCK.set_by(await connection.fetchval(_UNIX_TIME), asked_at)
 
 
 async def _close(pool: "asyncpg.Pool[asyncpg.Record]") -> None:

@@ -73,10 +73,13 @@ class Budget:
     def is_throttled(self, now: float) -> bool:
         return now < self.throttled_until
 
-    def apply(self, now: float, processes: int, paused: float, throttled: float) -> None:
-        """Apply what all processes know: how many use the scope, how long it is paused and throttled."""
+    def divide(self, processes: int) -> None:
+        """Take the share of one of so many processes of what may be under way."""
         if self.limit.concurrent is not None:
             self.share = max(1, self.limit.concurrent // max(1, processes))
+
+    def restrict(self, now: float, paused: float, throttled: float) -> None:
+        """Apply what other processes know: for how many seconds the scope is paused and throttled."""
         self.paused_until = max(self.paused_until, now + paused) if paused else self.paused_until
         self.throttled_until = max(self.throttled_until, now + throttled) if throttled else self.throttled_until
 

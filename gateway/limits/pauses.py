@@ -1,5 +1,7 @@
 """Pauses in PostgreSQL: what a process that starts later, or finds Redis away, still has to hold to."""
 
+from collections.abc import Sequence
+
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 
@@ -9,7 +11,7 @@ _SAVE = """
 """
 _LEFT = """
     SELECT scope_id, extract(epoch FROM paused_until - now())::float8 AS seconds FROM rate_pauses
-    WHERE paused_until > now() AND ($1::text IS NULL OR scope_id = $1)
+    WHERE paused_until > now() AND ($1::text[] IS NULL OR scope_id = ANY($1))
 """
 
 
@@ -26,10 +28,10 @@ class Pauses:
         except Unavailable:
             return
 
-    async def left(self, scope_id: str | None = None) -> dict[str, float]:
-        """Seconds that are left, of one scope or of all."""
+    async def left(self, scope_ids: Sequence[str] | None = None) -> dict[str, float]:
+        """Seconds that are left, of these scopes or of all."""
         try:
             async with self._database.system() as connection:
-                return {row["scope_id"]: row["seconds"] for row in await connection.fetch(_LEFT, scope_id)}
+                return {row["scope_id"]: row["seconds"] for row in await connection.fetch(_LEFT, scope_ids)}
         except Unavailable:
             return {}

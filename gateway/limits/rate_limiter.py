@@ -1,29 +1,34 @@
 """The rate limiter that every request passes: as many in flight, and as many in a time, as the application allows.
 
-Far from any limit it costs a few comparisons: Redis is asked in the background, and on the way only when a scope is
-throttled, for several tokens at a time.
+Far from any limit it costs a few comparisons: what limits is read in the background, for all scopes at once, and Redis
+is asked on the way only where a scope is throttled, for several tokens at a time, and before the second request of a
+scope whose concurrency is shared.
 """
 
 import asyncio
 import contextlib
 import heapq
 import itertools
-import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from gateway.aio.batching import Batcher
+from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
 from gateway.connectors.rate_limits import RateScope
 from gateway.errors import UpstreamRateLimited
 from gateway.kinds.spec import RateLimit
 from gateway.limits.budget import BACKGROUND_SHARE, Budget
 from gateway.limits.pauses import Pauses
-from gateway.limits.shared import SharedLimits
+from gateway.limits.shared import GONE, Restriction, SharedLimits
 
-#: seconds between looks at what the other processes know, and for which an unused scope is still looked at
-_SHARED_INTERVAL, _IDLE = 0.5, 5.0
+#: seconds between looks at what limits, and within which every scope that shares its concurrency is looked at
+_SHARED_INTERVAL, _ROUND = 0.5, GONE / 2
+#: scopes in one look-up at their first use
+_FIRST_LOOKS = 1000
 #: seconds after which an unused scope is forgotten
 _FORGOTTEN = 600.0
 #: a scope of which nothing is published
@@ -38,14 +43,20 @@ class ScopeLimiter:
         scope_id: str,
         limit: RateLimit,
         shared: SharedLimits,
-        learn: Callable[["ScopeLimiter"], Coroutine[Any, Any, None]],
+        learn: Callable[["ScopeLimiter"], Awaitable[None]] | None,
+        join: Callable[["ScopeLimiter"], Awaitable[None]],
     ) -> None:
         self.scope_id = scope_id
         self.budget = Budget.of(limit)
+        #: what limits the scope, where it is not known and has to be asked for before the first permit
         self._learn = learn
-        #: what the other processes know, asked for before the first permit
-        self._learning: asyncio.Task[None] | None = None
-        self._has_learned = False
+        #: counts this process among those that share the scope's concurrency
+        self._join = join
+        self._asking: asyncio.Task[None] | None = None
+        #: whether this process is counted; one that has a single request under way need not be
+        self.has_joined = limit.concurrent is None
+        #: the most requests under way since the last look, and when that was
+        self.peak, self.looked_at = 0, 0.0
         self.used_at = 0.0
         self._shared = shared
         self._in_flight = 0
@@ -62,18 +73,37 @@ class ScopeLimiter:
         """Take a permit at once, where nobody waits and nothing limits."""
         self.used_at = now
         is_limited = now < self.budget.paused_until or self.budget.is_throttled(now)
-        if self._waiting or is_limited or not self._has_learned or not self._has_room():
+        if self._waiting or is_limited or self._has_to_ask() or not self._has_room():
             return False
-        self._in_flight += 1
+        self._count()
         return True
+
+    def _count(self) -> None:
+        self._in_flight += 1
+        self.peak = max(self.peak, self._in_flight)
+
+    def _has_to_ask(self) -> bool:
+        return self._learn is not None or (not self.has_joined and (self._in_flight > 0 or bool(self._waiting)))
 
     def _has_room(self) -> bool:
         return self.budget.share is None or self._in_flight < self.budget.share
 
+    def looked(self, now: float) -> None:
+        """Begin to count the peak anew; a process that used one permit at a time is counted no longer."""
+        if self.peak < 2 and self.budget.share is not None:
+            self.has_joined = False
+        self.peak, self.looked_at = self._in_flight, now
+
+    def is_due(self, now: float) -> bool:
+        """Whether the processes that share the scope are to be counted: often, where its limit is near."""
+        if self.budget.share is None or not self.has_joined:
+            return False
+        return bool(self._waiting) or 2 * self.peak >= self.budget.share or now - self.looked_at >= _ROUND
+
     async def acquire(self, timeout: float, *, is_background: bool) -> None:
         """Take a permit in turn, callers first; raises UpstreamRateLimited."""
-        if not self._has_learned:
-            await self._learned()
+        if self._has_to_ask():
+            await self._asked()
         now = asyncio.get_running_loop().time()
         if self.budget.paused_until - now > timeout:
             raise self._refusal(now)
@@ -90,12 +120,23 @@ class ScopeLimiter:
                 raise self._refusal(asyncio.get_running_loop().time()) from None
             raise
 
-    async def _learned(self) -> None:
+    async def _asked(self) -> None:
         """Once for all who come first; what cannot be learned now comes with the next look at the others."""
-        if self._learning is None:
-            self._learning = asyncio.create_task(self._learn(self), name="first look at a rate scope")
-        await asyncio.wait([self._learning])
-        self._has_learned = True
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask(), name="first look at a rate scope")
+        await asyncio.wait([self._asking])
+
+    async def _ask(self) -> None:
+        try:
+            if self._learn is not None:
+                await self._learn(self)
+                self._learn = None
+            if not self.has_joined:
+                await self._join(self)
+                self.has_joined, self.looked_at = True, asyncio.get_running_loop().time()
+                self.peak = max(self.peak, 2)
+        finally:
+            self._asking = None
 
     def _refusal(self, now: float) -> UpstreamRateLimited:
         return UpstreamRateLimited(
@@ -109,7 +150,8 @@ class ScopeLimiter:
     def release(self) -> None:
         """Give the permit to the next."""
         self._in_flight -= 1
-        self.changed()
+        if self._waiting:
+            self.changed()
 
     def changed(self) -> None:
         """What limits may be less now."""
@@ -127,9 +169,9 @@ class ScopeLimiter:
             elif not self._has_room():
                 await self._change_within(_SHARED_INTERVAL)
             elif self.budget.is_throttled(now) and not await self._token(is_background=self._waiting[0][0]):
-                await self._change_within(self.budget.rate.until_next_window(time.time()))
+                await self._change_within(self.budget.rate.until_next_window(CLOCK.unix_time()))
             elif self._drop_gone():
-                self._in_flight += 1
+                self._count()
                 self.budget.consumed(now)
                 heapq.heappop(self._waiting)[2].set_result(None)
 
@@ -147,7 +189,7 @@ class ScopeLimiter:
 
     async def _token(self, *, is_background: bool) -> bool:
         """Take a token of the current window."""
-        rate, unix_time = self.budget.rate, time.time()
+        rate, unix_time = self.budget.rate, CLOCK.unix_time()
         if self._window != rate.window_at(unix_time):
             self._tokens, self._taken_here, self._window = 0, 0, rate.window_at(unix_time)
         if not self._tokens:
@@ -164,22 +206,22 @@ class ScopeLimiter:
         return True
 
 
+@dataclass(frozen=True, slots=True)
 class _Permit(contextlib.AbstractAsyncContextManager[None]):
     """A permit for as long as the block lasts; a class, because a generator costs more."""
 
-    __slots__ = ("_is_background", "_limiter", "_timeout")
-
-    def __init__(self, limiter: ScopeLimiter, timeout: float, *, is_background: bool) -> None:
-        self._limiter, self._timeout, self._is_background = limiter, timeout, is_background
+    limiter: ScopeLimiter
+    timeout: float
+    is_background: bool
 
     async def __aenter__(self) -> None:
-        if not self._limiter.try_acquire(asyncio.get_running_loop().time()):
-            await self._limiter.acquire(self._timeout, is_background=self._is_background)
+        if not self.limiter.try_acquire(asyncio.get_running_loop().time()):
+            await self.limiter.acquire(self.timeout, is_background=self.is_background)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._limiter.release()
+        self.limiter.release()
 
 
 class SharedRateLimiter:
@@ -190,8 +232,13 @@ class SharedRateLimiter:
         self._pauses = pauses
         #: pauses that had begun before this process, as moments of its monotonic clock
         self._earlier: dict[str, float] = {}
+        #: what limits at the last look, and when that was; None where Redis was away
+        self._restrictions: Mapping[str, Restriction] | None = None
+        self._looked_at = 0.0
         self._scopes: dict[str, ScopeLimiter] = {}
         self._publishing: set[asyncio.Task[None]] = set()
+        self._first_looks = Batcher(self._left_of, most=_FIRST_LOOKS)
+        self._joins = Batcher(self._processes_of, most=_FIRST_LOOKS)
 
     @classmethod
     @asynccontextmanager
@@ -202,6 +249,7 @@ class SharedRateLimiter:
         limiter = cls(SharedLimits.at(redis_url, process), pauses)
         try:
             await limiter._read_earlier()
+            await limiter._refresh()
             async with running(every(_SHARED_INTERVAL, limiter._refresh, name="shared rate limits")):
                 yield limiter
         finally:
@@ -211,12 +259,14 @@ class SharedRateLimiter:
 
     def permit(self, scope: RateScope, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
         """A permit for as long as the block lasts; raises UpstreamRateLimited when none comes within the timeout."""
-        return _Permit(self._limiter(scope), timeout, is_background=scope.is_background)
+        return _Permit(self._limiter(scope), timeout, scope.is_background)
 
     def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
         """Take note of what the headers of an answer say about the limits."""
+        if scope.limit is None or not scope.limit.allowances:
+            return
         limiter, now = self._limiter(scope), asyncio.get_running_loop().time()
-        if limiter.budget.observe(now, time.time(), headers):
+        if limiter.budget.observe(now, CLOCK.unix_time(), headers):
             self._publish(limiter, now)
 
     def pause(self, scope: RateScope, seconds: float) -> None:
@@ -230,8 +280,15 @@ class SharedRateLimiter:
     def _limiter(self, scope: RateScope) -> ScopeLimiter:
         limiter = self._scopes.get(scope.id)
         if limiter is None:
-            limiter = ScopeLimiter(scope.id, scope.limit or _UNLIMITED, self._shared, self._learn)
+            learn = self._learn if self._restrictions is None else None
+            limiter = ScopeLimiter(scope.id, scope.limit or _UNLIMITED, self._shared, learn, self._join)
             self._scopes[scope.id] = limiter
+            earlier = self._earlier.pop(scope.id, None)
+            if earlier is not None:
+                limiter.budget.paused_until = earlier
+            if self._restrictions is not None and scope.id in self._restrictions:
+                known = self._restrictions[scope.id]
+                limiter.budget.restrict(self._looked_at, known.paused, known.throttled)
         return limiter
 
     async def _read_earlier(self) -> None:
@@ -240,22 +297,25 @@ class SharedRateLimiter:
         self._earlier = {scope_id: now + seconds for scope_id, seconds in left.items()}
 
     async def _learn(self, limiter: ScopeLimiter) -> None:
-        """What the others know of a scope, at its first use here: from Redis, or as far as PostgreSQL can tell."""
-        states = await self._shared.states([limiter.scope_id], time.time())
-        now = asyncio.get_running_loop().time()
-        paused = self._earlier.pop(limiter.scope_id, now) - now
-        if states is not None:
-            state = states[limiter.scope_id]
-            limiter.budget.apply(now, state.processes, max(paused, state.paused), state.throttled)
-            return
-        left = {} if self._pauses is None else await self._pauses.left(limiter.scope_id)
-        limiter.budget.apply(now, 1, max(paused, left.get(limiter.scope_id, 0.0)), 0.0)
+        """How long a scope is paused, at its first use while Redis is away: as far as PostgreSQL can tell."""
+        left = await self._first_looks(limiter.scope_id)
+        limiter.budget.restrict(asyncio.get_running_loop().time(), left, 0.0)
+
+    async def _left_of(self, scope_ids: Sequence[str]) -> Sequence[float]:
+        left = {} if self._pauses is None else await self._pauses.left(scope_ids)
+        return [left.get(scope_id, 0.0) for scope_id in scope_ids]
+
+    async def _join(self, limiter: ScopeLimiter) -> None:
+        """Share the concurrency of a scope with the processes that use it too."""
+        limiter.budget.divide(await self._joins(limiter.scope_id))
+
+    async def _processes_of(self, scope_ids: Sequence[str]) -> Sequence[int]:
+        processes = await self._shared.processes(scope_ids, CLOCK.unix_time()) or {}
+        return [processes.get(scope_id, 1) for scope_id in scope_ids]
 
     def _publish(self, limiter: ScopeLimiter, now: float) -> None:
-        budget = limiter.budget
-        self._in_background(
-            self._shared.publish(limiter.scope_id, budget.paused_until - now, budget.throttled_until - now)
-        )
+        paused, throttled = (until - now for until in (limiter.budget.paused_until, limiter.budget.throttled_until))
+        self._in_background(self._shared.publish(limiter.scope_id, CLOCK.unix_time(), paused, throttled))
 
     def _in_background(self, publishing: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(publishing, name="publish a rate limit")
@@ -265,11 +325,25 @@ class SharedRateLimiter:
     async def _refresh(self) -> None:
         now = asyncio.get_running_loop().time()
         self._forget(now)
-        used = [each.scope_id for each in self._scopes.values() if now - each.used_at < _IDLE]
-        states = await self._shared.states(used, time.time()) if used else None
-        for scope_id, state in (states or {}).items():
+        self._restrictions = await self._shared.restrictions(CLOCK.unix_time())
+        self._looked_at = asyncio.get_running_loop().time()
+        for scope_id, known in (self._restrictions or {}).items():
+            limiter = self._scopes.get(scope_id)
+            if limiter is not None:
+                limiter.budget.restrict(self._looked_at, known.paused, known.throttled)
+                limiter.changed()
+        await self._divide([each for each in self._scopes.values() if each.is_due(now)])
+
+    async def _divide(self, limiters: Sequence[ScopeLimiter]) -> None:
+        """Count the processes that share these scopes, and be counted."""
+        now = asyncio.get_running_loop().time()
+        for limiter in limiters:
+            limiter.looked(now)
+        joined = [each.scope_id for each in limiters if each.has_joined]
+        processes = await self._shared.processes(joined, CLOCK.unix_time()) if joined else None
+        for scope_id, count in (processes or {}).items():
             limiter = self._scopes[scope_id]
-            limiter.budget.apply(now, state.processes, state.paused, state.throttled)
+            limiter.budget.divide(count)
             limiter.changed()
 
     def _forget(self, now: float) -> None:

@@ -1,5 +1,6 @@
 """What processes tell each other of rate scopes, through Redis; without it each holds to what it knows itself."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from redis.asyncio import Redis
@@ -10,17 +11,18 @@ from gateway.limits.budget import ThrottledRate
 #: seconds until Redis counts as away
 _TIMEOUT = 0.5
 #: seconds without a word after which a process counts as one that no longer uses a scope
-_GONE = 3.0
+GONE = 5.0
 _AWAY = (RedisError, OSError, TimeoutError)
+#: sorted sets of the scopes that are limited now, by the Unix time until which
+_PAUSED, _THROTTLED = "gateway:paused", "gateway:throttled"
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeState:
-    """What all processes together know of a scope; seconds that its pause and its throttling still last."""
+class Restriction:
+    """How a scope is limited: seconds that its pause and its throttling still last."""
 
-    processes: int
-    paused: float
-    throttled: float
+    paused: float = 0.0
+    throttled: float = 0.0
 
 
 class SharedLimits:
@@ -54,34 +56,44 @@ class SharedLimits:
             return None
         return granted
 
-    async def publish(self, scope: str, paused: float, throttled: float) -> None:
+    async def publish(self, scope: str, unix_time: float, paused: float, throttled: float) -> None:
         """Let the others know for how many seconds a scope is paused, and throttled."""
         try:
             async with self._redis.pipeline(transaction=True) as pipe:
-                for what, seconds in (("paused", paused), ("throttled", throttled)):
+                for key, seconds in ((_PAUSED, paused), (_THROTTLED, throttled)):
+                    pipe.zremrangebyscore(key, "-inf", unix_time)
                     if seconds > 0:
-                        pipe.set(f"gateway:{what}:{scope}", b"1", px=max(1, int(seconds * 1000)))
+                        pipe.zadd(key, {scope: unix_time + seconds}, gt=True)
                 await pipe.execute()
         except _AWAY:
             return
 
-    async def states(self, scopes: list[str], unix_time: float) -> dict[str, ScopeState] | None:
-        """What is known of these scopes, all of which this process uses."""
+    async def restrictions(self, unix_time: float) -> Mapping[str, Restriction] | None:
+        """All scopes that are limited now: one round trip, however many scopes are in use."""
+        try:
+            async with self._redis.pipeline(transaction=False) as pipe:
+                for key in (_PAUSED, _THROTTLED):
+                    pipe.zrangebyscore(key, unix_time, "+inf", withscores=True)
+                paused, throttled = (dict(each) for each in await pipe.execute())
+        except _AWAY:
+            return None
+        return {
+            scope.decode(): Restriction(
+                max(0.0, paused.get(scope, 0.0) - unix_time), max(0.0, throttled.get(scope, 0.0) - unix_time)
+            )
+            for scope in {**paused, **throttled}
+        }
+
+    async def processes(self, scopes: Sequence[str], unix_time: float) -> Mapping[str, int] | None:
+        """How many processes use each of these scopes, all of which this process uses."""
         try:
             async with self._redis.pipeline(transaction=False) as pipe:
                 for scope in scopes:
-                    processes = f"gateway:processes:{scope}"
-                    pipe.zadd(processes, {self._process: unix_time})
-                    pipe.zremrangebyscore(processes, "-inf", unix_time - _GONE)
-                    pipe.expire(processes, int(_GONE * 2))
-                    pipe.zcard(processes)
-                    pipe.pttl(f"gateway:paused:{scope}")
-                    pipe.pttl(f"gateway:throttled:{scope}")
+                    key = f"gateway:processes:{scope}"
+                    pipe.zadd(key, {self._process: unix_time})
+                    pipe.expire(key, int(GONE * 2))
+                    pipe.zcount(key, unix_time - GONE, "+inf")
                 answers = await pipe.execute()
         except _AWAY:
             return None
-        rows = [answers[start : start + 6] for start in range(0, len(answers), 6)]
-        return {
-            scope: ScopeState(int(row[3]), max(0, int(row[4])) / 1000, max(0, int(row[5])) / 1000)
-            for scope, row in zip(scopes, rows, strict=True)
-        }
+        return dict(zip(scopes, answers[2::3], strict=True))

@@ -40,12 +40,18 @@ _MAX_TEXT = 32_000
 
 def configure_logs(log_format: str = "auto", level: str = "info") -> None:
     """Send all logs to standard error."""
-    is_text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(TextFormatter() if is_text else JsonFormatter())
+    handler.setFormatter(TextFormatter() if log_format_of(log_format) == "text" else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # arq tells each ring; the job's own events say more
     logging.getLogger("arq").setLevel(logging.WARNING)
+
+
+def log_format_of(log_format: str) -> str:
+    """`text` or `json`; for `auto` text where standard error is a terminal."""
+    if log_format != "auto":
+        return log_format
+    return "text" if sys.stderr.isatty() else "json"
 
 
 def begin_context(fields: Mapping[str, str]) -> None:

@@ -1,6 +1,7 @@
 """How late the event loop is: what everything in the process waits for besides its own work."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,8 @@ class LoopLag:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        #: seconds of one cycle of the loop: everything that is ready gets its turn once
+        self.cycle = 0.0
         self._listeners: list[Callable[[float], None]] = []
         self._timer: asyncio.TimerHandle | None = None
 
@@ -40,6 +43,13 @@ class LoopLag:
 
     def _ring(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
         self.seconds = max(0.0, loop.time() - due)
+        loop.call_soon(self._begin_cycle, loop)
+
+    def _begin_cycle(self, loop: asyncio.AbstractEventLoop) -> None:
+        loop.call_soon(self._end_cycle, loop, time.perf_counter())
+
+    def _end_cycle(self, loop: asyncio.AbstractEventLoop, began: float) -> None:
+        self.cycle = time.perf_counter() - began  # the loop's own clock may stand still within a cycle
         for listener in self._listeners:
             listener(self.seconds)
         self._wind(loop)

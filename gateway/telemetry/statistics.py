@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from gateway.db.pool import Database
 
@@ -35,6 +37,18 @@ _SYNC = """
     FROM context_entities JOIN connectors ON connectors.id = connector_id
     WHERE deleted_at IS NULL AND connectors.status = 'active'
     GROUP BY kind, entity ORDER BY kind, entity
+"""
+
+# Of one organization.
+_OWN_JOBS = """
+    SELECT status, count(*) AS jobs FROM jobs
+    WHERE organization_id = $1 AND status IN ('queued', 'running', 'waiting') GROUP BY status
+"""
+_OWN_COPIES = """
+    SELECT count(*) AS copies, count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
+           min(COALESCE(last_synced_at, connectors.created_at)) AS stalest
+    FROM context_entities JOIN connectors ON connectors.id = connector_id
+    WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status = 'active'
 """
 
 #: seconds of silence after which a worker counts as gone
@@ -83,6 +97,29 @@ class Statistics:
     #: by kind and status
     connectors: Mapping[tuple[str, str], int]
     synchronization: Sequence[SyncStatistics]
+
+
+@dataclass(frozen=True, slots=True)
+class InHand:
+    """What one organization has in hand: its jobs that have not ended, and how its copies stand."""
+
+    queued: int
+    running: int
+    waiting: int
+    #: entities of connectors that are copied, and those of them whose last synchronization failed
+    copies: int
+    failed: int
+    #: since when the stalest copy has been what it is; None where nothing is copied
+    stalest: datetime | None
+
+
+async def read_in_hand(database: Database, organization_id: UUID) -> InHand:
+    """The statistics of one organization as of now; raises Unavailable."""
+    async with database.tenant(organization_id) as connection:
+        jobs = {row["status"]: row["jobs"] for row in await connection.fetch(_OWN_JOBS, organization_id)}
+        copies = await connection.fetchrow(_OWN_COPIES, organization_id)
+    assert copies is not None
+    return InHand(*(jobs.get(status, 0) for status in ("queued", "running", "waiting")), **copies)
 
 
 async def read_statistics(database: Database) -> Statistics:

@@ -53,18 +53,17 @@ def send_spans_to(processor: Any | None, service: str = "gateway") -> None:
     _tracer = provider.get_tracer("gateway")
 
 
-def trace_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """The trace context in a request's headers; one that is malformed counts as none, as the standard has it."""
+def continued(headers: Mapping[str, str]) -> str | None:
+    """From here on the context of this task is the one in these headers, or none; what the logs call the trace."""
     parent = headers.get("traceparent")
     if parent is None or not _TRACEPARENT.fullmatch(parent):
-        return _NOTHING
+        # One that is malformed counts as none, as the standard has it.
+        _CARRIED.set(_NOTHING)
+        return None
     state = headers.get("tracestate", "")
-    return {"traceparent": parent, "tracestate": state} if 0 < len(state) <= _STATE_LIMIT else {"traceparent": parent}
-
-
-def continued(headers: Mapping[str, str]) -> None:
-    """From here on the context of this task is the one in these headers, or none."""
-    _CARRIED.set(trace_headers(headers))
+    is_kept = 0 < len(state) <= _STATE_LIMIT
+    _CARRIED.set({"traceparent": parent, "tracestate": state} if is_kept else {"traceparent": parent})
+    return parent[3:35]
 
 
 def outgoing() -> Mapping[str, str]:
@@ -81,12 +80,6 @@ def outgoing() -> Mapping[str, str]:
 def traceparent() -> str | None:
     """The context as a job's row keeps it."""
     return outgoing().get("traceparent")
-
-
-def trace_id() -> str | None:
-    """What the logs call the trace."""
-    parent = _CARRIED.get().get("traceparent")
-    return parent[3:35] if parent else None
 
 
 def span(name: str, kind: str, **attributes: str | int) -> AbstractContextManager[None]:

@@ -1,15 +1,15 @@
 """Migrations: each applied once, whoever starts at the same time, and refused by nobody who runs."""
 
 import asyncio
-import os
 import re
-import sys
+from pathlib import Path
 
 import asyncpg
 import pytest
 
 from gateway.db.migrate import known_migrations, migrate, pending
-from tests.databases import created_database, url_of
+from tests.harness.command_line import invoked
+from tests.harness.databases import created_database, url_of
 
 #: what an older version that still runs would stumble over; such a change waits for the release after next
 CONTRACTING = re.compile(r"\b(DROP\s+(TABLE|COLUMN)|RENAME\s+(TO|COLUMN)|ALTER\s+COLUMN\s+\w+\s+TYPE)\b", re.IGNORECASE)
@@ -72,15 +72,12 @@ async def test_a_migration_that_fails_leaves_nothing_of_itself(empty_database: s
     assert await migrate(empty_database) == known_migrations()
 
 
-async def test_the_command_tells_what_is_missing_by_its_exit_code(empty_database: str):
-    environment = {**os.environ, "GATEWAY_DATABASE_URL": empty_database}
+async def test_the_command_tells_what_is_missing_by_its_exit_code(empty_database: str, tmp_path: Path):
+    environment = {"GATEWAY_DATABASE_URL": empty_database}
 
-    async def command(*arguments: str) -> tuple[int | None, str]:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", "migrate", *arguments), env=environment, stdout=asyncio.subprocess.PIPE
-        )
-        output, _ = await process.communicate()
-        return process.returncode, output.decode()
+    async def command(*arguments: str) -> tuple[int, str]:
+        ended = await invoked("migrate", *arguments, environment=environment, directory=tmp_path)
+        return ended.code, ended.out
 
     before, done, after = await command("--check"), await command(), await command("--check")
 

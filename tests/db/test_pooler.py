@@ -22,8 +22,9 @@ from gateway.identity.store import IdentityStore
 from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import JobStatus, NewJob
 from gateway.jobs.store import JobStore
-from tests.in_process_app import front_end
-from tests.running import free_port
+from tests.harness.in_process import front_end
+from tests.harness.processes import free_port
+from tests.harness.waiting import eventually
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
 #: fewer connections than there are users, so that they change hands all the time
@@ -39,7 +40,10 @@ pool_mode = transaction
 default_pool_size = 2
 """
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no PgBouncer: apt-get install pgbouncer")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(PROGRAM is None, reason="there is no PgBouncer: apt-get install pgbouncer"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -65,21 +69,18 @@ async def pooled_url(server: EmbeddedPostgres) -> AsyncIterator[str]:
     as_owner = ("-u", owner) if os.geteuid() == 0 else ()
     process = await asyncio.create_subprocess_exec(str(PROGRAM), "-q", *as_owner, str(folder / "pgbouncer.ini"))
     url = f"postgresql://anybody@127.0.0.1:{port}/gateway"
-    await _answers(url)
+    await eventually(lambda: _answers(url))
     yield url
     process.terminate()
     await process.wait()
 
 
-async def _answers(url: str) -> None:
-    async with asyncio.timeout(10):
-        while True:
-            try:
-                await (await asyncpg.connect(url, statement_cache_size=0)).close()
-            except OSError:
-                await asyncio.sleep(0.05)
-            else:
-                return
+async def _answers(url: str) -> bool:
+    try:
+        await (await asyncpg.connect(url, statement_cache_size=0)).close()
+    except OSError:
+        return False
+    return True
 
 
 @pytest.fixture

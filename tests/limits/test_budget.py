@@ -95,7 +95,7 @@ def test_what_may_be_under_way_is_divided_among_the_processes():
 
     shares = []
     for processes in (1, 3, 50, 0):
-        budget.apply(0, processes, 0, 0)
+        budget.divide(processes)
         shares.append(budget.share)
 
     assert shares == [20, 6, 1, 20]

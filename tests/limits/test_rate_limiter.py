@@ -7,12 +7,14 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from uuid import uuid4
 
 import pytest
+from redis.asyncio import Redis
 
 from gateway.connectors.rate_limits import RateScope
 from gateway.errors import UpstreamRateLimited
 from gateway.kinds.spec import RateLimit
 from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
+from tests.harness.waiting import eventually
 
 NOBODYS_REDIS = "redis://127.0.0.1:1/0"
 
@@ -87,9 +89,11 @@ async def test_a_pause_holds_in_every_process(limiters):
     await permitted(limiters[1], limited)
 
     limiters[0].pause(limited, 30)
-    async with asyncio.timeout(5):
-        while await _is_let_through(limiters[1], limited):  # noqa: ASYNC110  the news come every half second
-            await asyncio.sleep(0.05)
+
+    async def is_paused() -> bool:
+        return not await _is_let_through(limiters[1], limited)
+
+    await eventually(is_paused)
     with pytest.raises(UpstreamRateLimited) as refused:
         await permitted(limiters[1], limited, timeout=1)
 
@@ -181,3 +185,29 @@ async def test_far_from_limits_a_permit_costs_microseconds(limiters):
             pass
 
     assert (time.perf_counter() - started) / 2000 < 0.0005
+
+
+async def test_processes_that_send_one_request_at_a_time_share_nothing_and_from_the_second_on_divide_what_fits(
+    limiters,
+):
+    limited, first, second = scope(concurrent=4), limiters[0], limiters[1]
+    async with AsyncExitStack() as stack:
+        for limiter in (first, first, second, second):
+            await stack.enter_async_context(limiter.permit(limited, 5))
+        await first._refresh()  # what the interval would bring
+
+        with pytest.raises(UpstreamRateLimited):
+            await permitted(first, limited, timeout=0.05)
+        with pytest.raises(UpstreamRateLimited):
+            await permitted(second, limited, timeout=0.05)
+
+
+async def test_what_limits_is_read_once_for_all_scopes_however_many_are_in_use(limiters, redis_url):
+    for _ in range(200):
+        await permitted(limiters[0], scope(concurrent=4))
+    async with Redis.from_url(redis_url) as redis:
+        before = (await redis.info("commandstats")).get("cmdstat_zadd", {"calls": 0})["calls"]
+        await limiters[0]._refresh()
+        after = (await redis.info("commandstats")).get("cmdstat_zadd", {"calls": 0})["calls"]
+
+    assert after == before

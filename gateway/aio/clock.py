@@ -1,0 +1,47 @@
+"""The time of day of a process: PostgreSQL's, carried on by a clock that does not jump.
+
+All processes agree on it, and a machine whose own clock is wrong, or is set meanwhile, ends nothing early or late.
+Without a PostgreSQL it is the time at which the process started, carried on likewise.
+"""
+
+import time
+from datetime import UTC, datetime
+
+# Where the system has it, a clock that goes on while the machine sleeps.
+_STEADY: int | None = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+
+
+def steady() -> float:
+    """Seconds of a clock that nobody sets."""
+    return time.monotonic() if _STEADY is None else time.clock_gettime(_STEADY)
+
+
+def offset_within(offset: float, low: float, high: float) -> float:
+    """The offset where a reading allows it, else the nearest that it allows: a slow answer moves no good clock."""
+    return min(max(offset, low), high)
+
+
+class Clock:
+    """Seconds since the epoch by the steady clock and an offset."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - steady()
+        #: whether somebody else's time was taken
+        self.is_set = False
+
+    def unix_time(self) -> float:
+        """Seconds since the epoch."""
+        return self._offset + steady()
+
+    def now(self) -> datetime:
+        """The moment, in UTC."""
+        return datetime.fromtimestamp(self.unix_time(), UTC)
+
+    def set_by(self, unix_time: float, asked_at: float) -> None:
+        """Take the time that somebody read between `asked_at`, by the steady clock, and now."""
+        self._offset = offset_within(self._offset, unix_time - steady(), unix_time - asked_at)
+        self.is_set = True
+
+
+#: of the process; `db` sets it
+CLOCK = Clock()
