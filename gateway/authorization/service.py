@@ -3,12 +3,14 @@
 import secrets
 from collections.abc import Collection, Mapping
 from urllib.parse import urlencode
+from uuid import UUID
 
 from gateway.authorization.hosts import Hosts
 from gateway.authorization.model import AuthorizationRequest, Grant, NewGrant, OAuthError, TokenPair
 from gateway.authorization.requests import is_verified
 from gateway.authorization.store import AuthorizationStore
-from gateway.identity.tokens import hashed
+from gateway.errors import NotFound
+from gateway.identity.tokens import Tokens, hashed
 
 #: seconds that a code, and an unused refresh token, are good for
 _CODE_SECONDS, _REFRESH_SECONDS = 60, 30 * 86400
@@ -17,10 +19,13 @@ _CODE_SECONDS, _REFRESH_SECONDS = 60, 30 * 86400
 class AuthorizationServer:
     """Issues what hosts hold; everything it issues is random and kept as a hash."""
 
-    def __init__(self, store: AuthorizationStore, hosts: Hosts, issuer: str, token_seconds: int) -> None:
+    def __init__(
+        self, store: AuthorizationStore, hosts: Hosts, tokens: Tokens, issuer: str, token_seconds: int
+    ) -> None:
         self.store = store
         self.hosts = hosts
         self.issuer = issuer
+        self._tokens = tokens
         self._token_seconds = token_seconds
 
     async def granted(self, request: AuthorizationRequest, new: NewGrant) -> str:
@@ -38,6 +43,17 @@ class AuthorizationServer:
         joint = "&" if "?" in redirect_uri else "?"
         told = {**members, **({} if state is None else {"state": state}), "iss": self.issuer}
         return f"{redirect_uri}{joint}{urlencode(told)}"
+
+    async def revoke(self, organization_id: UUID, grant_id: UUID) -> None:
+        """End what was given to a host, with all its tokens, in every process at once; raises NotFound."""
+        client_id = await self.store.revoke(organization_id, grant_id)
+        if client_id is None:
+            raise NotFound("there is no such grant")
+        # Here it ends with the response; the other processes are told.
+        self._tokens.on_notify("client", str(client_id))
+
+    async def _end(self, grant: Grant) -> None:
+        await self.store.revoke(grant.organization_id, grant.id)
 
     async def exchange(self, form: Mapping[str, str], resources: Collection[str]) -> TokenPair:
         """Tokens for a code or a refresh token; raises OAuthError."""
@@ -60,7 +76,7 @@ class AuthorizationServer:
         if row is None:
             raise _invalid_grant()
         if not row.is_good:
-            await self.store.revoke(row.grant)  # a code that comes twice was stolen, be it by the first or the second
+            await self._end(row.grant)  # a code that comes twice was stolen, be it by the first or the second
             raise _invalid_grant()
         holds = (
             row.grant.host_id == form.get("client_id")
@@ -68,7 +84,7 @@ class AuthorizationServer:
             and is_verified(form.get("code_verifier", ""), row.challenge)
         )
         if not holds:
-            await self.store.revoke(row.grant)
+            await self._end(row.grant)
             raise _invalid_grant()
         return row.grant
 
@@ -78,7 +94,7 @@ class AuthorizationServer:
             raise _invalid_grant()
         grant, is_good = found
         if not is_good:
-            await self.store.revoke(grant)  # a token that was replaced is in two hands
+            await self._end(grant)  # a token that was replaced is in two hands
             raise _invalid_grant()
         return grant
 

@@ -1,10 +1,12 @@
 """Grants, codes, tokens and registered hosts in PostgreSQL. Codes and tokens are kept as hashes only."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID, uuid4
 
 import asyncpg
 
-from gateway.authorization.model import AuthorizationRequest, CodeRow, Grant, Host, NewGrant
+from gateway.authorization.model import AuthorizationRequest, CodeRow, Grant, Host, ListedGrant, NewGrant
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
 
@@ -47,10 +49,21 @@ _INSERT_TOKEN = """
     INSERT INTO tokens (hash, client_id, grant_id, expires_at)
     VALUES ($1, $2, $3, now() + make_interval(secs => $4))
 """
+_LIST_GRANTS = """
+    SELECT agent_grants.id, agent_grants.client_id, clients.name AS client_name, host_id, host_name,
+           agent_grants.scopes, workspaces, resource, agent_grants.created_at,
+           (SELECT max(expires_at) FROM agent_refresh_tokens
+            WHERE grant_id = agent_grants.id AND used_at IS NULL) AS expires_at
+    FROM agent_grants JOIN clients ON clients.id = agent_grants.client_id
+    WHERE agent_grants.organization_id = $1
+      AND ($2::timestamptz IS NULL OR (agent_grants.created_at, agent_grants.id) < ($2, $3::uuid))
+    ORDER BY agent_grants.created_at DESC, agent_grants.id DESC
+    LIMIT $4
+"""
 # Everything issued under it goes along; processes that remember its tokens hear of it.
 _REVOKE = """
     WITH gone AS (DELETE FROM agent_grants WHERE organization_id = $1 AND id = $2 RETURNING client_id)
-    SELECT pg_notify('gateway', 'client:' || client_id) FROM gone
+    SELECT client_id, pg_notify('gateway', 'client:' || client_id) FROM gone
 """
 # A used token is kept as long as it could come again; a grant that nothing can renew has ended.
 _PRUNE = (
@@ -164,10 +177,20 @@ class AuthorizationStore:
             return False
         return True
 
-    async def revoke(self, grant: Grant) -> None:
-        """End a grant with all its tokens, in all processes at once."""
-        async with self._database.tenant(grant.organization_id) as connection:
-            await connection.execute(_REVOKE, grant.organization_id, grant.id)
+    async def grants(
+        self, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int
+    ) -> Sequence[ListedGrant]:
+        """What people of an organization gave, the newest first; `after` is where the page before ended."""
+        moment, last = after or (None, None)
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_LIST_GRANTS, organization_id, moment, last, limit)
+        return [ListedGrant(**row) for row in rows]
+
+    async def revoke(self, organization_id: UUID, grant_id: UUID) -> UUID | None:
+        """End a grant with all its tokens, in all processes at once: the client that gave it, if there is one."""
+        async with self._database.tenant(organization_id) as connection:
+            client_id: UUID | None = await connection.fetchval(_REVOKE, organization_id, grant_id)
+        return client_id
 
     async def prune(self) -> None:
         """Forget codes, tokens and grants that have ended, and hosts that nobody let in."""

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from gateway.aio.single_flight import SingleFlight
 from gateway.connectors.auth import headers_for
-from gateway.credentials.store import ConnectorRecord, ConnectorStore
+from gateway.credentials.store import ConnectorRecord, ConnectorStore, SealedSecret
 from gateway.kinds.catalog import Catalog
 
 #: the organization, the connector, the version of its credentials that was refused, and why: `TokenPersistence.refuse`
@@ -16,9 +16,16 @@ class SealedAuthorizer:
     """Opens the credentials when they are first needed; a change of the record makes a new authorizer."""
 
     def __init__(
-        self, store: ConnectorStore, catalog: Catalog, record: ConnectorRecord, mark_needs_reauth: MarkNeedsReauth
+        self,
+        store: ConnectorStore,
+        catalog: Catalog,
+        record: ConnectorRecord,
+        mark_needs_reauth: MarkNeedsReauth,
+        secret: SealedSecret | None = None,
     ) -> None:
         self._store = store
+        #: what came with the record
+        self._secret = secret
         self._mark_needs_reauth = mark_needs_reauth
         self._method = catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
         self._record = record
@@ -33,7 +40,7 @@ class SealedAuthorizer:
         return self._headers
 
     async def _opened(self, connector_id: UUID) -> Mapping[str, str]:
-        secret = await self._store.secret(self._record.organization_id, connector_id)
+        secret = await self._store.unsealed(self._record, self._secret)
         secret.require_for(self._record)
         self._version = secret.version
         return headers_for(self._method, secret.values)

@@ -14,11 +14,11 @@ from yarl import URL
 
 from gateway.aio.single_flight import SingleFlight
 from gateway.connectors.auth import Authorizer
-from gateway.connectors.connector import Connector
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.upstreams import Upstreams
-from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, SealedSecret
 from gateway.errors import ConnectorNotReady, InvalidCredentials
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
@@ -30,8 +30,8 @@ _REMEMBERED = 20_000
 class AuthorizerFactory(Protocol):
     """Who proves to applications that connectors may call them."""
 
-    def authorizer_of(self, record: ConnectorRecord) -> Authorizer:
-        """Who authenticates the calls of a record."""
+    def authorizer_of(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> Authorizer:
+        """Who authenticates the calls of a record; `secret` came with it."""
 
     async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that come only with its first token."""
@@ -49,7 +49,7 @@ class ResolvedConnector:
     """A record and the engine's connector for it."""
 
     record: ConnectorRecord
-    connector: Connector
+    connector: UpstreamConnector
 
     def require_active(self) -> None:
         """Raise ConnectorNotReady, with the next step, unless calls can be made."""
@@ -89,10 +89,16 @@ class ConnectorResolver:
             return known
         return await self._looking_up((organization_id, connector_id))
 
+    def kind_of(self, organization_id: UUID, connector_id: UUID) -> str | None:
+        """The kind of a connector at hand, for logs: nothing is asked for it."""
+        _, known = self._opened.get(connector_id, (0.0, None))
+        return known.record.kind if known is not None and known.record.organization_id == organization_id else None
+
     async def _look_up(self, key: tuple[UUID, UUID]) -> ResolvedConnector:
         now, notified = time.monotonic(), self._notified
-        record = await self._store.get(*key)
-        opened = self.open(await self._authorizers.completed(record))
+        stored, secret = await self._store.open(*key)
+        record = await self._authorizers.completed(stored)
+        opened = self.open(record, secret if record is stored else None)
         if notified != self._notified:
             return opened  # what was read may be older than the notification
         self._opened[record.id] = (now + _TRUST, opened)
@@ -101,12 +107,14 @@ class ConnectorResolver:
             self._opened.popitem(last=False)
         return opened
 
-    def open(self, record: ConnectorRecord) -> ResolvedConnector:
-        """The engine's connector for a record at hand."""
+    def open(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> ResolvedConnector:
+        """The engine's connector for a record at hand, and for its credentials where they came with it."""
         kind = self._catalog.kind(record.kind)
         _require_environment(kind.spec, record, self._upstreams.override(record.kind))
         scope = RateScope.of_connector(kind.spec, record.id)
-        connector = self._upstreams.connector(kind, record.environment, self._authorizers.authorizer_of(record), scope)
+        connector = self._upstreams.connector(
+            kind, record.environment, self._authorizers.authorizer_of(record, secret), scope
+        )
         return ResolvedConnector(record, connector)
 
     def on_notify(self, topic: str, subject: str) -> None:

@@ -3,13 +3,14 @@
 import base64
 import binascii
 import os
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from gateway.aio.clock import CLOCK
 
 _NONCE = 12
 
@@ -28,7 +29,7 @@ class SealedText:
     def sealed(self, document: Mapping[str, Any], context: bytes) -> str:
         """The document as text that is safe in URLs and forms."""
         nonce = os.urandom(_NONCE)
-        content = msgspec.json.encode({"until": time.time() + self._seconds, "document": dict(document)})
+        content = msgspec.json.encode({"until": CLOCK.unix_time() + self._seconds, "document": dict(document)})
         return base64.urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, content, context)).decode()
 
     def opened(self, text: str, context: bytes) -> dict[str, Any]:
@@ -38,7 +39,7 @@ class SealedText:
             content = msgspec.json.decode(self._cipher.decrypt(raw[:_NONCE], raw[_NONCE:], context))
         except (binascii.Error, ValueError, InvalidTag) as error:
             raise NotOurs from error
-        if content["until"] < time.time():
+        if content["until"] < CLOCK.unix_time():
             raise NotOurs
         document: dict[str, Any] = content["document"]
         return document

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_creden
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.upstreams import Upstreams
-from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, NewConnector
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, NewConnector, name_taken
 from gateway.errors import (
     Conflict,
     FieldError,
@@ -42,6 +43,32 @@ class VerifiedCredentials:
     @property
     def authentication(self) -> AuthMethod:
         return self.kind.spec.authentication[self.method]
+
+
+class IfExists(StrEnum):
+    """What becomes of a new connector whose name one in the workspace has: names need not be unique by themselves."""
+
+    #: it is another connector of that name
+    CREATE = "create"
+    #: it is refused, and the error names the one that there is
+    FAIL = "fail"
+    #: the one that there is takes its credentials and keeps its id
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRequest:
+    """What a connector is asked to be."""
+
+    workspace_name: str
+    connector_type: str
+    #: the kind's title unless given
+    name: str | None
+    credentials: Mapping[str, Any] = field(repr=False)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    #: whether the application is asked first
+    validate: bool = True
+    if_exists: IfExists = IfExists.CREATE
 
 
 #: the app that renews tokens of an organization's kind: `Apps.of`
@@ -135,14 +162,23 @@ class ConnectorService:
         scope = RateScope.of_credentials(given.kind.spec, given.credentials)
         await self._upstreams.connector(given.kind, given.environment, authorizer, scope).check()
 
-    async def create(
-        self, organization_id: UUID, workspace_name: str, name: str, verified: VerifiedCredentials
-    ) -> ConnectorRecord:
-        """The new connector's record; the workspace comes into being with its first connector.
+    async def create(self, organization_id: UUID, asked: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
+        """The connector's record and whether it is new; the workspace comes into being with its first connector.
 
-        Raises NotFound when the workspace is deleted between the two.
+        Raises NotFound when the workspace is deleted between the two, and Conflict for a name that must be new.
         """
-        workspace_id = await self._identity.workspace_named(organization_id, workspace_name)
+        kind = self._catalog.kind(asked.connector_type)
+        name = asked.name or kind.spec.title
+        existing = await self._existing(organization_id, asked, name, kind)
+        if existing is not None:
+            changed = await self.change(
+                existing, name=None, status=None, credentials=asked.credentials, environment=asked.environment
+            )
+            return changed, False
+        verified = await self.verify(
+            organization_id, kind.name, asked.credentials, asked.environment, validate=asked.validate
+        )
+        workspace_id = await self._identity.workspace_named(organization_id, asked.workspace_name)
         new = NewConnector(
             workspace_id,
             verified.kind.name,
@@ -152,7 +188,22 @@ class ConnectorService:
             verified.credentials,
             verified.expires_at,
         )
-        return await self._store.get(organization_id, await self._store.create(organization_id, new))
+        is_name_unique = asked.if_exists is not IfExists.CREATE
+        connector_id = await self._store.create(organization_id, new, is_name_unique=is_name_unique)
+        return await self._store.get(organization_id, connector_id), True
+
+    async def _existing(
+        self, organization_id: UUID, asked: ConnectorRequest, name: str, kind: Kind
+    ) -> ConnectorRecord | None:
+        """The one connector of that name and kind to be updated; raises Conflict where it is another, or may not be."""
+        if asked.if_exists is IfExists.CREATE:
+            return None
+        found = await self._store.find(organization_id, workspace_name=asked.workspace_name, name=name)
+        if not found:
+            return None
+        if asked.if_exists is IfExists.UPDATE and [record.kind for record in found] == [kind.name]:
+            return found[0]
+        raise name_taken(name, [record.id for record in found])
 
     async def change(
         self,
@@ -161,12 +212,15 @@ class ConnectorService:
         name: str | None,
         credentials: Mapping[str, Any] | None,
         status: ConnectorStatus | None,
+        environment: Mapping[str, Any] | None = None,
     ) -> ConnectorRecord:
-        """The record changed; new credentials replace the old ones only once the application has accepted them."""
+        """The record changed; new credentials replace the old ones only once the application has accepted them.
+
+        `environment` holds variables that come with them, over those that the connector has.
+        """
         if credentials is not None:
-            verified = await self.verify(
-                record.organization_id, record.kind, credentials, record.environment, validate=True
-            )
+            variables = {**record.environment, **(environment or {})}
+            verified = await self.verify(record.organization_id, record.kind, credentials, variables, validate=True)
             await self._store.update(
                 record.organization_id,
                 record.id,

@@ -3,15 +3,19 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid4
 
+from gateway.aio.batching import Batcher
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Connection, Database
-from gateway.errors import NotFound, Unavailable
+from gateway.errors import Conflict, NotFound, Unavailable
+
+#: connectors that one statement looks up
+_BATCH = 500
 
 _COLUMNS = """
     connectors.id, connectors.organization_id, connectors.workspace_id, workspaces.name AS workspace_name,
@@ -32,7 +36,13 @@ _SEAL = """
         expires_at = EXCLUDED.expires_at, version = connector_secrets.version + 1, updated_at = now(),
         refreshing_by = NULL, refreshing_until = NULL, refreshing_since = NULL
 """
-_GET = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2 AND deleted_at IS NULL"
+# Of several organizations at once; who asked for which is looked at again by the caller. Ids are found by the index
+# whatever is known of the tables' sizes, which a join with what is asked for is not.
+_OPEN = f"""
+    SELECT {_COLUMNS}, key_id, wrapped_key, sealed, expires_at, version
+    {_FROM} LEFT JOIN connector_secrets ON connector_id = connectors.id
+    WHERE connectors.organization_id = ANY($1::uuid[]) AND connectors.id = ANY($2::uuid[]) AND deleted_at IS NULL
+"""
 _LIST = f"""
     SELECT {_COLUMNS} {_FROM}
     WHERE connectors.organization_id = $1 AND deleted_at IS NULL
@@ -40,6 +50,7 @@ _LIST = f"""
       AND ($3::text IS NULL OR connectors.kind = $3)
       AND ($4::text IS NULL OR connectors.status = $4)
       AND ($5::timestamptz IS NULL OR (connectors.created_at, connectors.id) > ($5, $6::uuid))
+      AND ($8::text IS NULL OR connectors.name = $8)
     ORDER BY connectors.created_at, connectors.id
     LIMIT $7
 """
@@ -89,6 +100,15 @@ _MARK_ALL_DELETED = """
 # The lock holds off the deletion of the workspace until the connector is in it, where the deletion finds it.
 _LOCK_WORKSPACE = """
     SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
+"""
+# Holds off every other connector of the workspace until the transaction ends, and the workspace's deletion as well.
+_LOCK_NAMES = """
+    SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR NO KEY UPDATE
+"""
+_NAMED = """
+    SELECT id FROM connectors
+    WHERE organization_id = $1 AND workspace_id = $2 AND name = $3 AND deleted_at IS NULL
+    ORDER BY created_at, id
 """
 _GET_DELETED = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
 _DELETED_OF_WORKSPACE = """
@@ -146,6 +166,15 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
+class SealedSecret:
+    """A connector's credentials as its row keeps them."""
+
+    sealed: Sealed = field(repr=False)
+    expires_at: datetime | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class NewConnector:
     """What a connector is made of."""
 
@@ -158,10 +187,25 @@ class NewConnector:
     expires_at: datetime | None = None
 
 
+def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
+    """The refusal of a further connector of one name, which tells the ids of those that have it."""
+    ids = [str(connector_id) for connector_id in connector_ids]
+    return Conflict(
+        f"the workspace has a connector {name!r} already: {', '.join(ids)}; change that one, or choose another name",
+        extra={"connector_id": ids[0]},
+    )
+
+
 def binding(organization_id: UUID, connector_id: UUID, kind: str, environment: Mapping[str, str]) -> Binding:
     """What a connector's credentials belong to; kind and variables decide where they are sent."""
     canonical = json.dumps([kind, dict(environment)], sort_keys=True, separators=(",", ":"))
     return Binding(organization_id, connector_id, context=hashlib.sha256(canonical.encode()).hexdigest())
+
+
+_MEMBERS = tuple(each.name for each in fields(ConnectorRecord))
+#: an organization's id, and that of a connector of it
+_Ids = tuple[UUID, UUID]
+_Opened = tuple[ConnectorRecord, SealedSecret | None]
 
 
 class ConnectorStore:
@@ -170,9 +214,16 @@ class ConnectorStore:
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database
         self._vault = vault
+        self._opening: Batcher[_Ids, _Opened | None] = Batcher(self._open_all, most=_BATCH)
 
-    async def create(self, organization_id: UUID, new: NewConnector) -> UUID:
+    async def create(self, organization_id: UUID, new: NewConnector, *, is_name_unique: bool = False) -> UUID:
+        """Its id; raises NotFound when the workspace is being deleted, Conflict when a name to be unique is taken."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
+            if is_name_unique:
+                await connection.execute(_LOCK_NAMES, organization_id, new.workspace_id)
+                taken = await connection.fetch(_NAMED, organization_id, new.workspace_id, new.name)
+                if taken:
+                    raise name_taken(new.name, [row["id"] for row in taken])
             return await self.create_within(connection, organization_id, new)
 
     async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> UUID:
@@ -217,15 +268,26 @@ class ConnectorStore:
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
         """The record; raises NotFound, for another organization's just the same."""
-        return await self._fetched(_GET, organization_id, connector_id)
+        return (await self.open(organization_id, connector_id))[0]
+
+    async def open(self, organization_id: UUID, connector_id: UUID) -> tuple[ConnectorRecord, SealedSecret | None]:
+        """The record, and with it what opens its credentials; raises NotFound. Many at once are one statement."""
+        opened = await self._opening((organization_id, connector_id))
+        if opened is None:
+            raise NotFound("there is no such connector")
+        return opened
+
+    async def _open_all(self, asked: Sequence[_Ids]) -> Sequence[_Opened | None]:
+        organizations, connectors = zip(*asked, strict=True)
+        async with self._database.system() as connection:
+            rows = await connection.fetch(_OPEN, set(organizations), connectors)
+        found = {(row["organization_id"], row["id"]): _with_secret(row) for row in rows}
+        return [found.get(ids) for ids in asked]
 
     async def get_deleted(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
         """The record also after its deletion began, for the job that deletes it."""
-        return await self._fetched(_GET_DELETED, organization_id, connector_id)
-
-    async def _fetched(self, query: str, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
         async with self._database.tenant(organization_id) as connection:
-            row = await connection.fetchrow(query, organization_id, connector_id)
+            row = await connection.fetchrow(_GET_DELETED, organization_id, connector_id)
         if row is None:
             raise NotFound("there is no such connector")
         return _record(row)
@@ -235,6 +297,7 @@ class ConnectorStore:
         organization_id: UUID,
         *,
         workspace_name: str | None = None,
+        name: str | None = None,
         kind: str | None = None,
         status: str | None = None,
         after: tuple[datetime, UUID] | None = None,
@@ -244,7 +307,7 @@ class ConnectorStore:
         created_at, connector_id = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(
-                _LIST, organization_id, workspace_name, kind, status, created_at, connector_id, limit
+                _LIST, organization_id, workspace_name, kind, status, created_at, connector_id, limit, name
             )
         return [_record(row) for row in rows]
 
@@ -255,6 +318,7 @@ class ConnectorStore:
         return [_record(row) for row in rows]
 
     async def secret(self, organization_id: UUID, connector_id: UUID) -> Secret:
+        """The credentials as they are now; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_SECRET, organization_id, connector_id)
             if row is not None and not _sealed(row).has_context:
@@ -262,6 +326,14 @@ class ConnectorStore:
                     row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
                     await self._bind(connection, organization_id, connector_id, row)
         return self._opened(organization_id, connector_id, row)
+
+    async def unsealed(self, record: ConnectorRecord, secret: SealedSecret | None) -> Secret:
+        """Those that came with the record; without them, or sealed by an earlier version, those of now."""
+        if secret is None or not secret.sealed.has_context:
+            return await self.secret(record.organization_id, record.id)
+        bound = binding(record.organization_id, record.id, record.kind, record.environment)
+        values = self._vault.open(secret.sealed, bound)
+        return Secret(values, secret.expires_at, secret.version, record.kind, record.environment)
 
     async def _bind(self, connection: Connection, organization_id: UUID, connector_id: UUID, row: Any) -> None:
         """Seal what an earlier version sealed as this one does; the row is locked."""
@@ -347,8 +419,13 @@ def _binding_of(organization_id: UUID, connector_id: UUID, row: Any) -> Binding:
     return binding(organization_id, connector_id, row["kind"], json.loads(row["environment"]))
 
 
+def _with_secret(row: Any) -> _Opened:
+    secret = SealedSecret(_sealed(row), row["expires_at"], row["version"]) if row["key_id"] is not None else None
+    return _record(row), secret
+
+
 def _record(row: Any) -> ConnectorRecord:
-    members = dict(row)
+    members = {name: row[name] for name in _MEMBERS}
     members["environment"] = json.loads(members["environment"])
     members["status"] = ConnectorStatus(members["status"])
     return ConnectorRecord(**members)

@@ -5,13 +5,14 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 import msgspec
 
+from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
@@ -66,7 +67,7 @@ class Entry:
     target: str | None = None
     #: milliseconds from the request's first line to its response
     took_ms: int | None = None
-    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    at: datetime = field(default_factory=CLOCK.now)
 
 
 @dataclass(frozen=True, slots=True)

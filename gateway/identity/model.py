@@ -1,11 +1,19 @@
 """Who calls, and for whom."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
 from gateway.errors import InsufficientScope, OrganizationForbidden, OrganizationRequired
+
+
+def id_of(text: str | None) -> UUID | None:
+    """The id that a text spells, however it does; None for what is none."""
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        return None
 
 
 class Scope(StrEnum):
@@ -31,7 +39,7 @@ class Organization:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A program that may call the gateway for one or more organizations."""
+    """A program, or a person who signs in, that may call the gateway for one or more organizations."""
 
     id: UUID
     name: str
@@ -40,6 +48,8 @@ class Client:
     redirect_urls: tuple[str, ...] = ()
     created_at: datetime | None = None
     disabled_at: datetime | None = None
+    #: whether it stands for a person who signs in by the operator's provider, and so has no secret
+    is_person: bool = False
     #: names of the only workspaces that its token reaches; None is all
     workspaces: frozenset[str] | None = None
     #: the URL that its token is good for alone (RFC 8707); None is everything
@@ -65,10 +75,6 @@ class Caller:
 
     client: Client
     organization_id: UUID
-    scopes: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scopes", self.client.scopes)
 
     @property
     def client_id(self) -> UUID:
@@ -76,5 +82,6 @@ class Caller:
 
     def require(self, scope: Scope) -> None:
         """Raise InsufficientScope unless the client has it."""
-        if scope not in self.scopes:
-            raise InsufficientScope(f"this needs the scope {scope}; the client has {', '.join(sorted(self.scopes))}")
+        scopes = self.client.scopes
+        if scope not in scopes:
+            raise InsufficientScope(f"this needs the scope {scope}; the client has {', '.join(sorted(scopes))}")

@@ -18,6 +18,13 @@ _INSERT_ORGANIZATION = """
 """
 _LIST_ORGANIZATIONS = "SELECT id, name, created_at, disabled_at FROM organizations ORDER BY created_at, id"
 _DISABLE_ORGANIZATION = "UPDATE organizations SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
+# Reads are stopped where they run, queued work ends when a worker takes it, and who waits for either is woken. What is
+# deleted stays deleted.
+_CANCEL_JOBS = """
+    UPDATE jobs SET cancel_requested = true, next_attempt_at = CASE WHEN status = 'waiting' THEN now() END
+    WHERE organization_id = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
+      AND task NOT LIKE 'delete%'
+"""
 # What processes remember of its clients lists it still.
 _NOTIFY_CLIENTS = """
     SELECT pg_notify('gateway', 'client:' || client_id) FROM client_organizations WHERE organization_id = $1
@@ -32,6 +39,7 @@ _GRANT_ORGANIZATION = "INSERT INTO client_organizations (client_id, organization
 _CLIENTS = """
     SELECT clients.id, clients.name, clients.secret_hashes, clients.scopes, clients.redirect_urls,
            clients.created_at, clients.disabled_at,
+           EXISTS (SELECT FROM people WHERE people.client_id = clients.id) AS is_person,
            COALESCE(array_agg(organizations.id) FILTER (WHERE organizations.id IS NOT NULL), '{}') AS organization_ids
     FROM clients
     LEFT JOIN client_organizations ON client_organizations.client_id = clients.id
@@ -45,12 +53,13 @@ _DISABLE_CLIENT = "UPDATE clients SET disabled_at = COALESCE(disabled_at, now())
 _ROTATE_SECRET = """
     UPDATE clients
     SET secret_hashes = CASE WHEN $2::bytea IS NULL THEN secret_hashes[1:1] ELSE ARRAY[$2] || secret_hashes[1:1] END
-    WHERE id = $1
+    WHERE id = $1 AND NOT EXISTS (SELECT FROM people WHERE client_id = clients.id)
     RETURNING cardinality(secret_hashes)
 """
 _CHANGE_REDIRECT_URLS = "UPDATE clients SET redirect_urls = $2 WHERE id = $1 RETURNING id"
 _NOTIFY_CLIENT = "SELECT pg_notify('gateway', 'client:' || $1::text)"
 _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
+_DROP_GRANTS_OF_CLIENT = "DELETE FROM agent_grants WHERE client_id = $1"
 
 _INSERT_TOKEN = """
     INSERT INTO tokens (hash, client_id, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))
@@ -61,10 +70,10 @@ _REVOKE_TOKEN = """
 """
 # A token of a grant proves no more than was granted.
 _TOKEN = """
-    SELECT tokens.client_id, tokens.expires_at, agent_grants.organization_id, agent_grants.scopes,
-           agent_grants.workspaces, agent_grants.resource
+    SELECT tokens.client_id, extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
+           agent_grants.organization_id, agent_grants.scopes, agent_grants.workspaces, agent_grants.resource
     FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
-    WHERE tokens.hash = $1
+    WHERE tokens.hash = $1 AND tokens.expires_at > now()
 """
 
 # A workspace comes into being when it is first named; the update is there to return the row that was.
@@ -114,7 +123,8 @@ class StoredToken:
     """A bearer token; where it comes of a grant, also what was granted."""
 
     client_id: UUID
-    expires_at: datetime
+    #: until it expires
+    seconds_left: float
     organization_id: UUID | None = None
     scopes: Sequence[str] | None = None
     workspaces: Sequence[str] | None = None
@@ -162,11 +172,12 @@ class IdentityStore:
             return [Organization(**row) for row in await connection.fetch(_LIST_ORGANIZATIONS)]
 
     async def disable_organization(self, organization_id: UUID) -> None:
-        """Close it to all clients; processes hear of it at once."""
+        """Close it to all clients and cancel its jobs; processes hear of it at once."""
         async with self._database.system() as connection, connection.transaction():
             if await connection.fetchval(_DISABLE_ORGANIZATION, organization_id) is None:
                 raise NotFound(f"there is no organization {organization_id}")
             await connection.execute(_NOTIFY_CLIENTS, organization_id)
+            await connection.execute(_CANCEL_JOBS, organization_id)
 
     async def create_client(
         self,
@@ -178,12 +189,27 @@ class IdentityStore:
     ) -> UUID:
         client_id = uuid4()
         async with self._database.system() as connection, connection.transaction():
-            await connection.execute(_INSERT_CLIENT, client_id, name, [secret_hash], scopes, redirect_urls)
-            try:
-                await connection.executemany(_GRANT_ORGANIZATION, [(client_id, each) for each in organization_ids])
-            except asyncpg.ForeignKeyViolationError as error:
-                raise NotFound("there is no such organization") from error
+            await self.insert_client(
+                connection, client_id, name, organization_ids, [secret_hash], scopes, redirect_urls
+            )
         return client_id
+
+    async def insert_client(
+        self,
+        connection: Connection,
+        client_id: UUID,
+        name: str,
+        organization_ids: Sequence[UUID],
+        secret_hashes: Sequence[bytes],
+        scopes: Sequence[str],
+        redirect_urls: Sequence[str] = (),
+    ) -> None:
+        """Add a client in the caller's own transaction; raises NotFound."""
+        await connection.execute(_INSERT_CLIENT, client_id, name, secret_hashes, scopes, redirect_urls)
+        try:
+            await connection.executemany(_GRANT_ORGANIZATION, [(client_id, each) for each in organization_ids])
+        except asyncpg.ForeignKeyViolationError as error:
+            raise NotFound("there is no such organization") from error
 
     async def clients(self) -> list[Client]:
         async with self._database.system() as connection:
@@ -195,9 +221,10 @@ class IdentityStore:
         return _client(row) if row else None
 
     async def disable_client(self, client_id: UUID) -> None:
-        """Disable it and drop its tokens; processes hear of it at once."""
+        """Disable it and drop its tokens, and what it let agents' hosts do; processes hear of it at once."""
         async with self._database.system() as connection, connection.transaction():
             await connection.execute(_DROP_TOKENS_OF_CLIENT, client_id)
+            await connection.execute(_DROP_GRANTS_OF_CLIENT, client_id)
             if await connection.fetchval(_DISABLE_CLIENT, client_id) is None:
                 raise NotFound(f"there is no client {client_id}")
 
@@ -213,7 +240,7 @@ class IdentityStore:
         async with self._database.system() as connection:
             live = await connection.fetchval(_ROTATE_SECRET, client_id, secret_hash)
         if live is None:
-            raise NotFound(f"there is no client {client_id}")
+            raise NotFound(f"there is no client {client_id} that has secrets")
         return int(live)
 
     async def keep_token(self, token_hash: bytes, client_id: UUID, seconds: int) -> None:
@@ -226,7 +253,7 @@ class IdentityStore:
             await connection.execute(_REVOKE_TOKEN, token_hash, client_id)
 
     async def token(self, token_hash: bytes) -> StoredToken | None:
-        """What a token proves, and until when."""
+        """What a token proves, and for how long; None for one that is unknown or expired."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_TOKEN, token_hash)
         return StoredToken(**row) if row else None
@@ -269,5 +296,6 @@ def _client(row: Any) -> StoredClient:
         redirect_urls=tuple(row["redirect_urls"]),
         created_at=row["created_at"],
         disabled_at=row["disabled_at"],
+        is_person=row["is_person"],
     )
     return StoredClient(client, tuple(row["secret_hashes"]))

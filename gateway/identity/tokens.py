@@ -3,14 +3,13 @@
 import hashlib
 import hmac
 import secrets
-import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID
 
+from gateway.aio.clock import steady
 from gateway.aio.single_flight import SingleFlight
 from gateway.errors import RateLimited, Unauthorized
-from gateway.identity.model import Client
+from gateway.identity.model import Client, id_of
 from gateway.identity.store import IdentityStore
 from gateway.identity.wrong_secrets import WrongSecrets
 
@@ -31,14 +30,6 @@ def new_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
-def _uuid(client_id: str) -> UUID | None:
-    """The id, however it is spelt; None for what is none."""
-    try:
-        return UUID(client_id)
-    except ValueError:
-        return None
-
-
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
     """A token as its client gets it, once."""
@@ -51,7 +42,7 @@ class IssuedToken:
 @dataclass(frozen=True, slots=True)
 class _Verified:
     client: Client
-    expires_at: datetime
+    #: by the steady clock; never later than the token expires
     trusted_until: float
 
 
@@ -86,7 +77,7 @@ class Tokens:
         Our secrets cannot be guessed, so wrong ones are slowed for their cost only: by id, and by the `address` they
         come from. Raises Unauthorized, and RateLimited for more of them.
         """
-        id_ = _uuid(client_id)
+        id_ = id_of(client_id)
         client = await self._proven(id_, client_secret)
         if client is None:
             seconds = await self._wrong_secrets.seconds_to_wait(str(id_), address)
@@ -105,17 +96,14 @@ class Tokens:
 
     async def verify(self, token: str) -> Client:
         """The client that the token proves; unknown, expired and revoked tokens are refused alike."""
-        token_hash, now = hashed(token), time.monotonic()
+        token_hash = hashed(token)
         known = self._verified.get(token_hash)
-        if known is None or known.trusted_until < now:
+        if known is None or known.trusted_until <= steady():
             known = await self._looking_up(token_hash)
-        if known.expires_at <= datetime.now(UTC):
-            self._verified.pop(token_hash, None)
-            raise Unauthorized("the token is unknown, expired or revoked; get a new one")
         return known.client
 
     async def _look_up(self, token_hash: bytes) -> _Verified:
-        now = time.monotonic()
+        now = steady()
         found = await self._store.token(token_hash)
         stored = await self._store.client(found.client_id) if found else None
         if found is None or stored is None or stored.client.disabled_at is not None:
@@ -123,7 +111,9 @@ class Tokens:
             raise Unauthorized("the token is unknown, expired or revoked; get a new one")
         if len(self._verified) >= _REMEMBERED:
             self._verified.clear()
-        self._verified[token_hash] = verified = _Verified(found.narrowed(stored.client), found.expires_at, now + _TRUST)
+        self._verified[token_hash] = verified = _Verified(
+            found.narrowed(stored.client), now + min(_TRUST, found.seconds_left)
+        )
         return verified
 
     def on_notify(self, topic: str, subject: str) -> None:

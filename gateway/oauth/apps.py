@@ -45,7 +45,7 @@ def binding(organization_id: UUID, kind: str) -> Binding:
     return Binding(organization_id, f"oauth_apps:{kind}", "client_secret")
 
 
-class Apps:
+class RegisteredApps:
     """The platform's apps from the settings, and the organizations' own in their place."""
 
     def __init__(self, database: Database, vault: Vault, platform: Mapping[str, tuple[str, SecretStr]]) -> None:

@@ -3,19 +3,19 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID
 
+from gateway.aio.clock import CLOCK
 from gateway.aio.single_flight import SingleFlight
 from gateway.connectors.auth import Authorizer, headers_for
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.authorizer import SealedAuthorizer
-from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, Secret
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, SealedSecret, Secret
 from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
-from gateway.oauth.apps import Apps
+from gateway.oauth.apps import RegisteredApps
 from gateway.oauth.renewals import Renewals
 from gateway.oauth.token_persistence import TokenPersistence
 from gateway.oauth_tokens.client import TokenClient
@@ -47,20 +47,23 @@ class StoredAuthorizer:
         connectors: ConnectorStore,
         renewals: Renewals,
         persistence: TokenPersistence,
+        secret: SealedSecret | None = None,
     ) -> None:
         self._record = record
+        #: what came with the record, until it is used
+        self._secret = secret
         self._method = method
         self._connectors = connectors
         self._renewals = renewals
         self._persistence = persistence
         self._held: _Held | None = None
-        self._reading = SingleFlight(self._read)
+        self._reading = SingleFlight(self._read_first)
 
     async def headers(self) -> Mapping[str, str]:
-        if self._held is not None and not is_due(self._held.secret.expires_at, datetime.now(UTC)):
+        if self._held is not None and not is_due(self._held.secret.expires_at, CLOCK.now()):
             return self._held.headers
         secret = await self._reading(self._record.id)
-        if self._is_renewable(secret) and (self._has_none(secret) or is_due(secret.expires_at, datetime.now(UTC))):
+        if self._is_renewable(secret) and (self._has_none(secret) or is_due(secret.expires_at, CLOCK.now())):
             secret = await self._renewed_early(secret)
         return self._hold(secret)
 
@@ -86,10 +89,15 @@ class StoredAuthorizer:
         try:
             return await self._renewals.renewed(self._record, secret)
         except GatewayError as error:
-            has_ended = secret.expires_at is None or secret.expires_at <= datetime.now(UTC)
+            has_ended = secret.expires_at is None or secret.expires_at <= CLOCK.now()
             if isinstance(error, ReauthorizationRequired) or self._has_none(secret) or has_ended:
                 raise
             return secret
+
+    async def _read_first(self, connector_id: UUID) -> Secret:
+        """What came with the record, once; then what is stored now."""
+        came, self._secret = self._secret, None
+        return await (self._read(connector_id) if came is None else self._connectors.unsealed(self._record, came))
 
     async def _read(self, connector_id: UUID) -> Secret:
         secret = await self._connectors.secret(self._record.organization_id, connector_id)
@@ -114,7 +122,7 @@ class OAuthAuthorizers:
         self,
         catalog: Catalog,
         connectors: ConnectorStore,
-        apps: Apps,
+        apps: RegisteredApps,
         renewals: Renewals,
         persistence: TokenPersistence,
         upstreams: Upstreams,
@@ -126,13 +134,13 @@ class OAuthAuthorizers:
         self._persistence = persistence
         self._upstreams = upstreams
 
-    def authorizer_of(self, record: ConnectorRecord) -> Authorizer:
-        """Who authenticates the calls of a record."""
+    def authorizer_of(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> Authorizer:
+        """Who authenticates the calls of a record; `secret` came with it."""
         spec = self._catalog.kind(record.kind).spec
         if not _is_oauth(record, spec):
-            return SealedAuthorizer(self._connectors, self._catalog, record, self._persistence.refuse)
+            return SealedAuthorizer(self._connectors, self._catalog, record, self._persistence.refuse, secret)
         method = spec.authentication[record.auth_method or ""]
-        return StoredAuthorizer(record, method, self._connectors, self._renewals, self._persistence)
+        return StoredAuthorizer(record, method, self._connectors, self._renewals, self._persistence, secret)
 
     async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that only a token brings, minting the first one where they are missing."""
@@ -159,7 +167,7 @@ class OAuthAuthorizers:
             return False
         secret = await self._connectors.secret(record.organization_id, record.id)
         is_by_token = spec.oauth.revoke_style == "bearer"
-        if is_by_token and is_due(secret.expires_at, datetime.now(UTC)):
+        if is_by_token and is_due(secret.expires_at, CLOCK.now()):
             secret = await self._renewals.renewed(record, secret)
         app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, secret.values)
         server = TokenClient(spec, record.environment, self._upstreams, RateScope.of_tokens(spec, record.id))

@@ -30,13 +30,13 @@ from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.oauth import authorization_request, callback
-from gateway.oauth.apps import Apps
-from gateway.oauth.authorization_request import AuthorizationRequest
+from gateway.oauth import callback, consent_request
+from gateway.oauth.apps import RegisteredApps
+from gateway.oauth.consent_request import ConsentRequest
 from gateway.oauth.store import Flow, FlowState, FlowStore
 from gateway.oauth_tokens.client import TokenClient
-from gateway.oauth_tokens.messages import Code, Consent, consent_url, endpoint
-from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, Tokens, credentials_of, missing_variables
+from gateway.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint
+from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, credentials_of, missing_variables
 from gateway.oauth_tokens.response import oauth_of, plain
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Flows:
         catalog: Catalog,
         identity: IdentityStore,
         connectors: ConnectorStore,
-        apps: Apps,
+        apps: RegisteredApps,
         store: FlowStore,
         upstreams: Upstreams,
         *,
@@ -94,14 +94,14 @@ class Flows:
         self._connect_return = base_url + CONNECT_RETURN_PATH
         self._is_embedded = is_embedded
 
-    async def initiate(self, caller: Caller, requested: AuthorizationRequest) -> Started:
+    async def initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
         """The address for the user's browser; raises InvalidParams, NotFound, and Conflict when there is no app."""
         spec = self._catalog.kind(requested.connector_type).spec
-        authorization_request.require_oauth(spec)
+        consent_request.require_oauth(spec)
         requested = await self._completed(caller, requested, spec.kind)
         override = self._upstreams.override(spec.kind)
         redirect = self._redirect_fault(requested.redirect_url, caller.client)
-        environment, scopes = authorization_request.checked(spec, requested, redirect, override)
+        environment, scopes = consent_request.checked(spec, requested, redirect, override)
         oauth = oauth_of(spec)
         app = await self._apps.current(caller.organization_id, spec.kind)
         state = secrets.token_urlsafe(32)
@@ -118,7 +118,7 @@ class Flows:
             environment=environment,
             app_client_id=app.client_id,
             verifier=verifier,
-            authorization_url=consent_url(oauth, address, app, Consent(self._callback, scopes, state, verifier)),
+            authorization_url=consent_url(oauth, address, app, ConsentParams(self._callback, scopes, state, verifier)),
             state=requested.state,
             reauthorizes=requested.connector_id,
         )
@@ -146,7 +146,7 @@ class Flows:
         """Forget consents a week after their end."""
         await self._store.prune()
 
-    async def _completed(self, caller: Caller, requested: AuthorizationRequest, kind: str) -> AuthorizationRequest:
+    async def _completed(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
         """The requested with what the connector that is authorized again brings; raises NotFound and InvalidParams."""
         if requested.connector_id is None:
             return requested
@@ -182,6 +182,11 @@ class Flows:
             callback.result_url(flow.redirect_url, flow.state, {"connector_id": str(outcome)}), flow, outcome
         )
 
+    async def was_completed(self, query: callback.Query, browser: str | None) -> bool:
+        """Whether a state that is used up has made a connector in this browser: somebody went back, or reloaded."""
+        state = callback.single(query, "state")
+        return bool(state and browser and await self._store.was_completed(hashed(state), hashed(browser)))
+
     async def _may_redirect(self, flow: Flow) -> bool:
         """Whether the client that began it may still receive its end: not disabled, its redirect URL not withdrawn."""
         stored = await self._identity.client(flow.client_id)
@@ -213,7 +218,7 @@ class Flows:
                 await server.revoke(app, tokens.credentials)
             return TokenError("server_error", plain(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse)
 
-    async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: Tokens) -> UUID:
+    async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> UUID:
         spec, override = kind.spec, self._upstreams.override(flow.kind)
         environment = checked_environment(spec, {**flow.environment, **tokens.environment}, override)
         if missing := missing_variables(spec, environment):

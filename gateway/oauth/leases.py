@@ -43,7 +43,7 @@ _RELEASE = """
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class RenewalLease:
     """The right to renew the tokens of a connector, for now."""
 
     id: UUID
@@ -61,23 +61,23 @@ class LeaseStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def claim(self, organization_id: UUID, connector_id: UUID, version: int) -> Lease | None:
+    async def claim(self, organization_id: UUID, connector_id: UUID, version: int) -> RenewalLease | None:
         """The lease, or None when another has it or the credentials are no longer of that version."""
         lease_id = uuid4()
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_CLAIM, organization_id, connector_id, version, lease_id)
-        return row and Lease(lease_id, organization_id, connector_id, version, row["lost_since"])
+        return row and RenewalLease(lease_id, organization_id, connector_id, version, row["lost_since"])
 
-    async def extend(self, lease: Lease) -> None:
+    async def extend(self, lease: RenewalLease) -> None:
         async with self._database.tenant(lease.organization_id) as connection:
             await connection.execute(_EXTEND, lease.organization_id, lease.connector_id, lease.id)
 
-    async def release(self, lease: Lease, *, is_lost: bool) -> None:
+    async def release(self, lease: RenewalLease, *, is_lost: bool) -> None:
         """Let others try; `is_lost` keeps the note that an answer may have been missed."""
         async with self._database.tenant(lease.organization_id) as connection:
             await self.release_within(connection, lease, is_lost=is_lost)
 
-    async def release_within(self, connection: Connection, lease: Lease, *, is_lost: bool) -> None:
+    async def release_within(self, connection: Connection, lease: RenewalLease, *, is_lost: bool) -> None:
         await connection.execute(
             _RELEASE, lease.organization_id, lease.connector_id, lease.id, is_lost, lease.lost_since
         )

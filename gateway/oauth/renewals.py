@@ -22,15 +22,15 @@ from gateway.credentials.store import ConnectorRecord, ConnectorStore, Secret
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod
-from gateway.oauth.apps import Apps
-from gateway.oauth.leases import HEARTBEAT, Lease, LeaseStore
+from gateway.oauth.apps import RegisteredApps
+from gateway.oauth.leases import HEARTBEAT, LeaseStore, RenewalLease
 from gateway.oauth.token_persistence import TokenPersistence
 from gateway.oauth_tokens.client import TokenClient
 from gateway.oauth_tokens.model import (
     App,
     TokenError,
     TokenErrorKind,
-    Tokens,
+    TokenSet,
     credentials_of,
     denied,
     is_renewable,
@@ -54,7 +54,7 @@ class Renewals:
         self,
         catalog: Catalog,
         connectors: ConnectorStore,
-        apps: Apps,
+        apps: RegisteredApps,
         leases: LeaseStore,
         persistence: TokenPersistence,
         upstreams: Upstreams,
@@ -102,9 +102,9 @@ class Renewals:
         if isinstance(claimed, Secret):
             return claimed
         answer = await self._asked(record, app, stale, claimed)
-        REFRESHES.add(record.kind, "renewed" if isinstance(answer, Tokens) else answer.meaning.value)
+        REFRESHES.add(record.kind, "renewed" if isinstance(answer, TokenSet) else answer.meaning.value)
         match answer:
-            case Tokens():
+            case TokenSet():
                 return await self._kept(record, app, stale, claimed, answer)
             case TokenError(meaning=TokenErrorKind.GRANT):
                 return await self._given_up(claimed, answer, self._method(record))
@@ -115,7 +115,7 @@ class Renewals:
     def _method(self, record: ConnectorRecord) -> AuthMethod:
         return self._catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
 
-    async def _claimed(self, record: ConnectorRecord, version: int) -> Lease | Secret:
+    async def _claimed(self, record: ConnectorRecord, version: int) -> RenewalLease | Secret:
         """The lease, or the credentials that another process has put in the place of the stale ones."""
         deadline = asyncio.get_running_loop().time() + _TIMEOUT
         while asyncio.get_running_loop().time() < deadline:
@@ -128,7 +128,9 @@ class Renewals:
             await asyncio.sleep(_LOOK)
         raise UpstreamTimeout("another process is still renewing the access token; try again")
 
-    async def _asked(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease) -> Tokens | TokenError:
+    async def _asked(
+        self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease
+    ) -> TokenSet | TokenError:
         """The application's answer, the lease kept alive while it takes its time."""
         spec = self._catalog.kind(record.kind).spec
         scope = RateScope.of_tokens(spec, record.id)
@@ -142,7 +144,9 @@ class Renewals:
             asking.cancel()
         return asking.result()
 
-    async def _kept(self, record: ConnectorRecord, app: App, stale: Secret, lease: Lease, tokens: Tokens) -> Secret:
+    async def _kept(
+        self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease, tokens: TokenSet
+    ) -> Secret:
         """The new pair, committed; it is the only copy, so an absent database is waited for."""
         spec, override = self._catalog.kind(record.kind).spec, self._upstreams.override(record.kind)
         environment = learned(spec, record.environment, tokens, override)
@@ -157,7 +161,7 @@ class Renewals:
                     raise
             await asyncio.sleep(_RETRY)
 
-    async def _given_up(self, lease: Lease, denial: TokenError, method: AuthMethod) -> Secret:
+    async def _given_up(self, lease: RenewalLease, denial: TokenError, method: AuthMethod) -> Secret:
         """The credentials that replaced the dead ones meanwhile; else the connector says that it needs consent."""
         reason = _reason(lease, denial, method)
         replaced = await self._persistence.mark_needs_reauth(lease, reason)
@@ -166,7 +170,7 @@ class Renewals:
         return replaced
 
 
-def _reason(lease: Lease, denial: TokenError, method: AuthMethod) -> str:
+def _reason(lease: RenewalLease, denial: TokenError, method: AuthMethod) -> str:
     """What happened to the grant, and how to fix it."""
     if method.grant == "client_credentials":
         return f"the application refused the client credentials ({denial}); PATCH credentials"

@@ -12,7 +12,7 @@ from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.apps import Apps
+from gateway.oauth.apps import RegisteredApps
 from gateway.oauth.authorizers import OAuthAuthorizers
 from gateway.oauth.flows import Flows
 from gateway.oauth.leases import LeaseStore
@@ -25,7 +25,7 @@ from gateway.oauth.token_persistence import TokenPersistence
 class OAuth:
     """Apps, consents, and the grants that come of them."""
 
-    apps: Apps
+    apps: RegisteredApps
     flows: Flows
     grants: OAuthAuthorizers
 
@@ -44,7 +44,7 @@ async def open_oauth(
     is_embedded: bool,
 ) -> AsyncIterator[OAuth]:
     """OAuth for as long as the block lasts; its end waits for renewals under way, which need what was opened before."""
-    apps = Apps(database, vault, platform)
+    apps = RegisteredApps(database, vault, platform)
     leases = LeaseStore(database)
     persistence = TokenPersistence(database, connectors, leases)
     store = FlowStore(database, vault, connectors)

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from gateway.aio.clock import CLOCK
 from gateway.credentials.store import ConnectorStore, NewConnector
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Database
@@ -39,6 +40,7 @@ _USE = f"""
     UPDATE oauth_flows SET used_at = now() WHERE {_IS_OPEN} AND browser_hash = $2
     RETURNING {_COLUMNS}
 """
+_WAS_COMPLETED = "SELECT status = 'completed' FROM oauth_flows WHERE state_hash = $1 AND browser_hash = $2"
 _COMPLETE = """
     UPDATE oauth_flows SET status = 'completed', connector_id = $3
     WHERE organization_id = $1 AND id = $2 AND status = 'pending'
@@ -165,6 +167,11 @@ class FlowStore:
         """The consent of a state, this once; None when it is unknown, used or expired, or another browser's."""
         return await self._opened(_USE, state_hash, browser_hash)
 
+    async def was_completed(self, state_hash: bytes, browser_hash: bytes) -> bool:
+        """Whether the consent of a state has made its connector, in that browser."""
+        async with self._database.system() as connection:
+            return bool(await connection.fetchval(_WAS_COMPLETED, state_hash, browser_hash))
+
     async def _opened(self, statement: str, state_hash: bytes, browser_hash: bytes) -> Flow | None:
         async with self._database.system() as connection:
             row = await connection.fetchrow(statement, state_hash, browser_hash)
@@ -218,7 +225,7 @@ class FlowStore:
             row = await connection.fetchrow(_STATUS, organization_id, flow_id)
         if row is None:
             raise NotFound("there is no such OAuth flow")
-        return _state(dict(row), datetime.now(UTC))
+        return _state(dict(row), CLOCK.now())
 
     async def prune(self) -> None:
         """Forget consents a week after their end."""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from gateway.credentials.store import ConnectorStore, Secret
 from gateway.db.pool import Connection, Database
-from gateway.oauth.leases import Lease, LeaseStore
+from gateway.oauth.leases import LeaseStore, RenewalLease
 
 # A connector that was given up comes back; one that its owner switched off stays off.
 _FRESH = """
@@ -38,7 +38,7 @@ class TokenPersistence:
 
     async def save(
         self,
-        lease: Lease,
+        lease: RenewalLease,
         credentials: Mapping[str, str],
         environment: Mapping[str, str],
         expires_at: datetime | None,
@@ -53,7 +53,7 @@ class TokenPersistence:
             await self._connectors.seal_within(connection, organization_id, connector_id, credentials, expires_at)
             return await self._connectors.lock_secret(connection, organization_id, connector_id)
 
-    async def mark_needs_reauth(self, lease: Lease, reason: str) -> Secret | None:
+    async def mark_needs_reauth(self, lease: RenewalLease, reason: str) -> Secret | None:
         """Say that the connector must be authorized again; the credentials that replaced the dead ones, if any did."""
         organization_id, connector_id = lease.organization_id, lease.connector_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():

@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from yarl import URL
 
+from gateway.aio.clock import CLOCK
 from gateway.connectors.auth import StaticAuthorizer
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.session import Session
+from gateway.connectors.session import UpstreamSession
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import GatewayError
 from gateway.kinds.spec import AuthMethod, ConnectorSpec, Failure
 from gateway.oauth_tokens import messages, response
-from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, Tokens, require_refresh_token
+from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, require_refresh_token
 
 #: seconds for a whole token request
 _TIMEOUT = 20.0
@@ -32,13 +32,13 @@ class TokenClient:
     #: what its requests count against: `RateScope.of_tokens`
     scope: RateScope
 
-    async def redeem(self, app: App, code: messages.Code) -> Tokens | TokenError:
+    async def redeem(self, app: App, code: messages.Code) -> TokenSet | TokenError:
         """Tokens for a code. Whatever goes wrong is a TokenError; a lost answer is never asked for twice."""
         oauth = response.oauth_of(self.spec)
         request = messages.code_request(oauth, self._address(oauth.token), app, code)
         return await self._tokens(request, app, code.code, code.verifier or "")
 
-    async def renew(self, app: App, credentials: Mapping[str, str], method: AuthMethod) -> Tokens | TokenError:
+    async def renew(self, app: App, credentials: Mapping[str, str], method: AuthMethod) -> TokenSet | TokenError:
         """New tokens for the refresh token, or for the app's own credentials where the method grants them so.
 
         Raises ReauthorizationRequired where there is no refresh token.
@@ -71,13 +71,13 @@ class TokenClient:
     def _address(self, template: str) -> URL:
         return messages.endpoint(template, self.environment, self.upstreams.override(self.spec.kind))
 
-    def _session(self, failure: Failure) -> Session:
+    def _session(self, failure: Failure) -> UpstreamSession:
         """The requests prove by themselves who calls."""
         return self.upstreams.session(self.spec, self.environment, StaticAuthorizer({}), self.scope, failure=failure)
 
-    async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> Tokens | TokenError:
+    async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> TokenSet | TokenError:
         # The clock is read before sending: a token may end earlier than we think, never later.
-        sent_at = datetime.now(UTC)
+        sent_at = CLOCK.now()
         try:
             exchange = await self._session(_BY_STATUS).exchange(request, timeout=_TIMEOUT)
         except GatewayError as error:

@@ -24,7 +24,7 @@ _STYLES = {"basic": "client_secret_basic", "body": "client_secret_post"}
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class ConsentParams:
     """What the user is asked for, and how the answer finds its way back."""
 
     callback: str
@@ -48,7 +48,7 @@ def endpoint(template: str, environment: Mapping[str, str], override: URL | None
     return relocated(URL(template.format_map(environment), encoded=True), override)
 
 
-def consent_url(oauth: OAuthEndpoints, address: URL, app: App, consent: Consent) -> str:
+def consent_url(oauth: OAuthEndpoints, address: URL, app: App, consent: ConsentParams) -> str:
     """Where the user's browser is sent (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
     members = {name: value for name, value in oauth.authorize_params.items() if value and name != "response_type"}
     if consent.verifier:

@@ -30,7 +30,7 @@ class App:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenSet:
     """What a token endpoint gave: credentials, variables that came with them, and when the access token ends."""
 
     credentials: Mapping[str, str] = field(repr=False)
@@ -70,7 +70,7 @@ def is_due(expires_at: datetime | None, now: datetime) -> bool:
     return expires_at is not None and now >= expires_at - SKEW
 
 
-def credentials_of(app: App, tokens: Tokens, old: Mapping[str, str] | None = None) -> dict[str, str]:
+def credentials_of(app: App, tokens: TokenSet, old: Mapping[str, str] | None = None) -> dict[str, str]:
     """Credentials with new tokens in place; an old refresh token stays when no new one came (RFC 6749 §6).
 
     They name their app, and keep the secret of an organization's own: its tokens outlive its override. The platform's
@@ -93,7 +93,7 @@ def app_in(credentials: Mapping[str, str]) -> App:
 
 
 def learned(
-    spec: ConnectorSpec, environment: Mapping[str, str], tokens: Tokens, override: URL | None
+    spec: ConnectorSpec, environment: Mapping[str, str], tokens: TokenSet, override: URL | None
 ) -> dict[str, str]:
     """The variables with those that came with the tokens, where these are what the kind's variables must be."""
     known = {name: value for name, value in environment.items() if name in spec.environment}

@@ -5,8 +5,9 @@ Imports no database; authlib only when a token is renewed.
 
 import asyncio
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
+from gateway.aio.clock import CLOCK
 from gateway.connectors.auth import headers_for
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.upstreams import Upstreams
@@ -57,7 +58,7 @@ class RefreshingAuthorizer:
 
     async def headers(self) -> Mapping[str, str]:
         has_none = not self.credentials.get(self._method.token or "")
-        is_needed = has_none or is_due(self.expires_at, datetime.now(UTC))
+        is_needed = has_none or is_due(self.expires_at, CLOCK.now())
         if is_needed and is_renewable(self._method, self.credentials):
             await self._renew(self.credentials)
         return headers_for(self._method, self.credentials)
@@ -92,7 +93,8 @@ class RefreshingAuthorizer:
         try:
             from gateway.oauth_tokens.client import TokenClient
         except ModuleNotFoundError as error:
-            raise ConnectorNotReady(f"renewing OAuth tokens takes the package {error.name}; install it") from error
+            said = f'renewing OAuth tokens needs {error.name}: install "agent-connector-gateway[server]"'
+            raise ConnectorNotReady(said) from error
         if not is_renewable(self._method, self.credentials):
             require_refresh_token(self.credentials)
         app = self._app or app_in(self.credentials)

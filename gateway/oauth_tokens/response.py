@@ -17,7 +17,7 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.kinds.spec import ConnectorSpec, JsonPath, OAuthEndpoints
-from gateway.oauth_tokens.model import SKEW, TokenError, TokenErrorKind, Tokens
+from gateway.oauth_tokens.model import SKEW, TokenError, TokenErrorKind, TokenSet
 
 #: RFC 6749 §5.2: the app itself is refused, not what it asks with
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
@@ -36,7 +36,7 @@ def oauth_of(spec: ConnectorSpec) -> OAuthEndpoints:
 
 def read_tokens(
     spec: ConnectorSpec, response: UpstreamResponse, now: datetime, *, secrets: Iterable[str] = ()
-) -> Tokens | TokenError:
+) -> TokenSet | TokenError:
     """The tokens in an answer that came for a request sent at `now`; `secrets` never show in a reason."""
     document = _document(response.body)
     access = _member(oauth_of(spec), document, "access_token")
@@ -68,10 +68,10 @@ def _says_yes(spec: ConnectorSpec, document: Any) -> bool:
     return spec.failure.ok is None or value_at(document, (spec.failure.ok,)) is not False
 
 
-def _tokens(spec: ConnectorSpec, document: Any, now: datetime) -> Tokens:
+def _tokens(spec: ConnectorSpec, document: Any, now: datetime) -> TokenSet:
     oauth, known = oauth_of(spec), {name for method in spec.authentication.values() for name in method.credentials}
     credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in known))
-    return Tokens(
+    return TokenSet(
         _texts(oauth, document, credentials),
         _texts(oauth, document, (name for name in oauth.learns if name in spec.environment)),
         _end(_member(oauth, document, "expires_in"), now),

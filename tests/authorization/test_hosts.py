@@ -5,7 +5,7 @@ import pytest
 from gateway.authorization.hosts import Hosts
 from gateway.authorization.model import OAuthError
 from gateway.authorization.store import AuthorizationStore
-from tests.applications import Applications
+from tests.harness.applications import Applications
 
 URL = "https://host.example/client.json"
 DOCUMENT = {"client_id": URL, "client_name": "Host", "redirect_uris": ["http://127.0.0.1:1/callback"]}

@@ -12,15 +12,19 @@ from gateway.authorization.model import AuthorizationRequest, NewGrant, OAuthErr
 from gateway.authorization.service import AuthorizationServer
 from gateway.authorization.store import AuthorizationStore
 from gateway.identity.store import IdentityStore
-from gateway.identity.tokens import hashed
+from gateway.identity.tokens import Tokens, hashed
+from gateway.identity.wrong_secrets import WrongSecrets
 
 VERIFIER, RESOURCE, REDIRECT = "v" * 50, "https://gateway.example/mcp", "https://host.example/callback?x=1"
 
 
 @pytest.fixture
-async def server(database):
+async def server(database, redis_url):
     store = AuthorizationStore(database)
-    return AuthorizationServer(store, Hosts(store), "https://gateway.example", 900)
+    wrong_secrets = WrongSecrets.at(redis_url)
+    tokens = Tokens(IdentityStore(database), 900, wrong_secrets)
+    yield AuthorizationServer(store, Hosts(store), tokens, "https://gateway.example", 900)
+    await wrong_secrets.close()
 
 
 @pytest.fixture

@@ -37,13 +37,13 @@ class Rows:
         #: runs while an answer is on its way
         self.meanwhile: Callable[[], Awaitable[Any]] = lambda: asyncio.sleep(0)
 
-    async def get(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
+    async def open(self, organization_id: UUID, connector_id: UUID) -> tuple[ConnectorRecord, None]:
         self.asked += 1
         found = self.record
         await self.meanwhile()
         if (found.organization_id, found.id) != (organization_id, connector_id):
             raise NotFound("there is no such connector")
-        return found
+        return found, None
 
 
 async def itself(record: ConnectorRecord) -> ConnectorRecord:
@@ -57,7 +57,7 @@ def rows() -> Rows:
 
 @pytest.fixture
 def opened(rows: Rows) -> ConnectorResolver:
-    authorizers: Any = SimpleNamespace(authorizer_of=lambda record: StaticAuthorizer({}), completed=itself)
+    authorizers: Any = SimpleNamespace(authorizer_of=lambda record, secret: StaticAuthorizer({}), completed=itself)
     store: Any = rows
     return ConnectorResolver(store, load_catalog(), Upstreams(Transport()), authorizers)
 

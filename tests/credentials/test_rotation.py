@@ -5,16 +5,16 @@ from uuid import UUID
 import pytest
 from pydantic import SecretStr
 
-from gateway.cli.keys import SEALED
 from gateway.credentials.rotation import Rotation
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.errors import InternalError
-from gateway.oauth.apps import Apps
+from gateway.oauth.apps import RegisteredApps
+from gateway.sealed_tables import SEALED_TABLES
 from tests.credentials.conftest import CREDENTIALS, NEW, OLD, Create, seal_as_before
 
-SEALED_TABLES = """
+TABLES_WITH_SEALED = """
     SELECT table_name FROM information_schema.columns WHERE column_name = 'wrapped_key' AND table_schema = 'public'
 """
 
@@ -26,21 +26,23 @@ async def nothing_sealed(database: Database):
 
 
 def rotation(database: Database, *keys: tuple[str, bytes]) -> Rotation:
-    return Rotation(database, Vault(keys), SEALED)
+    return Rotation(database, Vault(keys), SEALED_TABLES)
 
 
 async def test_every_table_that_holds_sealed_values_is_rotated(database: Database):
     async with database.system() as connection:
-        tables = {row["table_name"] for row in await connection.fetch(SEALED_TABLES)}
+        tables = {row["table_name"] for row in await connection.fetch(TABLES_WITH_SEALED)}
 
-    assert {table.name for table in SEALED} == tables
+    assert {table.name for table in SEALED_TABLES} == tables
 
 
 async def test_after_a_rotation_the_old_key_is_needed_for_nothing(
     database: Database, organization_id: UUID, create: Create
 ):
     connector_id = await create()
-    await Apps(database, Vault([OLD]), {}).put(organization_id, "support-desk", "id", SecretStr("CANARY-secret"))
+    await RegisteredApps(database, Vault([OLD]), {}).put(
+        organization_id, "support-desk", "id", SecretStr("CANARY-secret")
+    )
 
     done = [rows async for rows in rotation(database, NEW, OLD).run()]
 

@@ -1,5 +1,6 @@
 """Connector records: a tenant's own, credentials sealed, changed wholly or not at all."""
 
+import asyncio
 from dataclasses import replace
 from uuid import UUID, uuid4
 
@@ -229,3 +230,20 @@ async def test_what_an_earlier_version_sealed_opens_once_more_and_is_bound_from_
     assert first.values == CREDENTIALS
     with pytest.raises(InternalError):
         await store.secret(organization_id, connector_id)
+
+
+async def test_many_connectors_are_opened_by_one_statement_each_for_its_own_organization_alone(
+    store: ConnectorStore, organization_id: UUID, stranger_id: UUID, create: Create
+):
+    ids = [await create() for _ in range(3)]
+
+    mine = await asyncio.gather(*(store.open(organization_id, each) for each in ids))
+    theirs = await asyncio.gather(
+        *(store.open(stranger_id, each) for each in ids),
+        *(store.open(organization_id, each) for each in ids),
+        return_exceptions=True,
+    )
+
+    assert [record.id for record, _ in mine] == ids
+    assert [(await store.unsealed(*each)).values for each in mine] == [CREDENTIALS] * 3
+    assert [isinstance(each, NotFound) for each in theirs] == [True] * 3 + [False] * 3

@@ -1,6 +1,5 @@
 """The audit log on a real PostgreSQL: every entry arrives as it was noted, whatever callers wrote."""
 
-import asyncio
 from uuid import uuid4
 
 import pytest
@@ -8,7 +7,8 @@ import pytest
 from gateway.db.pool import Database
 from gateway.identity.audit import Audit, Entry
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
-from tests.databases import refusing
+from tests.harness.databases import refusing
+from tests.harness.waiting import eventually
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,10 @@ async def test_entries_wait_for_a_postgresql_that_refuses_them(database: Databas
     failed = BACKGROUND_FAILURES.value("audit writer")
 
     async with audit.writing():
-        async with refusing(database_url, "INSERT ON audit", sqlstate), asyncio.timeout(10):
+        async with refusing(database_url, "INSERT ON audit", sqlstate):
             audit.note(Entry(organization_id, None, "tickets.get", "succeeded"))
-            while BACKGROUND_FAILURES.value("audit writer") == failed:  # noqa: ASYNC110  the loop tells nobody
-                await asyncio.sleep(0.01)
-        async with asyncio.timeout(10):
-            while not await audit.find(organization_id):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+            await eventually(lambda: BACKGROUND_FAILURES.value("audit writer") > failed)
+        await eventually(lambda: audit.find(organization_id))
 
     assert len(await audit.find(organization_id)) == 1
 
@@ -69,8 +66,11 @@ async def test_an_entry_that_postgresql_never_takes_keeps_no_other_out(database:
     async with refusing(database_url, "INSERT ON audit", "23514", when="NEW.what = 'refused'"), audit.writing():
         for what in ("first", "refused", "last"):
             audit.note(Entry(organization_id, None, what, "succeeded"))
-        async with asyncio.timeout(10):
-            while len(await audit.find(organization_id)) < 2:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
 
-    assert [entry.what for entry in await audit.find(organization_id)] == ["last", "first"]
+        async def both() -> list[str]:
+            found = [entry.what for entry in await audit.find(organization_id)]
+            return found if len(found) > 1 else []
+
+        stored = await eventually(both)
+
+    assert stored == ["last", "first"]

@@ -9,12 +9,12 @@ import pytest
 from pydantic import SecretStr
 
 from gateway.errors import Conflict, InvalidParams, NotFound
-from gateway.oauth.authorization_request import AuthorizationRequest
+from gateway.oauth.consent_request import ConsentRequest
 from gateway.oauth.flows import RedirectResult
 from gateway.oauth.store import FlowStatus
 from tests.oauth.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
 
-WISH = AuthorizationRequest("w", "work-management", REDIRECT)
+WISH = ConsentRequest("w", "work-management", REDIRECT)
 KINDS = {
     "support-desk": {"subdomain": "acme"},
     "crm-records": {},

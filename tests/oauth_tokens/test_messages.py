@@ -10,7 +10,7 @@ from yarl import URL
 from gateway.kinds.catalog import Catalog
 from gateway.oauth_tokens.messages import (
     Code,
-    Consent,
+    ConsentParams,
     code_request,
     consent_url,
     endpoint,
@@ -38,7 +38,7 @@ def test_the_consent_address_is_the_kinds_own(
     catalog: Catalog, kind: str, address: str, scope: str | None, further: dict[str, list[str]]
 ) -> None:
     oauth = oauth_of(catalog.kind(kind).spec)
-    consent = Consent("https://g.example/callback", scope.split() if scope else [], "st@te", None)
+    consent = ConsentParams("https://g.example/callback", scope.split() if scope else [], "st@te", None)
 
     url = consent_url(oauth, endpoint(oauth.authorize, ENVIRONMENT, None), APP, consent)
 
@@ -56,7 +56,9 @@ def test_the_consent_address_is_the_kinds_own(
 def test_scopes_are_separated_as_the_application_does(catalog: Catalog) -> None:
     oauth = oauth_of(catalog.kind("team-chat").spec)
 
-    url = consent_url(oauth, URL(oauth.authorize), APP, Consent("https://g.example", ["a:read", "b:write"], "s", None))
+    url = consent_url(
+        oauth, URL(oauth.authorize), APP, ConsentParams("https://g.example", ["a:read", "b:write"], "s", None)
+    )
 
     assert parse_qs(urlsplit(url).query)["scope"] == ["a:read,b:write"]
 
@@ -65,7 +67,7 @@ def test_pkce_sends_the_challenge_of_the_rfcs_own_example(catalog: Catalog) -> N
     oauth = oauth_of(catalog.kind("work-management").spec)
     verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 
-    url = consent_url(oauth, URL(oauth.authorize), APP, Consent("https://g.example", [], "s", verifier))
+    url = consent_url(oauth, URL(oauth.authorize), APP, ConsentParams("https://g.example", [], "s", verifier))
 
     query = parse_qs(urlsplit(url).query)
     assert query["code_challenge"] == ["E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"]

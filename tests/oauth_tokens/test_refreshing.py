@@ -139,6 +139,7 @@ async def test_a_refusal_is_told_and_the_next_call_asks_again(
     assert await authorizer.headers() == {"Authorization": "Bearer access-2"}
 
 
+@pytest.mark.processes
 def test_importing_it_loads_neither_a_database_nor_authlib() -> None:
     unwanted = ("asyncpg", "redis", "arq", "aiohttp.web", "authlib")
     program = (

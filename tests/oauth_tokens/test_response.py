@@ -9,7 +9,7 @@ import pytest
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
 from gateway.kinds.catalog import Catalog
-from gateway.oauth_tokens.model import TokenError, TokenErrorKind, Tokens
+from gateway.oauth_tokens.model import TokenError, TokenErrorKind, TokenSet
 from gateway.oauth_tokens.response import plain, read_tokens
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -25,33 +25,37 @@ def _answer(status: int, body: object) -> UpstreamResponse:
         (
             "work-management",
             {"access_token": "a", "refresh_token": "r", "expires_in": 3600, "data": {"id": 1}},
-            Tokens({"access_token": "a", "refresh_token": "r"}, {}, NOW + timedelta(hours=1)),
+            TokenSet({"access_token": "a", "refresh_token": "r"}, {}, NOW + timedelta(hours=1)),
         ),
         (
             "work-management",
             {"access_token": "a", "expires_in": "3600"},
-            Tokens({"access_token": "a"}, {}, NOW + timedelta(hours=1)),
+            TokenSet({"access_token": "a"}, {}, NOW + timedelta(hours=1)),
         ),
-        ("workspace-notes", {"access_token": "a", "refresh_token": None, "bot_id": "b"}, Tokens({"access_token": "a"})),
+        (
+            "workspace-notes",
+            {"access_token": "a", "refresh_token": None, "bot_id": "b"},
+            TokenSet({"access_token": "a"}),
+        ),
         (
             "crm-query",
             {"access_token": "a", "instance_url": "https://acme.my.salesforce.com", "issued_at": "1"},
-            Tokens({"access_token": "a"}, {"instance_url": "https://acme.my.salesforce.com"}),
+            TokenSet({"access_token": "a"}, {"instance_url": "https://acme.my.salesforce.com"}),
         ),
         (
             "team-chat",
             {"ok": True, "access_token": "bot", "authed_user": {"id": "U1"}, "expires_in": 43200, "refresh_token": "r"},
-            Tokens({"access_token": "bot", "refresh_token": "r"}, {}, NOW + timedelta(hours=12)),
+            TokenSet({"access_token": "bot", "refresh_token": "r"}, {}, NOW + timedelta(hours=12)),
         ),
-        ("team-chat", {"ok": True, "authed_user": {"access_token": "user"}}, Tokens({"access_token": "user"})),
+        ("team-chat", {"ok": True, "authed_user": {"access_token": "user"}}, TokenSet({"access_token": "user"})),
         (
             "team-chat",
             {"ok": True, "authed_user": {"access_token": "user", "refresh_token": "r", "expires_in": 43200}},
-            Tokens({"access_token": "user", "refresh_token": "r"}, {}, NOW + timedelta(hours=12)),
+            TokenSet({"access_token": "user", "refresh_token": "r"}, {}, NOW + timedelta(hours=12)),
         ),
     ],
 )
-def test_tokens_are_found_with_what_comes_along(catalog: Catalog, kind: str, body: object, tokens: Tokens) -> None:
+def test_tokens_are_found_with_what_comes_along(catalog: Catalog, kind: str, body: object, tokens: TokenSet) -> None:
     found = read_tokens(catalog.kind(kind).spec, _answer(200, body), NOW)
 
     assert found == tokens
@@ -63,7 +67,7 @@ def test_a_lifetime_that_is_none_means_that_nobody_knows_the_end(catalog: Catalo
 
     found = read_tokens(catalog.kind("work-management").spec, _answer(200, body), NOW)
 
-    assert found == Tokens({"access_token": "a"})
+    assert found == TokenSet({"access_token": "a"})
 
 
 def test_a_token_of_less_than_two_minutes_is_renewed_at_half_its_life(catalog: Catalog) -> None:
@@ -71,7 +75,7 @@ def test_a_token_of_less_than_two_minutes_is_renewed_at_half_its_life(catalog: C
         catalog.kind("work-management").spec, _answer(200, {"access_token": "a", "expires_in": 20}), NOW
     )
 
-    assert isinstance(found, Tokens)
+    assert isinstance(found, TokenSet)
     assert found.expires_at == NOW + timedelta(seconds=70)
 
 

@@ -17,7 +17,7 @@ _SCOPE = re.compile(r"[!#-+\--\[\]-~]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorizationRequest:
+class ConsentRequest:
     """A connector that a caller wants by consent."""
 
     workspace_name: str
@@ -45,7 +45,7 @@ def require_oauth(spec: ConnectorSpec) -> None:
 
 def checked(
     spec: ConnectorSpec,
-    requested: AuthorizationRequest,
+    requested: ConsentRequest,
     redirect: FieldError | None,
     override: URL | None,
 ) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -1,0 +1,73 @@
+"""People whom an administrator has let in: each is a client of their own that has no secret."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from gateway.db.pool import Database
+from gateway.errors import Conflict, NotFound
+from gateway.identity.model import Client
+from gateway.identity.store import IdentityStore
+
+_INSERT = "INSERT INTO people (client_id, login) VALUES ($1, $2)"
+_LIST = "SELECT client_id, login, issuer, subject FROM people ORDER BY login"
+_SEEN = "SELECT client_id FROM people WHERE issuer = $1 AND subject = $2"
+# The first who proves the login has it from then on.
+_BIND = "UPDATE people SET issuer = $1, subject = $2 WHERE login = $3 AND subject IS NULL RETURNING client_id"
+_DELETE = "DELETE FROM people WHERE login = $1 RETURNING client_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may sign in by the provider."""
+
+    client_id: UUID
+    login: str
+    #: whom the provider means; None until they have signed in
+    issuer: str | None = None
+    subject: str | None = None
+
+
+class People:
+    """Who may sign in, and as which client."""
+
+    def __init__(self, database: Database, identity: IdentityStore) -> None:
+        self._database = database
+        self._identity = identity
+
+    async def add(self, login: str, organization_ids: Sequence[UUID], scopes: Sequence[str]) -> Person:
+        """Let somebody in, as a new client of that name; raises Conflict and NotFound."""
+        client_id = uuid4()
+        try:
+            async with self._database.system() as connection, connection.transaction():
+                await self._identity.insert_client(connection, client_id, login, organization_ids, [], scopes)
+                await connection.execute(_INSERT, client_id, login)
+        except asyncpg.UniqueViolationError as error:
+            raise Conflict(f"there is a person {login!r} already") from error
+        return Person(client_id, login)
+
+    async def all(self) -> Sequence[Person]:
+        async with self._database.system() as connection:
+            return [Person(**row) for row in await connection.fetch(_LIST)]
+
+    async def remove(self, login: str) -> UUID:
+        """Let them in no more: their client is disabled, with its tokens and sessions, and stays for the audit log."""
+        async with self._database.system() as connection:
+            client_id: UUID | None = await connection.fetchval(_DELETE, login)
+        if client_id is None:
+            raise NotFound(f"there is no person {login!r}")
+        await self._identity.disable_client(client_id)
+        return client_id
+
+    async def signed_in(self, issuer: str, subject: str, login: str) -> Client | None:
+        """The client of whom the provider means; None for somebody unknown, and for a client that is disabled."""
+        async with self._database.system() as connection:
+            client_id = (
+                await connection.fetchval(_SEEN, issuer, subject)
+                or await connection.fetchval(_BIND, issuer, subject, login)
+                or await connection.fetchval(_SEEN, issuer, subject)  # by another page of theirs, just now
+            )
+        stored = None if client_id is None else await self._identity.client(client_id)
+        return None if stored is None or stored.client.disabled_at is not None else stored.client

@@ -1,0 +1,36 @@
+"""An OpenID Connect provider as the operator names it, and how it may fail a person."""
+
+from dataclasses import dataclass, field
+
+from pydantic import SecretStr
+
+from gateway.errors import Forbidden, Unavailable
+
+
+class SignInRefused(Forbidden):
+    code, title = "sign_in_refused", "You are not signed in"
+
+
+class ProviderUnavailable(Unavailable):
+    code, title = "provider_unavailable", "The sign-in provider is away"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """The provider, and the gateway's own registration there."""
+
+    #: what its documents and tokens call it (OpenID Connect Core §2)
+    issuer: str
+    client_id: str
+    #: empty for a public client
+    client_secret: SecretStr = field(repr=False)
+    scopes: tuple[str, ...]
+    #: the claim by which administrators know people
+    claim: str
+    #: whether its own host may be a private address, and speak plain HTTP
+    is_private: bool = False
+
+
+def login_of(claim: str, value: str) -> str:
+    """A login as it is kept and compared; addresses are the same in either case."""
+    return value.strip().lower() if claim == "email" else value.strip()

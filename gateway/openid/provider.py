@@ -1,0 +1,170 @@
+"""The provider over HTTP: its metadata and keys, remembered for a while, and tokens for a code."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from gateway.aio.remembered import Remembered
+from gateway.connectors.egress import EgressConnector, EgressPolicy
+from gateway.kinds.spec import OAuthEndpoints
+from gateway.oauth_tokens.messages import Code, ConsentParams, code_request, consent_url
+from gateway.oauth_tokens.model import App
+from gateway.openid.id_token import ALGORITHMS
+from gateway.openid.model import ProviderSettings, ProviderUnavailable, SignInRefused
+
+Document = TypeVar("Document")
+
+_DISCOVERY = "/.well-known/openid-configuration"
+#: seconds for a request, bytes of an answer, seconds that metadata and keys are remembered
+_TIMEOUT, _MAX_BYTES, _TRUST = 10.0, 256 << 10, 300.0
+#: seconds between looks for a new key: a token with a made-up key makes us ask no more often
+_KEY_INTERVAL = 30.0
+#: characters of the provider's own words that are repeated
+_MAX_WORDS = 200
+
+
+class ProviderMetadata(msgspec.Struct, frozen=True):
+    """OpenID Connect Discovery §3, as far as we need it."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    token_endpoint_auth_methods_supported: Sequence[str] = ("client_secret_basic",)
+    id_token_signing_alg_values_supported: Sequence[str] = ALGORITHMS
+    #: whether every answer names the issuer (RFC 9207)
+    authorization_response_iss_parameter_supported: bool = False
+
+
+class _Keys(msgspec.Struct):
+    keys: list[dict[str, Any]]
+
+
+class _TokenResponse(msgspec.Struct):
+    id_token: str
+    access_token: str | None = None
+
+
+class _TokenRefusal(msgspec.Struct):
+    error: str
+    error_description: str = ""
+
+
+class Provider:
+    """One provider; what cannot be had of it is ProviderUnavailable."""
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self.settings = settings
+        self._issuer = URL(settings.issuer)
+        # The operator named its host, which may be a private one; whatever else its document names is public.
+        self._policy = EgressPolicy.of([self._issuer.origin()] if settings.is_private else [])
+        self.metadata = Remembered(self._metadata, _TRUST)
+        self._keys = Remembered(self._fetched_keys, _TRUST)
+        self._new_keys = Remembered(self._fetched_keys, _KEY_INTERVAL)
+
+    async def address(self, consent: ConsentParams, nonce: str) -> str:
+        """Where a person's browser is sent (OpenID Connect Core §3.1.2.1)."""
+        endpoints = await self._endpoints({"nonce": nonce})
+        return consent_url(endpoints, URL(endpoints.authorize, encoded=True), self._app(), consent)
+
+    async def keys(self, *, are_new: bool = False) -> Sequence[Mapping[str, Any]]:
+        """Its public keys (RFC 7517); `are_new` asks for those of this moment."""
+        return await (self._new_keys() if are_new else self._keys())
+
+    async def redeem(self, code: Code) -> tuple[str, str | None]:
+        """The ID token and the access token for a code; raises SignInRefused where it gives none."""
+        endpoints = await self._endpoints({})
+        request = code_request(endpoints, URL(endpoints.token, encoded=True), self._app(), code)
+        status, body = await self._fetched(request.method, request.url, request.headers, request.body)
+        try:
+            if status == 200:
+                tokens = msgspec.json.decode(body, type=_TokenResponse)
+                return tokens.id_token, tokens.access_token
+            refusal = msgspec.json.decode(body, type=_TokenRefusal)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ProviderUnavailable(
+                f"the provider's token endpoint answers with status {status} and no token"
+            ) from error
+        raise SignInRefused(f"the provider gives no token: {words(refusal.error, refusal.error_description)}")
+
+    async def _metadata(self) -> ProviderMetadata:
+        url = URL(self.settings.issuer.rstrip("/") + _DISCOVERY)
+        document = await self._document(url, ProviderMetadata)
+        if document.issuer != self.settings.issuer:
+            # Another issuer's document under this one's address (OpenID Connect Discovery §4.3).
+            raise ProviderUnavailable(
+                "the provider's discovery document is another issuer's; check GATEWAY_OIDC_ISSUER"
+            )
+        for address in (document.authorization_endpoint, document.token_endpoint, document.jwks_uri):
+            self._require_address(address)
+        return document
+
+    async def _fetched_keys(self) -> Sequence[Mapping[str, Any]]:
+        url = URL((await self.metadata()).jwks_uri, encoded=True)
+        return (await self._document(url, _Keys)).keys
+
+    async def _endpoints(self, params: dict[str, str]) -> OAuthEndpoints:
+        """The provider in the words by which requests to applications' authorization servers are made."""
+        document = await self.metadata()
+        by_header = "client_secret_basic" in document.token_endpoint_auth_methods_supported
+        return OAuthEndpoints(
+            authorize=document.authorization_endpoint,
+            token=document.token_endpoint,
+            client_authentication="basic" if by_header else "body",
+            pkce=True,
+            authorize_params=params,
+        )
+
+    def _app(self) -> App:
+        return App(self.settings.client_id, self.settings.client_secret)
+
+    def _require_address(self, text: str) -> None:
+        try:
+            url = URL(text, encoded=True)
+            is_good = url.scheme == "https" and bool(url.host) and not url.user
+            is_own = self.settings.is_private and url.origin() == self._issuer.origin()
+        except ValueError:
+            is_good = is_own = False
+        if not (is_good or is_own):
+            raise ProviderUnavailable("the provider's discovery document names an address that is not https")
+
+    async def _document(self, url: URL, model: type[Document]) -> Document:
+        status, body = await self._fetched("GET", url, {"Accept": "application/json"}, None)
+        try:
+            if status == 200:
+                return msgspec.json.decode(body, type=model)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ProviderUnavailable(f"what the provider answers at {url.path} cannot be read") from error
+        raise ProviderUnavailable(f"the provider answers with status {status} at {url.path}")
+
+    async def _fetched(
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
+    ) -> tuple[int, bytes]:
+        try:
+            async with (
+                aiohttp.ClientSession(
+                    connector=EgressConnector(self._policy),
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    timeout=aiohttp.ClientTimeout(total=_TIMEOUT),
+                ) as session,
+                session.request(method, url, headers=headers, data=body, allow_redirects=False) as response,
+            ):
+                content = await response.content.read(_MAX_BYTES + 1)
+                while len(content) <= _MAX_BYTES and (more := await response.content.read(_MAX_BYTES)):
+                    content += more
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise ProviderUnavailable(
+                "the provider does not answer; try again in a moment, or ask the operator"
+            ) from error
+        if len(content) > _MAX_BYTES:
+            raise ProviderUnavailable(f"the provider answers more than {_MAX_BYTES >> 10} KiB at {url.path}")
+        return response.status, content
+
+
+def words(code: str, description: str = "") -> str:
+    """What the provider says, short and on one line."""
+    said = f"{code}: {description}" if description else code
+    return "".join(each for each in said[:_MAX_WORDS] if each.isprintable())

@@ -1,0 +1,104 @@
+"""The sign-in by a provider: from a page of ours to the provider and back, to the person's client."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.aio.clock import CLOCK
+from gateway.credentials.sealed_text import NotOurs, SealedText
+from gateway.identity.model import Client
+from gateway.identity.people import People
+from gateway.identity.tokens import hashed
+from gateway.oauth.callback import Query, single
+from gateway.oauth_tokens.messages import Code, ConsentParams
+from gateway.openid.id_token import ExpectedToken, UnknownKey, login_in, verified_claims
+from gateway.openid.model import SignInRefused
+from gateway.openid.provider import Provider, words
+from gateway.openid.store import SignInStore
+
+#: where the provider sends browsers back to
+CALLBACK_PATH = "/sign-in/callback"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingSignIn:
+    """A sign-in that came back in the browser that began it."""
+
+    #: what the page that began it goes on with
+    purpose: Mapping[str, Any]
+    nonce: str = field(repr=False)
+    verifier: str = field(repr=False)
+
+
+class ProviderSignIn:
+    """Signs people in whom an administrator has added; nobody else gets in, whatever the provider says."""
+
+    def __init__(
+        self, provider: Provider, store: SignInStore, people: People, seals: SealedText, base_url: str
+    ) -> None:
+        self._provider = provider
+        self.store = store
+        self._people = people
+        self._seals = seals
+        self._callback = base_url + CALLBACK_PATH
+
+    async def begin(self, browser: str, purpose: Mapping[str, Any]) -> str:
+        """The provider's page for this browser; raises ProviderUnavailable."""
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        consent = ConsentParams(self._callback, self._provider.settings.scopes, state, verifier)
+        address = await self._provider.address(consent, nonce)
+        document = {"purpose": dict(purpose), "nonce": nonce, "verifier": verifier}
+        await self.store.add(hashed(state), self._seals.sealed(document, hashed(browser)))
+        return address
+
+    async def resume(self, query: Query, browser: str) -> PendingSignIn | None:
+        """What came back; None where its state is unknown, was used, is too old, or is another browser's."""
+        state = single(query, "state")
+        sealed = await self.store.take(hashed(state)) if state else None
+        try:
+            return None if sealed is None else PendingSignIn(**self._seals.opened(sealed, hashed(browser)))
+        except NotOurs:
+            return None
+
+    async def client(self, pending: PendingSignIn, query: Query) -> Client:
+        """The client that stands for the person; raises SignInRefused and ProviderUnavailable."""
+        claims = await self._claims(pending, await self._code(query))
+        settings = self._provider.settings
+        login = login_in(claims, settings.claim)
+        client = await self._people.signed_in(settings.issuer, claims["sub"], login)
+        if client is None:
+            raise SignInRefused(
+                f"{login} is not known here. Ask an administrator of the gateway: gateway admin person add {login} …"
+            )
+        return client
+
+    async def _code(self, query: Query) -> str:
+        """The code of an answer that is the provider's own (RFC 6749 §4.1.2, RFC 9207 §2.4)."""
+        metadata = await self._provider.metadata()
+        issuers = [value for name, value in query if name == "iss"]
+        is_named = issuers == [metadata.issuer]
+        if not is_named and (issuers or metadata.authorization_response_iss_parameter_supported):
+            raise SignInRefused("the answer comes from another provider (iss)")
+        if error := single(query, "error"):
+            raise SignInRefused(f"the provider says {words(error, single(query, 'error_description') or '')}")
+        code = single(query, "code")
+        if code is None:
+            raise SignInRefused("the provider sent no code")
+        return code
+
+    async def _claims(self, pending: PendingSignIn, code: str) -> Mapping[str, Any]:
+        token, access_token = await self._provider.redeem(Code(code, self._callback, pending.verifier))
+        settings, metadata = self._provider.settings, await self._provider.metadata()
+        expected = ExpectedToken(
+            settings.issuer,
+            settings.client_id,
+            pending.nonce,
+            metadata.id_token_signing_alg_values_supported,
+            access_token,
+        )
+        now = int(CLOCK.unix_time())
+        try:
+            return verified_claims(token, await self._provider.keys(), expected, now)
+        except UnknownKey:  # it may sign with another one since
+            return verified_claims(token, await self._provider.keys(are_new=True), expected, now)

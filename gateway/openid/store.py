@@ -1,0 +1,38 @@
+"""Sign-ins that are under way at the provider; each is taken up once."""
+
+from gateway.db.pool import Database
+
+#: seconds that a person may take to sign in
+LIFETIME = 600
+
+_INSERT = """
+    INSERT INTO provider_sign_ins (state_hash, sealed, expires_at)
+    VALUES ($1, $2, now() + make_interval(secs => $3))
+"""
+_TAKE = """
+    DELETE FROM provider_sign_ins WHERE state_hash = $1
+    RETURNING CASE WHEN expires_at > now() THEN sealed END
+"""
+_PRUNE = "DELETE FROM provider_sign_ins WHERE expires_at < now()"
+
+
+class SignInStore:
+    """Sealed sign-ins by the hash of their state."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, state_hash: bytes, sealed: str) -> None:
+        async with self._database.system() as connection:
+            await connection.execute(_INSERT, state_hash, sealed, LIFETIME)
+
+    async def take(self, state_hash: bytes) -> str | None:
+        """The sign-in, gone from here on; None for one that is unknown, was taken, or is too old."""
+        async with self._database.system() as connection:
+            sealed: str | None = await connection.fetchval(_TAKE, state_hash)
+        return sealed
+
+    async def prune(self) -> None:
+        """Forget sign-ins that nobody came back from."""
+        async with self._database.system() as connection:
+            await connection.execute(_PRUNE)
