@@ -14,12 +14,13 @@ from gateway.context_store.sync.schedule import search_fields
 from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
 from gateway.credentials.store import ConnectorStatus
 from gateway.db.pool import Database
-from gateway.errors import UnknownAction
+from gateway.errors import InvalidQuery, UnknownAction
 from gateway.execution import Done, OperationCall
 from gateway.field_selection import ensure_known, selected_records
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import moment
-from gateway.kinds.catalog import SEARCH_ACTION
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.search_schema import search_call
 from gateway.kinds.spec import Entity
 
 
@@ -63,9 +64,17 @@ class CopySearch:
         if opened.record.status is ConnectorStatus.DISABLED:
             opened.require_active()
         fields = search_fields(kind, call.entity)
-        ensure_known(call.shape, f"{call.entity}.{SEARCH_ACTION}", _selectable(kind.entity(call.entity), fields))
-        asked: Mapping[str, Any] = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
-        return opened, asked, parse(asked, fields, "/params")
+        search = kind.entity(call.entity).search
+        assert search is not None
+        example = search_call(call.entity, search)
+        selectable = _selectable(kind.entity(call.entity), fields)
+        ensure_known(call.shape, f"{call.entity}.{SEARCH_ACTION}", selectable, example)
+        try:
+            asked = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
+            return opened, asked, parse(asked, fields, "/params")
+        except InvalidQuery as error:
+            error.extra["example"] = example
+            raise
 
 
 def _selectable(entity: Entity, searched: Iterable[str]) -> set[str]:

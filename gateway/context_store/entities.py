@@ -82,7 +82,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class StoredEntity:
     """One entity of a connector in the store."""
 
     id: int
@@ -105,7 +105,7 @@ class Entity:
 
 async def register(
     connection: Connection, connector_id: UUID, organization_id: UUID, entity: str, layout: Layout
-) -> Entity:
+) -> StoredEntity:
     """The entity, new and due at once, or as it is; a layout once chosen stays."""
     await connection.execute(REGISTER, connector_id, organization_id, entity, dumped(layout))
     registered = await find(connection, connector_id, entity)
@@ -114,35 +114,35 @@ async def register(
     return registered
 
 
-async def find(connection: Connection, connector_id: UUID, entity: str) -> Entity | None:
+async def find(connection: Connection, connector_id: UUID, entity: str) -> StoredEntity | None:
     """The entity, or None where it was never registered or is another tenant's."""
     row = await connection.fetchrow(FIND, connector_id, entity)
     return row and _entity(row)
 
 
-async def freshness(connection: Connection, connector_id: UUID) -> list[Entity]:
+async def freshness(connection: Connection, connector_id: UUID) -> list[StoredEntity]:
     """All entities of the connector, by name."""
     return [_entity(row) for row in await connection.fetch(LIST, connector_id)]
 
 
-async def begin(connection: Connection, entity: Entity, *, full: bool) -> int:
+async def begin(connection: Connection, entity: StoredEntity, *, full: bool) -> int:
     """The generation of the run: a new one for a full sweep, unless an interrupted sweep goes on."""
     return int(await connection.fetchval(BEGIN, entity.id, full))
 
 
-async def checkpoint(connection: Connection, entity: Entity, cursor: str | None) -> None:
+async def checkpoint(connection: Connection, entity: StoredEntity, cursor: str | None) -> None:
     """Keep where the next incremental read starts; call it in the transaction that wrote what came before."""
     await connection.execute(CHECKPOINT, entity.id, cursor)
 
 
-async def checkpoint_sweep(connection: Connection, entity: Entity, generation: int, cursor: str) -> None:
+async def checkpoint_sweep(connection: Connection, entity: StoredEntity, generation: int, cursor: str) -> None:
     """Keep how far the sweep has come; nothing when another sweep has begun since."""
     await connection.execute(CHECKPOINT_SWEEP, entity.id, cursor, generation)
 
 
 async def finish(
     connection: Connection,
-    entity: Entity,
+    entity: StoredEntity,
     *,
     as_of: datetime,
     next_sync_at: datetime | None,
@@ -156,23 +156,23 @@ async def finish(
 
 
 async def fail(
-    connection: Connection, entity: Entity, error: errors.GatewayError, next_sync_at: datetime | None
+    connection: Connection, entity: StoredEntity, error: errors.GatewayError, next_sync_at: datetime | None
 ) -> None:
     """The run ended badly; what was committed stays and the next run goes on from there."""
     document = msgspec.json.encode(errors.document(error)).decode()
     await connection.execute(FAIL, entity.id, document, next_sync_at)
 
 
-async def settle(connection: Connection, entity: Entity) -> None:
+async def settle(connection: Connection, entity: StoredEntity) -> None:
     """After a load: file the words that wait, and learn which are common, so that searches for those walk in order."""
     await connection.execute(SETTLE, timeout=SETTLE_LIMIT)
     await connection.execute(MEASURE, entity.id, SAMPLE, COMMON, MAX_COMMON, timeout=SETTLE_LIMIT)
 
 
-def _entity(row: Mapping[str, Any]) -> Entity:
+def _entity(row: Mapping[str, Any]) -> StoredEntity:
     columns = dict(row)
     columns["layout"] = loaded(columns["layout"])
     columns["common"] = msgspec.json.decode(columns["common"])
     columns["error"] = columns["error"] and msgspec.json.decode(columns["error"])
     columns["status"] = Status(columns["status"])
-    return Entity(**columns)
+    return StoredEntity(**columns)

@@ -1,7 +1,6 @@
 """The fields a search may name: those that an entity declares, and what lies below its objects and arrays."""
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -61,16 +60,3 @@ def resolved(name: str, fields: Mapping[str, FieldType]) -> Field | None:
     if declared is None or fields[declared] in SCALARS:
         return None
     return Field(name, FieldType.ANY, declared)
-
-
-#: characters beyond which a name is like no other, and comparing would only take time
-_MAX_NAME = 200
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a mistyped one most likely meant, whatever its case."""
-    if len(name) > _MAX_NAME:
-        return None
-    by_folded = {candidate.lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
-    return by_folded[close[0]] if close else None

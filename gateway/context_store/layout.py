@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from gateway.context_store.fields import NUMBERS, Field, FieldType
-from gateway.context_store.tokenizer import words
+from gateway.context_store.tokenizer import MAX_TEXT, MAX_WORD, words
 
 TEXT_KEYS = ("key_a", "key_b")
 NUMBER_KEY = "key_n"
@@ -21,6 +21,8 @@ NUMBER_KEY = "key_n"
 KEY_LENGTH = 200
 #: bytes of all words of a record; a tsvector ends at 1 MiB
 MAX_TERMS = 512 * 1024
+#: the term, no word, of a field that holds more than its terms tell: a long text or a long word was cut
+CUT = "~"
 
 _MODIFIED = re.compile(r"updated|modified|edited", re.IGNORECASE)
 _CREATED = re.compile(r"creat", re.IGNORECASE)
@@ -109,7 +111,15 @@ class Tokenizer:
             if value is not None and (kept := _kept(value, type_)):
                 found.append(prefix + separator.join(kept))
         text = " ".join(found)
-        return text if len(text) * 4 <= MAX_TERMS else _cut(text)
+        return text if len(text) * 4 <= MAX_TERMS else self._cut(text)
+
+    def _cut(self, text: str) -> str:
+        """As many whole terms as a tsvector can hold."""
+        encoded = text.encode()
+        if len(encoded) <= MAX_TERMS:
+            return text
+        signs = " ".join(prefix + CUT for prefix, *_ in self._fields)
+        return f"{signs} {encoded[: encoded.rindex(b' ', 0, MAX_TERMS - len(signs))].decode()}"
 
 
 def number_term(value: float) -> str:
@@ -134,7 +144,7 @@ def _is_worded(name: str, fields: Mapping[str, FieldType]) -> bool:
 def _kept(value: Any, type_: FieldType) -> Iterable[str]:
     """The terms of one field's value, if it is of the declared type."""
     if isinstance(value, str):
-        return () if type_ is FieldType.INTEGER else words(value)
+        return () if type_ is FieldType.INTEGER else _terms_of_text(value)
     if type_ is FieldType.STRING:
         return ()
     if isinstance(value, int | float):
@@ -142,6 +152,13 @@ def _kept(value: Any, type_: FieldType) -> Iterable[str]:
     if type_ is FieldType.INTEGER:
         return ()
     return {term for scalar in _scalars(value) for term in _kept(scalar, FieldType.ANY)}
+
+
+def _terms_of_text(text: str) -> list[str]:
+    found = words(text)
+    if len(text) >= MAX_WORD and (len(text) > MAX_TEXT or max(map(len, found), default=0) == MAX_WORD):
+        found.append(CUT)
+    return found
 
 
 def _scalars(value: Any) -> Iterator[str | int | float]:
@@ -155,9 +172,3 @@ def _scalars(value: Any) -> Iterator[str | int | float]:
             rest.extend(current)
         elif isinstance(current, str | int | float) and not isinstance(current, bool):
             yield current
-
-
-def _cut(text: str) -> str:
-    """As many whole terms as a tsvector can hold."""
-    encoded = text.encode()
-    return text if len(encoded) <= MAX_TERMS else encoded[: encoded.rindex(b" ", 0, MAX_TERMS)].decode()

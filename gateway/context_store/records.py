@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 import msgspec
 
+from gateway.aio.clock import CLOCK
+from gateway.context_store import term_dictionary
 from gateway.context_store.documents import cleaned, digest
-from gateway.context_store.entities import Entity
+from gateway.context_store.entities import StoredEntity
 from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS, Tokenizer
 from gateway.db.pool import Connection
 from gateway.errors import NotFound
@@ -32,22 +34,24 @@ LOAD_FAST = "SET LOCAL synchronous_commit = off; SET LOCAL work_mem = '64MB'"
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
 
 KNOWN = """
-    SELECT id, digest, deleted_at IS NULL AS is_live, observed_at > $3 AS is_newer
+    SELECT id, digest, deleted_at IS NULL AND terms_digest IS NOT DISTINCT FROM digest AS is_complete,
+        deleted_at IS NULL AS is_live, observed_at > $3 AS is_newer
     FROM context_records WHERE entity_id = $1 AND id = ANY ($2::text[])
 """
 WRITE = f"""
     INSERT INTO context_records AS r
-        (entity_id, organization_id, generation, observed_at, id, document, digest, terms, key_a, key_b, key_n)
-    SELECT $1, $2, $3, $4, n.id, n.document, n.digest, array_to_tsvector(string_to_array(n.terms, ' ')),
+        (entity_id, organization_id, generation, observed_at, id, document, digest, terms_digest, terms,
+         key_a, key_b, key_n)
+    SELECT $1, $2, $3, $4, n.id, n.document, n.digest, n.digest, array_to_tsvector(string_to_array(n.terms, ' ')),
         left(context_text(n.document #> $9::text[]), {KEY_LENGTH}),
         left(context_text(n.document #> $10::text[]), {KEY_LENGTH}),
         context_double(n.document #> $11::text[])
     FROM ROWS FROM (unnest($5::text[]), jsonb_array_elements($6::jsonb), unnest($7::bigint[]), unnest($8::text[]))
         AS n (id, document, digest, terms)
     ON CONFLICT (entity_id, id) DO UPDATE SET
-        document = EXCLUDED.document, digest = EXCLUDED.digest, terms = EXCLUDED.terms, key_a = EXCLUDED.key_a,
-        key_b = EXCLUDED.key_b, key_n = EXCLUDED.key_n, generation = EXCLUDED.generation,
-        observed_at = EXCLUDED.observed_at, deleted_at = NULL
+        document = EXCLUDED.document, digest = EXCLUDED.digest, terms_digest = EXCLUDED.terms_digest,
+        terms = EXCLUDED.terms, key_a = EXCLUDED.key_a, key_b = EXCLUDED.key_b, key_n = EXCLUDED.key_n,
+        generation = EXCLUDED.generation, observed_at = EXCLUDED.observed_at, deleted_at = NULL
 """
 MARK = """
     INSERT INTO context_marks (entity_id, organization_id, generation, id)
@@ -61,7 +65,7 @@ TOMBSTONE = """
     INSERT INTO context_records AS r (entity_id, organization_id, generation, observed_at, id, document, deleted_at)
     SELECT $1, $2, $3, $4, id, '{}', now() FROM unnest($5::text[]) AS id
     ON CONFLICT (entity_id, id) DO UPDATE SET
-        document = '{}', digest = NULL, terms = NULL, key_a = NULL, key_b = NULL, key_n = NULL,
+        document = '{}', digest = NULL, terms_digest = NULL, terms = NULL, key_a = NULL, key_b = NULL, key_n = NULL,
         observed_at = EXCLUDED.observed_at, deleted_at = EXCLUDED.deleted_at
     WHERE r.deleted_at IS NULL AND r.observed_at <= EXCLUDED.observed_at
 """
@@ -86,6 +90,11 @@ REMOVE_RECORDS = """
 REMOVE_MARKS = """
     DELETE FROM context_marks AS m USING context_entities AS e WHERE e.id = m.entity_id AND e.connector_id = $1
 """
+REMOVE_TERMS = """
+    DELETE FROM context_terms WHERE (entity_id, term) IN (
+        SELECT t.entity_id, t.term FROM context_terms AS t JOIN context_entities AS e ON e.id = t.entity_id
+        WHERE e.connector_id = $1 LIMIT $2)
+"""
 # Whoever writes locks the entity first: after this, what is written finds no entity, and what was is seen.
 LOCK_ENTITIES = "SELECT id FROM context_entities WHERE connector_id = $1 ORDER BY id FOR UPDATE"
 REMOVE_ENTITIES = "DELETE FROM context_entities WHERE connector_id = $1"
@@ -105,7 +114,7 @@ class Written:
 
 async def upsert(
     connection: Connection,
-    entity: Entity,
+    entity: StoredEntity,
     records: Iterable[tuple[str, bytes]],
     *,
     generation: int | None = None,
@@ -119,26 +128,26 @@ async def upsert(
     for batch in _batches(records):
         async with connection.transaction():
             await connection.execute(LOAD_FAST)
-            written += await _write(connection, entity, batch, generation, observed_at or datetime.now(UTC))
+            written += await _write(connection, entity, batch, generation, observed_at or CLOCK.now())
     return written
 
 
 async def mark_deleted(
-    connection: Connection, entity: Entity, ids: Sequence[str], *, observed_at: datetime | None = None
+    connection: Connection, entity: StoredEntity, ids: Sequence[str], *, observed_at: datetime | None = None
 ) -> int:
     """Turn records into tombstones; how many were live."""
     async with connection.transaction():
-        return await _tombstone(connection, entity, ids, observed_at or datetime.now(UTC))
+        return await _tombstone(connection, entity, ids, observed_at or CLOCK.now())
 
 
-async def sweep(connection: Connection, entity: Entity, generation: int, *, began_at: datetime) -> int:
+async def sweep(connection: Connection, entity: StoredEntity, generation: int, *, began_at: datetime) -> int:
     """Tombstone what a complete full sweep has not seen; what was written since it began stays. How many were live."""
     tombstoned = 0
     while True:
         async with connection.transaction():
             await _lock(connection, entity)
             ids = await unseen(connection, entity, generation, BATCH_ROWS, began_at=began_at)
-            tombstoned += await _tombstone(connection, entity, ids, datetime.now(UTC))
+            tombstoned += await _tombstone(connection, entity, ids, CLOCK.now())
         if len(ids) < BATCH_ROWS:
             break
     await connection.execute(UNMARK, entity.id, generation, timeout=WRITE_LIMIT)
@@ -146,19 +155,28 @@ async def sweep(connection: Connection, entity: Entity, generation: int, *, bega
 
 
 async def unseen(
-    connection: Connection, entity: Entity, generation: int, most: int, *, began_at: datetime
+    connection: Connection, entity: StoredEntity, generation: int, most: int, *, began_at: datetime
 ) -> list[str]:
     """Ids of records that a full sweep has not met; those written since it began count as met."""
     rows = await connection.fetch(UNSEEN, entity.id, generation, most, began_at, timeout=WRITE_LIMIT)
     return [row["id"] for row in rows]
 
 
-async def meet(connection: Connection, entity: Entity, generation: int, ids: Sequence[str]) -> None:
+async def meet(connection: Connection, entity: StoredEntity, generation: int, ids: Sequence[str]) -> None:
     """Take records for met by a full sweep."""
     await connection.execute(MARK, entity.id, entity.organization_id, generation, list(ids), timeout=WRITE_LIMIT)
 
 
-async def forget(connection: Connection, entity: Entity, *, days: int) -> int:
+async def drop_unused_terms(connection: Connection, entity: StoredEntity) -> None:
+    """Drop words from the dictionary that no record has any more; quick once the word index is settled."""
+    after: str | None = ""
+    while after is not None:
+        async with connection.transaction():
+            await _lock(connection, entity)
+            after = await term_dictionary.drop_unused(connection, entity, after)
+
+
+async def forget(connection: Connection, entity: StoredEntity, *, days: int) -> int:
     """Drop tombstones older than so many days; how many."""
     return await _until_none(connection, FORGET, entity.id, days)
 
@@ -170,17 +188,18 @@ async def remove(connection: Connection, connector_id: UUID) -> int:
         await connection.execute(LOCK_ENTITIES, connector_id, timeout=WRITE_LIMIT)
         removed += await _until_none(connection, REMOVE_RECORDS, connector_id)
         await connection.execute(REMOVE_MARKS, connector_id, timeout=WRITE_LIMIT)
+        await _until_none(connection, REMOVE_TERMS, connector_id)
         await connection.execute(REMOVE_ENTITIES, connector_id)
     return removed
 
 
 async def _write(
-    connection: Connection, entity: Entity, batch: Mapping[str, bytes], sweep_: int | None, observed_at: datetime
+    connection: Connection, entity: StoredEntity, batch: Mapping[str, bytes], sweep_: int | None, observed_at: datetime
 ) -> Written:
     generation = await _lock(connection, entity)
     digests = {id_: digest(document) for id_, document in batch.items()}
     known = await connection.fetch(KNOWN, entity.id, list(batch), observed_at, timeout=WRITE_LIMIT)
-    same = {row["id"] for row in known if row["is_newer"] or (row["is_live"] and row["digest"] == digests[row["id"]])}
+    same = {row["id"] for row in known if _is_same(row, digests[row["id"]])}
     changed = {id_: document for id_, document in batch.items() if id_ not in same}
     added = len(changed) - len([row for row in known if row["is_live"] and row["id"] not in same])
     head = (entity.id, entity.organization_id, generation if sweep_ is None else sweep_)
@@ -192,8 +211,16 @@ async def _write(
     return Written(added, len(changed) - added, len(same))
 
 
+def _is_same(known: Mapping[str, Any], new: int) -> bool:
+    return bool(known["is_newer"] or (known["is_complete"] and known["digest"] == new))
+
+
 async def _store(
-    connection: Connection, entity: Entity, head: tuple[object, ...], changed: Mapping[str, bytes], digests: list[int]
+    connection: Connection,
+    entity: StoredEntity,
+    head: tuple[object, ...],
+    changed: Mapping[str, bytes],
+    digests: list[int],
 ) -> None:
     """Write the records, if Postgres can hold them as they are; else what it can hold of them."""
     try:
@@ -205,11 +232,16 @@ async def _store(
 
 
 async def _insert(
-    connection: Connection, entity: Entity, head: tuple[object, ...], changed: Mapping[str, bytes], digests: list[int]
+    connection: Connection,
+    entity: StoredEntity,
+    head: tuple[object, ...],
+    changed: Mapping[str, bytes],
+    digests: list[int],
 ) -> None:
     """Write in chunks: while Postgres stores one, the words of the next are cut."""
     keys = [_path(entity.layout.keys.get(column)) for column in (*TEXT_KEYS, NUMBER_KEY)]
     tokenizer = Tokenizer(entity.layout, entity.id)
+    terms: set[str] = set()
     ids, documents = list(changed), list(changed.values())
     writing: asyncio.Task[object] | None = None
     try:
@@ -217,6 +249,7 @@ async def _insert(
             chunk = slice(start, start + CHUNK_ROWS)
             text = b"[" + b",".join(documents[chunk]) + b"]"
             words = await _tokenized(tokenizer, msgspec.json.decode(text))
+            terms.update(*map(str.split, words))
             arguments = (*head, ids[chunk], text.decode(), digests[chunk], words, *keys)
             if writing:
                 await writing
@@ -224,6 +257,7 @@ async def _insert(
     finally:
         if writing:
             await writing
+    await term_dictionary.add(connection, entity, terms)
 
 
 async def _tokenized(tokenizer: Tokenizer, records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -235,7 +269,7 @@ async def _tokenized(tokenizer: Tokenizer, records: Sequence[Mapping[str, Any]])
     return tokenized
 
 
-async def _tombstone(connection: Connection, entity: Entity, ids: Sequence[str], observed_at: datetime) -> int:
+async def _tombstone(connection: Connection, entity: StoredEntity, ids: Sequence[str], observed_at: datetime) -> int:
     generation = await _lock(connection, entity)
     known = await connection.fetch(KNOWN, entity.id, list(ids), observed_at, timeout=WRITE_LIMIT)
     live = len([row for row in known if row["is_live"] and not row["is_newer"]])
@@ -245,7 +279,7 @@ async def _tombstone(connection: Connection, entity: Entity, ids: Sequence[str],
     return live
 
 
-async def _lock(connection: Connection, entity: Entity) -> int:
+async def _lock(connection: Connection, entity: StoredEntity) -> int:
     """The current generation; until the transaction ends nobody else writes this entity's records."""
     generation = await connection.fetchval(LOCK, entity.id, timeout=WRITE_LIMIT)
     if generation is None:

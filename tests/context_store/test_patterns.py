@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.context_store.search.filters import Operator
-from gateway.context_store.search.patterns import pattern_of, start_of
+from gateway.context_store.search.patterns import pattern_of, start_of, words_within
 
 PATTERNS = [
     (Operator.LIKE, "Fire", "%fire%"),
@@ -38,3 +38,20 @@ STARTS = [
 @pytest.mark.parametrize(("pattern", "start"), STARTS)
 def test_a_pattern_tells_how_a_text_begins(pattern, start):
     assert start_of(pattern) == start
+
+
+WITHIN = [
+    (Operator.LIKE, "%on fire%", ["fire", "on"]),
+    (Operator.LIKE, "pr_nter", ["nter", "pr"]),
+    (Operator.LIKE, "100\\%sure", ["sure", "100"]),
+    (Operator.LIKE, "a\\_b", ["a", "b"]),
+    (Operator.LIKE, "end\\", ["end"]),
+    (Operator.LIKE, "%", []),
+    (Operator.CONTAINS, "50%off_\\", ["off", "50"]),
+    (Operator.ENDSWITH, "ÜBER", ["über"]),
+]
+
+
+@pytest.mark.parametrize(("operator", "value", "expected"), WITHIN)
+def test_a_pattern_tells_what_stands_within_words(operator, value, expected):
+    assert words_within(operator, value) == expected

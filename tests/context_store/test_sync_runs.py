@@ -130,6 +130,22 @@ async def test_what_is_no_longer_listed_is_gone_after_the_next_sweep(application
     assert list(await stored("groups")) == ["1", "3", "4"]
 
 
+async def test_words_that_are_gone_from_all_records_leave_the_dictionary_with_the_sweep(
+    application, run, database, tenant
+):
+    application.answers["/api/v2/groups.json"] = lambda _: {
+        "groups": [{"id": 1, "name": "Red"}, {"id": 2, "name": "Blue"}]
+    }
+    await run("support-desk", "groups")
+
+    application.answers["/api/v2/groups.json"] = lambda _: {"groups": [{"id": 1, "name": "Red"}]}
+    await run("support-desk", "groups", full=True)
+
+    async with database.tenant(tenant.organization_id) as connection:
+        rows = await connection.fetch("SELECT split_part(term, '/', 3) AS word FROM context_terms")
+    assert [row["word"] for row in rows] == ["red"]
+
+
 async def test_an_interrupted_sweep_deletes_nothing_and_goes_on_from_its_last_page(application, run, stored):
     application.answers[GROUPS] = paged(1, 2, 3, 4, 5)
     await run("support-desk", "groups")

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from gateway.connectors.prepared import PreparedCall
+from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync import sources
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
@@ -19,6 +20,11 @@ def source(kind, entity):
     found = sources.source_of(CATALOG.kind(kind), entity)
     assert found is not None
     return found
+
+
+def requested(call: PreparedCall) -> UpstreamRequest:
+    spec = call.operation.spec
+    return call.request(base_address(spec, ENVIRONMENTS.get(spec.kind, {})))
 
 
 def page(records=(), **meta):
@@ -44,10 +50,10 @@ def test_every_copy_has_a_request_for_everything_and_one_for_changes(kind, entit
         listing = found.listing(place)
         params = listing.params(place, parent)
         call = PreparedCall.of(listing.operation, params)
-        request = call.request(ENVIRONMENTS.get(kind, {}))
+        request = requested(call)
         assert set(params) <= set(listing.operation.action.params)
         assert "{" not in str(request.url.human_repr())
-        assert request.url.host == call.request(ENVIRONMENTS.get(kind, {})).url.host
+        assert request.url.host == requested(call).url.host
         assert spec.hosts
 
 
@@ -62,7 +68,7 @@ def test_a_copy_asks_for_what_the_application_leaves_out_unasked(entity, asked):
     begin = Checkpoint(began=NOW)
     listing = source("incident-management", entity).listing(begin)
 
-    request = PreparedCall.of(listing.operation, listing.params(begin, None)).request({})
+    request = requested(PreparedCall.of(listing.operation, listing.params(begin, None)))
 
     assert list(request.url.query.items())[: len(asked)] == asked
 

@@ -17,7 +17,12 @@ FIELDS = {
 LAYOUT = Layout(
     {}, {"name": FieldType.STRING, "count": FieldType.INTEGER, "tags": FieldType.ARRAY, "via": FieldType.OBJECT}
 )
-VOCABULARY = Vocabulary(7, LAYOUT, {"7/0/the": 0.5, "7/0/then": 0.25, "7/0/printer": 0.02})
+CONTAINING = {
+    ("7/0/", "print"): ["7/0/printer", "7/0/reprint"],
+    ("7/0/", "nowhere"): [],
+    ("7/0/", "everywhere"): None,
+}
+VOCABULARY = Vocabulary(7, LAYOUT, {"7/0/the": 0.5, "7/0/then": 0.25, "7/0/printer": 0.02}, CONTAINING)
 
 CASES = [
     ({"eq": {"name": "Red Hot"}}, "('7/0/red' & '7/0/hot')", 0.0),
@@ -38,6 +43,12 @@ CASES = [
     ({"like": {"name": "red ho%t"}}, "('7/0/red' & '7/0/ho':*)", 0.0),
     ({"like": {"name": "red"}}, None, 0.0),
     ({"endswith": {"name": "red"}}, None, 0.0),
+    ({"contains": {"name": "print"}}, "(('7/0/printer' | '7/0/reprint' | '7/0/~'))", 0.02),
+    ({"endswith": {"name": "a print."}}, "(('7/0/printer' | '7/0/reprint' | '7/0/~'))", 0.02),
+    ({"like": {"name": "red%print"}}, "(('7/0/red':*) & ('7/0/printer' | '7/0/reprint' | '7/0/~'))", 0.0),
+    ({"contains": {"name": "nowhere"}}, "(('7/0/~'))", 0.0),
+    ({"contains": {"name": "everywhere"}}, None, 0.0),
+    ({"contains": {"tags": "print"}}, None, 0.0),
     ({"not": {"eq": {"count": 5}}}, None, 0.0),
     ({"eq": {"count": 5}, "gt": {"count": 1}}, "('7/1/#5.0')", 0.0),
     ({"or": [{"eq": {"count": 5}}, {"gt": {"count": 1}}]}, None, 0.0),
@@ -50,6 +61,23 @@ def test_a_filter_implies_words(filter_, text, share):
 
     assert (implied and implied.text) == text
     assert (implied.share if implied else 0.0) == share
+
+
+PARTS = [
+    ({"contains": {"name": "a Print, it"}}, [("7/0/", "print")]),
+    ({"like": {"name": "on_fire%and\\%water"}}, [("7/0/", "water"), ("7/0/", "fire")]),
+    ({"endswith": {"via.channel": "mail"}}, [("7/3/", "mail")]),
+    ({"startswith": {"name": "print"}}, []),
+    ({"not": {"contains": {"name": "print"}}}, []),
+    ({"or": [{"contains": {"name": "print"}}, {"like": {"name": "print"}}]}, [("7/0/", "print")]),
+    ({"keyword": {"name": "print"}}, []),
+    ({"contains": {"name": "it"}}, []),
+]
+
+
+@pytest.mark.parametrize(("filter_", "parts"), PARTS)
+def test_parts_of_words_are_looked_up_in_the_dictionary(filter_, parts):
+    assert VOCABULARY.parts(parse({"query": {"filter": filter_}}, FIELDS).filter) == parts
 
 
 def test_what_decides_alone_leaves_no_word_out():

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gateway.context_store.fields import Field, FieldType, nearest, resolved
+from gateway.context_store.fields import Field, FieldType, resolved
 from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not, Operator, Query, Sort
 from gateway.context_store.search.values import is_storable, operand_error, shown, whole
 from gateway.errors import MAX_FAULTS, FieldError, InvalidQuery
+from gateway.kinds.suggestions import nearest
 
 DEFAULT_LIMIT = 1_000
 MAX_LIMIT = 10_000
@@ -16,6 +17,8 @@ MAX_DEPTH = 10
 MAX_CONDITIONS = 200
 MAX_SORTS = 5
 MAX_PATHS = 200
+#: how alike a name is that may have been meant
+_LIKENESS = 0.6
 
 PARAMS = ("query", "limit", "cursor", "fields")
 MEMBERS = ("filter", "sort")
@@ -110,7 +113,7 @@ class _Reader:
     def _unknown_operator(self, name: str, asked: Any, at: str) -> None:
         """A field where an operator belongs is the usual slip: the message writes the filter as it should be."""
         known = resolved(name, self._fields) if is_storable(name) else None
-        field = known.name if known else None if _holds_filters(asked) else nearest(name, self._fields)
+        field = known.name if known else None if _holds_filters(asked) else nearest(name, self._fields, _LIKENESS)
         if field is None:
             self._unknown(at, name, "operator", OPERATORS)
             return
@@ -217,7 +220,7 @@ class _Reader:
                 self._unknown(_below(at, name), name, what, known)
 
     def _unknown(self, at: str, name: str, what: str, known: Iterable[str]) -> None:
-        guess = nearest(name, known)
+        guess = nearest(name, known, _LIKENESS)
         hint = f"did you mean {guess}?" if guess else f"known: {', '.join(sorted(known))}"
         self._fault(at, name, f"unknown_{what.split()[0]}", f"{shown(name)} is no {what} here; {hint}")
 

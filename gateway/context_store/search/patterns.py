@@ -3,11 +3,12 @@
 import re
 
 from gateway.context_store.search.filters import Operator
-from gateway.context_store.tokenizer import folded
+from gateway.context_store.tokenizer import folded, words
 
 _WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*[%_]")
 _LONELY_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 _LITERAL = re.compile(r"(?:[^%_\\]|\\.)*", re.DOTALL)
+_LITERALS = re.compile(r"(?:[^%_\\]|\\.)+", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -29,3 +30,11 @@ def start_of(pattern: str) -> str:
         return ""
     literal = _LITERAL.match(pattern)
     return _ESCAPED.sub(r"\1", literal[0]) if literal else ""
+
+
+def words_within(operator: Operator, value: str) -> list[str]:
+    """What stands within words of every text that matches, each perhaps a part of its word; the longest first."""
+    literals = [value]
+    if operator is Operator.LIKE:
+        literals = [_ESCAPED.sub(r"\1", literal) for literal in _LITERALS.findall(value)]
+    return sorted({word for literal in literals for word in words(literal)}, key=lambda word: (-len(word), word))

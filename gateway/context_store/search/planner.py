@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gateway.context_store.entities import Entity
+from gateway.context_store.entities import StoredEntity
 from gateway.context_store.search.cursors import Position
 from gateway.context_store.search.filters import ORDERING, All, Condition, Filter, Operator, Query, Sort
 from gateway.context_store.search.sql import Arguments, Conditions, sort_expression
 from gateway.context_store.search.terms import TermQuery, Vocabulary
+from gateway.context_store.term_dictionary import Containing
 
 #: how much more a gathered record costs than one that is passed on a walk
 GATHERED_TO_WALKED = 3
@@ -43,7 +44,7 @@ class Statement:
 class Plan:
     """How the records of one search are found in one entity."""
 
-    entity: Entity
+    entity: StoredEntity
     query: Query
     #: the column whose index gives the order; the id's own is meant by None when there is no sort
     walked: str | None
@@ -63,14 +64,14 @@ class Plan:
         return [(Phase.PRESENT, after), (Phase.MISSING, None)]
 
 
-def planned(entity: Entity, query: Query) -> Plan:
-    """The plan with the least work that is known to be right."""
+def planned(entity: StoredEntity, query: Query, containing: Containing | None = None) -> Plan:
+    """The plan with the least work that is known to be right; `containing` is what the dictionary tells."""
     walked = entity.layout.key_of(query.sort[0].field) if query.sort else None
     is_walkable = not query.sort or walked is not None
     # Gathering n matches costs n, walking to a full page limit × total / n, so they meet at a root.
     met = math.isqrt((query.limit + 1) * max(entity.records, 1) // GATHERED_TO_WALKED)
     most = met if is_walkable else max(entity.records // 4, 1_000)
-    words = Vocabulary.of(entity).implied(query.filter)
+    words = Vocabulary.of(entity, containing).implied(query.filter)
     if words and words.share * entity.records > most:
         words = None
     keys = {entity.layout.key_of(condition.field) for condition in required(query.filter) if _is_ranged(condition)}

@@ -12,11 +12,13 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from gateway.context_store import term_dictionary
 from gateway.context_store.documents import projected, projection
-from gateway.context_store.entities import Entity, find
+from gateway.context_store.entities import StoredEntity, find
 from gateway.context_store.search.cursors import Cursors, Position
 from gateway.context_store.search.filters import Query
 from gateway.context_store.search.planner import Phase, Plan, Statement, page, planned
+from gateway.context_store.search.terms import Vocabulary
 from gateway.db.pool import Connection
 from gateway.errors import FieldError, InvalidQuery
 
@@ -62,7 +64,7 @@ class ContextStore:
     def __init__(self, cursor_key: bytes, *, time_limit: float = TIME_LIMIT) -> None:
         self._cursor_key = cursor_key
         self._time_limit = time_limit
-        self._remembered: OrderedDict[tuple[UUID, str], tuple[float, Entity]] = OrderedDict()
+        self._remembered: OrderedDict[tuple[UUID, str], tuple[float, StoredEntity]] = OrderedDict()
 
     async def search(self, connection: Connection, connector_id: UUID, entity: str, query: Query) -> SearchPage:
         """The page that the query asks for; before the first load it is empty.
@@ -94,17 +96,17 @@ class ContextStore:
     ) -> _Found:
         """What matches; an entity that was registered anew since it was remembered is looked up again."""
         recalled = self._recalled(connector_id, name)
-        found = recalled and await _read(connection, planned(recalled, query), after)
+        found = recalled and await _read(connection, await _plan(connection, recalled, query), after)
         if found:
             return found
         entity = await self._looked_up(connection, connector_id, name)
-        return (entity and await _read(connection, planned(entity, query), after)) or _Found()
+        return (entity and await _read(connection, await _plan(connection, entity, query), after)) or _Found()
 
-    def _recalled(self, connector_id: UUID, name: str) -> Entity | None:
+    def _recalled(self, connector_id: UUID, name: str) -> StoredEntity | None:
         since, entity = self._remembered.get((connector_id, name), (0.0, None))
         return entity if time.monotonic() - since < REMEMBERED else None
 
-    async def _looked_up(self, connection: Connection, connector_id: UUID, name: str) -> Entity | None:
+    async def _looked_up(self, connection: Connection, connector_id: UUID, name: str) -> StoredEntity | None:
         entity = await find(connection, connector_id, name)
         if entity:
             self._remembered[connector_id, name] = time.monotonic(), entity
@@ -112,6 +114,16 @@ class ContextStore:
             if len(self._remembered) > MAX_REMEMBERED:
                 self._remembered.popitem(last=False)
         return entity
+
+
+async def _plan(connection: Connection, entity: StoredEntity, query: Query) -> Plan:
+    """The plan; parts of words are looked up in the dictionary first.
+
+    A record that changes between the two statements, from one matching word to another that is new to the entity, may
+    be missed by a page that is read just then.
+    """
+    parts = Vocabulary.of(entity).parts(query.filter)
+    return planned(entity, query, await term_dictionary.containing(connection, entity, parts) if parts else None)
 
 
 async def _read(connection: Connection, plan: Plan, after: Position | None) -> _Found | None:

@@ -1,14 +1,15 @@
 """What a filter says about words: the part of it that the word index can answer, and how much that will find."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.context_store.entities import Entity
-from gateway.context_store.layout import Layout, number_term
-from gateway.context_store.search.filters import SEEKING, All, AnyOf, Condition, Filter, Operator
-from gateway.context_store.search.patterns import start_of
+from gateway.context_store.entities import StoredEntity
+from gateway.context_store.layout import CUT, Layout, number_term
+from gateway.context_store.search.filters import MATCHING, SEEKING, All, AnyOf, Condition, Filter, Operator
+from gateway.context_store.search.patterns import start_of, words_within
 from gateway.context_store.search.values import is_number
+from gateway.context_store.term_dictionary import MIN_PART, Containing
 from gateway.context_store.tokenizer import words
 
 #: the share of records assumed for a word that is not known as common
@@ -19,6 +20,8 @@ TELLING = 0.05
 MAX_ALTERNATIVES = 200
 #: words of one string that are enough to find it
 MAX_WORDS = 8
+#: parts of words of one pattern that are looked up
+MAX_PARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,27 @@ class Vocabulary:
     entity_id: int
     layout: Layout
     common: Mapping[str, float]
+    #: the terms that hold the parts of words that were looked up in the dictionary
+    containing: Containing = field(default_factory=dict)
 
     @classmethod
-    def of(cls, entity: Entity) -> "Vocabulary":
-        return cls(entity.id, entity.layout, entity.common)
+    def of(cls, entity: StoredEntity, containing: Containing | None = None) -> "Vocabulary":
+        return cls(entity.id, entity.layout, entity.common, containing or {})
+
+    def parts(self, filter_: Filter) -> list[tuple[str, str]]:
+        """The parts of words, each with the prefix of its field, whose terms `implied` would have to know."""
+        return list(dict.fromkeys(self._parts(filter_)))
+
+    def _parts(self, filter_: Filter) -> Iterator[tuple[str, str]]:
+        match filter_:
+            case All(parts) | AnyOf(parts):
+                for part in parts:
+                    yield from self._parts(part)
+            case Condition(operator=operator, value=value) if operator in MATCHING - {Operator.STARTSWITH}:
+                if prefix := self.layout.prefix_of(self.entity_id, filter_.field):
+                    yield from ((prefix, part) for part in _looked_up(operator, value))
+            case _:
+                pass
 
     def sought(self, condition: Condition) -> TermQuery | None:
         """Exactly the records in which a `keyword` or `fuzzy` holds; None when the field's words are not kept."""
@@ -78,7 +98,10 @@ class Vocabulary:
             case Operator.STARTSWITH, value:
                 return self._beginning(value, prefix)
             case Operator.LIKE, value:
-                return self._beginning(start_of(value), prefix)
+                beginning, within = self._beginning(start_of(value), prefix), self._within(condition, prefix)
+                return _both([beginning, *within] if beginning else within) if within else beginning
+            case Operator.CONTAINS | Operator.ENDSWITH, _:
+                return _both(self._within(condition, prefix))
             case _:
                 return None
 
@@ -104,11 +127,24 @@ class Vocabulary:
         *whole, last = [prefix + word for word in sought]
         return _both([*(self._term(term) for term in whole), *([self._term(last, beginning=True)] if is_open else [])])
 
+    def _within(self, condition: Condition, prefix: str) -> list[TermQuery]:
+        """A text that has these parts has a word with each, unless it was cut."""
+        known = [self.containing.get((prefix, part)) for part in _looked_up(condition.operator, condition.value)]
+        return [
+            within
+            for terms in known
+            if terms is not None and (within := _either([self._term(term) for term in (*terms, prefix + CUT)]))
+        ]
+
     def _term(self, term: str, *, beginning: bool = False) -> TermQuery:
         if not beginning:
             return TermQuery(f"'{term}'", self.common.get(term, RARE))
         share = sum(share for known, share in self.common.items() if known.startswith(term))
         return TermQuery(f"'{term}':*", min(share, 1.0))
+
+
+def _looked_up(operator: Operator, value: str) -> list[str]:
+    return [word for word in words_within(operator, value)[:MAX_PARTS] if len(word) >= MIN_PART]
 
 
 def _telling(queries: Sequence[TermQuery]) -> Sequence[TermQuery]:

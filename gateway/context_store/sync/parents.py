@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.context_store.entities import Entity
+from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync.checkpoint import ParentRecord
 from gateway.db.pool import Database
 from gateway.kinds.spec import Parent
@@ -43,9 +43,9 @@ class Parents:
     """The live records of one entity that have others below them."""
 
     database: Database
-    entity: Entity
+    entity: StoredEntity
     #: the entity of what lies below them
-    below: Entity
+    below: StoredEntity
     spec: Parent
 
     async def after(self, last: str | None, since: float | None) -> AsyncIterator[ParentRecord]:

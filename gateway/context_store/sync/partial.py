@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.context_store.entities import Entity
+from gateway.context_store.entities import StoredEntity
 from gateway.context_store.records import WRITE_LIMIT
 from gateway.db.pool import Connection
 
@@ -27,7 +27,7 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 async def completed(
-    connection: Connection, entity: Entity, live: Sequence[tuple[str, bytes]]
+    connection: Connection, entity: StoredEntity, live: Sequence[tuple[str, bytes]]
 ) -> list[tuple[str, bytes]]:
     """Records with the members that a narrower list left out, as the store has them."""
     rows = await connection.fetch(KNOWN, entity.id, [id_ for id_, _ in live], timeout=WRITE_LIMIT)
@@ -38,7 +38,7 @@ async def completed(
     ]
 
 
-async def exempt(connection: Connection, entity: Entity, generation: int, unlisted: Mapping[str, Any]) -> None:
+async def exempt(connection: Connection, entity: StoredEntity, generation: int, unlisted: Mapping[str, Any]) -> None:
     """Take the records that have these members for met, so that the sweep makes no tombstones of them."""
     members = msgspec.json.encode(unlisted).decode()
     await connection.execute(EXEMPT, entity.id, entity.organization_id, generation, members, timeout=WRITE_LIMIT)

@@ -2,17 +2,17 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.connectors.connector import Connector
+from gateway.aio.clock import CLOCK
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.responses import OperationResult
 from gateway.context_store import entities, records
-from gateway.context_store.entities import Entity
+from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import partial, transforms
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
 from gateway.context_store.sync.parents import Parents
@@ -61,11 +61,11 @@ class SyncRun:
     """A run of one entity of one connector; whatever ends it, what it committed stays."""
 
     database: Database
-    connector: Connector
+    connector: UpstreamConnector
     source: Source
     search: Search
-    entity: Entity
-    parent: Entity | None
+    entity: StoredEntity
+    parent: StoredEntity | None
     progress: Progress
     #: read everything, whatever the schedule says
     is_forced: bool = False
@@ -88,7 +88,7 @@ class SyncRun:
 
     async def _begun(self, *, is_forced: bool) -> Checkpoint:
         """Where an interrupted run goes on, or the start of a new one."""
-        now, standing, sweeping = time.time(), loaded(self.entity.cursor), loaded(self.entity.sweep_cursor)
+        now, standing, sweeping = CLOCK.unix_time(), loaded(self.entity.cursor), loaded(self.entity.sweep_cursor)
         is_going_on = sweeping.began is not None
         self.report.is_full = is_going_on or is_forced or self.source.needs_everything(standing, now)
         async with self._connection() as connection:
@@ -141,7 +141,7 @@ class SyncRun:
         """Every page of one list; the checkpoint after the last."""
         is_resumed, has_more = checkpoint.token is not None, True
         while has_more:
-            asked_at = datetime.now(UTC)
+            asked_at = CLOCK.now()
             listing = self.source.listing(checkpoint)
             params = listing.params(checkpoint, parent)
             try:
@@ -194,7 +194,7 @@ class SyncRun:
             await entities.checkpoint(connection, self.entity, checkpoint.dumped())
 
     async def _finish(self, checkpoint: Checkpoint, next_in: float) -> None:
-        began = datetime.fromtimestamp(checkpoint.began or time.time(), UTC)
+        began = datetime.fromtimestamp(checkpoint.began or CLOCK.unix_time(), UTC)
         is_whole = self.report.is_full and not checkpoint.is_partial and not self.source.sync.keeps
         if is_whole and self.source.get is not None:
             await self._confirm(self.source.get, began)
@@ -209,10 +209,12 @@ class SyncRun:
                 connection,
                 self.entity,
                 as_of=began,
-                next_sync_at=datetime.fromtimestamp(time.time() + next_in, UTC),
+                next_sync_at=datetime.fromtimestamp(CLOCK.unix_time() + next_in, UTC),
                 full=self.report.is_full,
                 is_changed=self.report.is_changed,
             )
+            if is_whole and self.report.is_changed:
+                await records.drop_unused_terms(connection, self.entity)
 
     async def _confirm(self, get: Operation, began: datetime) -> None:
         """Ask by its id for each record that the list missed: it is gone only where it is not found."""
@@ -225,7 +227,7 @@ class SyncRun:
                 return
 
     async def _ask_for(self, get: Operation, id_: str) -> None:
-        asked_at, found = datetime.now(UTC), Documents()
+        asked_at, found = CLOCK.now(), Documents()
         try:
             answer = await self.connector.call(get, {self.source.sync.confirm or "": id_})
             found = transforms.documents(self.search, [answer.result])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from gateway.context_store.entities import Entity, register
+from gateway.context_store.entities import StoredEntity, register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
 from gateway.db.pool import Connection
@@ -103,17 +103,17 @@ async def call(connection: Connection) -> list[DueRun]:
     return [DueRun(*key, entities) for key, entities in by_job.items()]
 
 
-async def take(connection: Connection, entity: Entity, job_id: UUID) -> bool:
+async def take(connection: Connection, entity: StoredEntity, job_id: UUID) -> bool:
     """Whether it is this job's turn; nobody else's for as long as the job has not ended."""
     return await connection.fetchval(TAKE, entity.id, job_id, LEASE) is not None
 
 
-async def give_back(connection: Connection, entity: Entity, job_id: UUID) -> None:
+async def give_back(connection: Connection, entity: StoredEntity, job_id: UUID) -> None:
     """Let others have the entity; nothing where it is not this job's turn."""
     await connection.execute(GIVE_BACK, entity.id, job_id)
 
 
-async def run_soon(connection: Connection, entity: Entity) -> None:
+async def run_soon(connection: Connection, entity: StoredEntity) -> None:
     """Let its turn come now."""
     await connection.execute(RUN_SOON, entity.id)
 
@@ -126,7 +126,7 @@ async def unregistered(connection: Connection, expected: Mapping[str, int], most
 
 async def register_all(
     connection: Connection, connector_id: UUID, organization_id: UUID, kind: Kind, names: Sequence[str]
-) -> list[Entity]:
+) -> list[StoredEntity]:
     """The entities of a connector, new ones due at once."""
     return [
         await register(connection, connector_id, organization_id, name, chosen(search_fields(kind, name)))

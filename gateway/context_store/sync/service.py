@@ -1,19 +1,19 @@
 """The use case around the copies: make them when a connector is made, keep them fresh, say how fresh they are."""
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
-from gateway.context_store.entities import Entity, freshness
+from gateway.aio.clock import CLOCK
+from gateway.context_store.entities import StoredEntity, freshness
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.schedule import Intervals
 from gateway.credentials.store import ConnectorRecord, ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
-from gateway.jobs.model import Job, NewJob, moment
+from gateway.jobs.model import NewJob, StoredJob, moment
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, Kind
@@ -39,7 +39,7 @@ class Synchronization:
     #: whether copies are made and kept fresh unasked
     is_automatic: bool = True
 
-    async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> Job | None:
+    async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> StoredJob | None:
         """The job of a new connector's first load; None for a kind without copies, and while PostgreSQL is away.
 
         The connector is there by now, so that nothing here may look as if it were not: what fails is taken up later.
@@ -53,7 +53,7 @@ class Synchronization:
             log.warning("the first load begins later", extra={"connector_id": str(record.id)})
             return None
 
-    async def _begun(self, record: ConnectorRecord, names: Sequence[str], client_id: UUID | None) -> Job:
+    async def _begun(self, record: ConnectorRecord, names: Sequence[str], client_id: UUID | None) -> StoredJob:
         kind, job_id = self.catalog.kind(record.kind), uuid4()
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             for entity in await schedule.register_all(connection, record.id, record.organization_id, kind, names):
@@ -62,7 +62,7 @@ class Synchronization:
 
     async def request(
         self, record: ConnectorRecord, names: Sequence[str] | None, client_id: UUID, *, is_full: bool
-    ) -> Job:
+    ) -> StoredJob:
         """The job that synchronizes these entities, or all, with the parents they lie below; raises UnknownEntity."""
         kind = self.catalog.kind(record.kind)
         wanted = sources.with_parents(
@@ -77,7 +77,7 @@ class Synchronization:
             await schedule.register_all(connection, record.id, record.organization_id, kind, wanted)
         return await self._accepted(record, uuid4(), wanted, is_full=is_full, client_id=client_id, is_background=False)
 
-    async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> Job | None:
+    async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> StoredJob | None:
         """A job that has not begun and will do the very same."""
         queued = await self.jobs.queued(record.organization_id, record.id, TASK, _MAX)
         return next((job for job in queued if job.params == params), None)
@@ -128,7 +128,7 @@ class Synchronization:
         is_full: bool = False,
         client_id: UUID | None = None,
         is_background: bool,
-    ) -> Job:
+    ) -> StoredJob:
         new = NewJob(
             job_id,
             record.organization_id,
@@ -153,7 +153,7 @@ def _checked(kind: Kind, name: str) -> str:
     return name
 
 
-def _view(entity: Entity | None) -> dict[str, Any]:
+def _view(entity: StoredEntity | None) -> dict[str, Any]:
     if entity is None:
         nothing = {"last_synced_at": None, "next_sync_at": None, "error": None, "age_seconds": None}
         return {"status": "pending", "records": 0, "synchronized": False, **nothing}
@@ -164,6 +164,6 @@ def _view(entity: Entity | None) -> dict[str, Any]:
         "synchronized": last is not None,
         "last_synced_at": moment(last),
         "next_sync_at": moment(entity.next_sync_at),
-        "age_seconds": None if last is None else max(0, round(time.time() - last.timestamp())),
+        "age_seconds": None if last is None else max(0, round(CLOCK.unix_time() - last.timestamp())),
         "error": entity.error,
     }

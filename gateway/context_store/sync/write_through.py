@@ -5,18 +5,17 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from gateway.connectors.connector import Connector
+from gateway.aio.clock import CLOCK
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.prepared import prepare
 from gateway.connectors.responses import OperationResult, value_at
-from gateway.connectors.run_context import MemoryJournal
 from gateway.context_store import records
-from gateway.context_store.entities import Entity, find
+from gateway.context_store.entities import StoredEntity, find
 from gateway.context_store.sync import schedule, transforms
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
@@ -78,7 +77,9 @@ class WriteThrough:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def apply_write(self, organization_id: UUID, connector_id: UUID, connector: Connector, write: Write) -> None:
+    async def apply_write(
+        self, organization_id: UUID, connector_id: UUID, connector: UpstreamConnector, write: Write
+    ) -> None:
         """Let the copies know of a write. It has happened, so nothing here may make it look as if it had not."""
         for refresh in refreshes_of(write.operation):
             if not write.applies(refresh):
@@ -100,11 +101,13 @@ class WriteThrough:
                 log.exception("a copy could not learn of a write by a bug", extra={"entity": refresh.entity})
                 await self._run_soon(entity)
 
-    async def _refresh(self, entity: Entity, connector: Connector, write: Write, refresh: Refresh) -> None:
+    async def _refresh(
+        self, entity: StoredEntity, connector: UpstreamConnector, write: Write, refresh: Refresh
+    ) -> None:
         if refresh.later:
             await self._run_soon(entity)
             return
-        asked_at = datetime.now(UTC)
+        asked_at = CLOCK.now()
         if refresh.removes is not None:
             found = transforms.Documents(gone=[str(write.filled(refresh.removes))])
         else:
@@ -114,19 +117,19 @@ class WriteThrough:
             if found.gone:
                 await records.mark_deleted(connection, entity, found.gone, observed_at=asked_at)
 
-    async def _read(self, connector: Connector, write: Write, refresh: Refresh) -> transforms.Documents:
+    async def _read(self, connector: UpstreamConnector, write: Write, refresh: Refresh) -> transforms.Documents:
         answer = write.answer
         if refresh.read is not None:
             operation = connector.kind.operation(refresh.entity, refresh.read)
             call = prepare(operation, write.all_filled(refresh.params))
-            answer = await connector.session.call(call, MemoryJournal())
+            answer = await connector.session.call(call)
         search = connector.kind.entity(refresh.entity).search
         under = None if refresh.under is None else str(write.filled(refresh.under))
         assert search is not None
         found = answer.records if bytes(memoryview(answer.result)[:1]) == b"[" else [answer.result]
         return transforms.documents(search, found, write.all_filled(refresh.gives), under)
 
-    async def _run_soon(self, entity: Entity | None) -> None:
+    async def _run_soon(self, entity: StoredEntity | None) -> None:
         if entity is None:
             return
         try:

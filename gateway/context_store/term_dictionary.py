@@ -1,0 +1,56 @@
+"""The distinct terms of each entity: which words hold a part of a word, without looking at any record."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from gateway.context_store.entities import StoredEntity
+from gateway.db.pool import Connection
+
+#: characters that a part must have to be looked up; shorter words are not in the dictionary
+MIN_PART = 3
+#: words with one part that are worth asking for one by one
+MAX_WORDS = 100
+BATCH_TERMS = 500
+#: seconds a statement may take; far above what one needs, for a server under load
+LIMIT = 30.0
+
+# Asked first, because a term that is there already costs much less to find than to insert in vain.
+ADD = """
+    INSERT INTO context_terms (entity_id, organization_id, term)
+    SELECT $1, $2, added.term FROM unnest($3::text[]) AS added (term)
+    WHERE NOT EXISTS (SELECT FROM context_terms AS t WHERE t.entity_id = $1 AND t.term = added.term)
+    ON CONFLICT DO NOTHING
+"""
+CONTAINING = "SELECT prefix, part, terms FROM context_terms_containing($1, $2, $3, $4)"
+IN_USE = "SELECT term, is_used FROM context_terms_in_use($1, $2, $3)"
+DROP = "DELETE FROM context_terms WHERE entity_id = $1 AND term = ANY ($2::text[])"
+
+#: neither numbers nor the sign of a text that was cut
+_WORD = re.compile(rf"\d+/\d+/[^#~].{{{MIN_PART - 1},}}")
+
+#: the prefix of a field's terms and a part of a word → the terms, or None where they are too many
+Containing = Mapping[tuple[str, str], Sequence[str] | None]
+
+
+async def add(connection: Connection, entity: StoredEntity, terms: Iterable[str]) -> None:
+    """Take in the terms of records; call it in the transaction that writes them, while the entity is locked."""
+    wanted = [term for term in terms if _WORD.fullmatch(term)]
+    await connection.execute(ADD, entity.id, entity.organization_id, wanted, timeout=LIMIT)
+
+
+async def containing(connection: Connection, entity: StoredEntity, parts: Sequence[tuple[str, str]]) -> Containing:
+    """The terms that hold each part; nothing of those that the dictionary cannot tell."""
+    prefixes, words = zip(*parts, strict=True)
+    rows = await connection.fetch(CONTAINING, entity.id, prefixes, words, MAX_WORDS, timeout=LIMIT)
+    return {(row["prefix"], row["part"]): row["terms"] for row in rows}
+
+
+async def drop_unused(connection: Connection, entity: StoredEntity, after: str = "") -> str | None:
+    """Drop those of the next terms that no record has any more; where to go on, or None at the end.
+
+    Call it in a transaction that has locked the entity, so that nobody brings one back meanwhile.
+    """
+    rows = await connection.fetch(IN_USE, entity.id, after, BATCH_TERMS, timeout=LIMIT)
+    unused = [row["term"] for row in rows if not row["is_used"]]
+    await connection.execute(DROP, entity.id, unused, timeout=LIMIT)
+    return rows[-1]["term"] if len(rows) == BATCH_TERMS else None
