@@ -21,7 +21,7 @@ from gateway.db.pool import Database
 from gateway.errors import NotFound
 from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
-from gateway.jobs.model import Job, NewJob
+from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE, JobRemoval
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.store import JobStore
@@ -72,7 +72,7 @@ class Deletion:
     #: seconds for which running jobs of a deleted connector may come to their own end
     timeout: float = _TIMEOUT
 
-    async def delete_connector(self, caller: Caller, connector_id: UUID, request_id: str | None = None) -> Job:
+    async def delete_connector(self, caller: Caller, connector_id: UUID, request_id: str | None = None) -> StoredJob:
         """Gone at once for callers; the job drops everything that belonged to it. Raises NotFound."""
         organization_id = caller.organization_id
         record = await self.connectors.get(organization_id, connector_id)
@@ -92,7 +92,7 @@ class Deletion:
         await self.wakeup.notify(job.id, job.attempt)
         return job
 
-    async def delete_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None = None) -> Job:
+    async def delete_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None = None) -> StoredJob:
         """The workspace and all its connectors, gone at once for callers. Raises NotFound."""
         organization_id, job_id = caller.organization_id, uuid4()
         async with self.database.tenant(organization_id) as connection, connection.transaction():
@@ -111,13 +111,13 @@ class Deletion:
         await self.wakeup.notify(job.id, job.attempt)
         return job
 
-    async def run_delete_connector(self, job: Job, journal: JobJournal) -> OperationResult:
+    async def run_delete_connector(self, job: StoredJob, journal: JobJournal) -> OperationResult:
         """The worker's side of `delete_connector`."""
         assert job.connector_id is not None
         await self._remove(job.organization_id, job.connector_id)
         return _DELETED
 
-    async def run_delete_workspace(self, job: Job, journal: JobJournal) -> OperationResult:
+    async def run_delete_workspace(self, job: StoredJob, journal: JobJournal) -> OperationResult:
         """The worker's side of `delete_workspace`."""
         workspace_id = UUID(job.params["workspace_id"])
         deleted = await self.connectors.deleted_of(job.organization_id, workspace_id)

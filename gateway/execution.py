@@ -6,12 +6,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.connectors.connector import Connector
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync.write_through import Write, WriteThrough
@@ -25,6 +25,7 @@ from gateway.errors import (
     NotFound,
     OutcomeUnknown,
     RateLimited,
+    ReauthorizationRequired,
     Unavailable,
 )
 from gateway.field_selection import FieldSelection, ensure_known, selected
@@ -33,8 +34,9 @@ from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
-from gateway.jobs.model import Job, JobStatus, JobSummary, NewJob
+from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
 from gateway.jobs.quota import JobQuota
+from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
@@ -42,9 +44,15 @@ from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
+from gateway.kinds.sunsets import explain_refusal
 from gateway.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
+
+#: what a caller needs for an operation of this effect
+_SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
+
+Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class PreparedExecution:
     """What a caller asks for, with the connector that is to do it and the engine's call for it."""
 
     caller: Caller
@@ -107,19 +115,17 @@ class _Prepared:
     engine_call: PreparedCall
 
     @property
-    def operation(self) -> Operation:
-        return self.engine_call.operation
-
-    @property
-    def effect(self) -> Effect:
-        return self.engine_call.effect
+    def sunset_headers(self) -> Mapping[str, str]:
+        """What the answer says of the end of what the call relies on."""
+        known = self.engine_call.operation.sunset_headers
+        return known.get(self.opened.record.auth_method, known[None])
 
     @property
     def cache_key(self) -> Key:
         return key_of(self.opened.record.id, self.engine_call)
 
     def new_job(self, *, is_inline: bool = False) -> NewJob:
-        record = self.opened.record
+        record, operation = self.opened.record, self.engine_call.operation
         return NewJob(
             id=uuid4(),
             organization_id=record.organization_id,
@@ -127,38 +133,32 @@ class _Prepared:
             connector_id=record.id,
             workspace_name=record.workspace_name,
             kind=record.kind,
-            entity=self.operation.entity_id,
-            action=self.operation.action_id,
+            entity=operation.entity_id,
+            action=operation.action_id,
             params=self.engine_call.params,
             shape=self.call.shape.as_document(),
-            effect=self.effect,
+            effect=self.engine_call.effect,
             is_inline=is_inline,
             labels=self.call.labels,
             request_id=self.call.request_id,
-            find_by=self.operation.action.find_by,
+            find_by=operation.action.find_by,
             token_hash=self.call.token_hash,
         )
 
 
-class Counted:
-    """Counts an operation by what the block came to; a class, because a generator costs more."""
-
-    __slots__ = ("_operation", "_started", "outcome")
-
-    def __init__(self, operation: Operation) -> None:
-        self._operation = operation
-        self.outcome = "succeeded"
-
-    def __enter__(self) -> "Counted":
-        self._started = time.monotonic()
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            self.outcome = error.code if isinstance(error, GatewayError) else "interrupted"
-        name = self._operation.spec.kind
-        EXECUTES.add(name, self._operation.entity_id, self._operation.action_id, self.outcome)
-        EXECUTE_SECONDS.observe(time.monotonic() - self._started, name)
+async def counted(operation: Operation, work: Awaitable[Outcome]) -> Outcome:
+    """What the work comes to, counted by how it ends."""
+    started, code = time.monotonic(), "interrupted"
+    try:
+        outcome = await work
+        code = "accepted" if isinstance(outcome, Accepted) else "succeeded"
+        return outcome
+    except GatewayError as error:
+        code = error.code
+        raise
+    finally:
+        EXECUTES.add(operation.spec.kind, operation.entity_id, operation.action_id, code)
+        EXECUTE_SECONDS.observe(time.monotonic() - started, operation.spec.kind)
 
 
 class Execution:
@@ -193,21 +193,25 @@ class Execution:
 
     async def execute(self, caller: Caller, call: OperationCall) -> Done | Accepted:
         """The answer, or the job that will have it; raises GatewayError."""
-        prepared = await self._prepared(caller, call)
-        with Counted(prepared.operation) as counted:
-            outcome = await self._executed(prepared)
-            if isinstance(outcome, Accepted):
-                counted.outcome = "accepted"
-        return outcome
+        return await self.run(await self.prepare(caller, call))
 
-    async def _executed(self, prepared: _Prepared) -> Done | Accepted:
-        call = prepared.call
-        is_job = prepared.operation.action.runs == "job"
+    async def run(self, prepared: PreparedExecution) -> Done | Accepted:
+        """The same of what was prepared."""
+        try:
+            return await counted(prepared.engine_call.operation, self._executed(prepared))
+        except ReauthorizationRequired as refusal:
+            opened = prepared.opened
+            explain_refusal(refusal, opened.connector.kind.spec, opened.record.auth_method)
+            raise
+
+    async def _executed(self, prepared: PreparedExecution) -> Done | Accepted:
+        call, engine_call = prepared.call, prepared.engine_call
+        is_job = engine_call.operation.action.runs == "job"
         if is_job or call.respond_async or call.wait is not None:
             return await self._as_job(prepared)
         if call.idempotency_key is not None:
             return await self._once(prepared)
-        if call.freshness is None or prepared.effect is not Effect.READ:
+        if call.freshness is None or engine_call.effect is not Effect.READ:
             return await self._inline(prepared)
         remembered = self._remembered(prepared, call.freshness)
         if remembered is not None:
@@ -218,7 +222,7 @@ class Execution:
     @asynccontextmanager
     async def download(self, caller: Caller, call: OperationCall, wanted: RangeRequest) -> AsyncIterator[File]:
         """The file that the call names, or the part of it that is wanted, on its way; raises GatewayError."""
-        prepared = await self._prepared(caller, call)
+        prepared = await self.prepare(caller, call)
         async with prepared.opened.connector.open_file(prepared.engine_call, wanted) as file:
             yield file
 
@@ -226,21 +230,23 @@ class Execution:
         """The requests that the call would send; nothing is sent."""
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
-        _ensure_permitted(caller, engine_call.effect)
+        caller.require(_SCOPE_OF[engine_call.effect])
         return opened.connector.preview(engine_call)
 
-    async def _prepared(self, caller: Caller, call: OperationCall) -> _Prepared:
+    async def prepare(self, caller: Caller, call: OperationCall) -> PreparedExecution:
+        """What is to run, and that the caller may run it; raises what is wrong with the call."""
         opened = await self._connectors.get(caller.organization_id, call.connector_id)
         engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
-        _ensure_permitted(caller, engine_call.effect)
+        caller.require(_SCOPE_OF[engine_call.effect])
         if not call.shape.is_plain:
-            ensure_known(call.shape, str(engine_call.operation), engine_call.operation.fields)
+            operation = engine_call.operation
+            ensure_known(call.shape, str(operation), operation.fields, operation.example)
         opened.require_active()
         if engine_call.limit is not None:
             call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
-        return _Prepared(caller, call, opened, engine_call)
+        return PreparedExecution(caller, call, opened, engine_call)
 
-    def _remembered(self, prepared: _Prepared, freshness: Freshness) -> Done | None:
+    def _remembered(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
         """An answer at hand that is fresh enough; raises NotCached where the caller wants no other."""
         started = time.monotonic()
         found = self._cache.find(prepared.cache_key, freshness.max_age)
@@ -250,10 +256,10 @@ class Execution:
             raise NotCached("no answer is remembered that is fresh enough; leave out only-if-cached to ask for one")
         return None
 
-    async def _inline(self, prepared: _Prepared) -> Done | Accepted:
+    async def _inline(self, prepared: PreparedExecution) -> Done | Accepted:
         """Run it here; a read that outlasts the budget becomes a job without being started again."""
         started = time.monotonic()
-        if prepared.effect is not Effect.READ:
+        if prepared.engine_call.effect is not Effect.READ:
             await self._jobs.ensure_there()
             return Done(await self._run(prepared), _milliseconds(started))
         reading = asyncio.create_task(self._run(prepared))
@@ -269,39 +275,34 @@ class Execution:
         except Unavailable:
             return Done(await reading, _milliseconds(started))
 
-    async def _run(self, prepared: _Prepared) -> OperationResult:
-        freshness = prepared.call.freshness
-        if freshness is not None and prepared.effect is Effect.READ:
-            answer = await self._cache.ask(
-                prepared.cache_key, lambda: self._ran_to_end(prepared), may_store=freshness.may_store
-            )
+    async def _run(self, prepared: PreparedExecution) -> OperationResult:
+        opened, call, freshness = prepared.opened, prepared.engine_call, prepared.call.freshness
+        if call.effect is not Effect.READ:
+            answer = await self._written(opened, call, opened.connector.run_to_end(call))
+        elif freshness is None:
+            answer = await opened.connector.run_to_end(call)
         else:
-            answer = await self._ran_to_end(prepared)
+            answer = await self._cache.ask(
+                prepared.cache_key, lambda: opened.connector.run_to_end(call), may_store=freshness.may_store
+            )
         return selected(answer, prepared.call.shape)
 
-    async def _ran_to_end(self, prepared: _Prepared) -> OperationResult:
-        opened, call = prepared.opened, prepared.engine_call
-        return await self._performed(opened, call, opened.connector.run_to_end(call))
-
-    async def _performed(
+    async def _written(
         self, opened: ResolvedConnector, call: PreparedCall, work: Awaitable[OperationResult]
     ) -> OperationResult:
-        """The answer; however a write ends, what was remembered of its connector may be wrong by now."""
-        if call.effect is Effect.READ:
-            return await work
+        """The answer of a write, which is in the copies that are searched before its caller hears of it.
+
+        However it ends, what was remembered of its connector may be wrong by now.
+        """
         try:
             answer = await work
-            await self._learn(opened, call, answer)
+            record, write = opened.record, Write(call.operation, call.params, answer)
+            await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
         finally:
             await self._cache.written(opened.record.id)
         return answer
 
-    async def _learn(self, opened: ResolvedConnector, call: PreparedCall, answer: OperationResult) -> None:
-        """Writes are in the copies that are searched before their caller hears of them."""
-        record, write = opened.record, Write(call.operation, call.params, answer)
-        await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
-
-    async def _promoted(self, prepared: _Prepared, reading: "asyncio.Future[OperationResult]") -> Accepted:
+    async def _promoted(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> Accepted:
         try:
             accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker, needs_connector=True)
         except NotFound:
@@ -310,7 +311,7 @@ class Execution:
         self._runner.adopt(accepted.job, reading)
         return Accepted(accepted.job)
 
-    async def _as_job(self, prepared: _Prepared) -> Done | Accepted:
+    async def _as_job(self, prepared: PreparedExecution) -> Done | Accepted:
         """Accept it, ring for it, and wait as long as the caller allows."""
         new, key = prepared.new_job(), self._key(prepared.call)
         await self._ensure_room(new, key)
@@ -327,7 +328,7 @@ class Execution:
             if key is None or not await self._jobs.is_used(new, key):
                 raise
 
-    async def _once(self, prepared: _Prepared) -> Done | Accepted:
+    async def _once(self, prepared: PreparedExecution) -> Done | Accepted:
         """Run it here under its key: one upstream request however often it is asked for, across crashes too."""
         key, worker = self._key(prepared.call), self._runner.worker
         accepted = await self._jobs.accept(prepared.new_job(is_inline=True), key, claimed_by=worker)
@@ -336,7 +337,7 @@ class Execution:
         started = time.monotonic()
         return Done(await self._runner.run(accepted.job, self.run_job), _milliseconds(started))
 
-    async def _answered(self, prepared: _Prepared, accepted: stored.AcceptedJob) -> Done | Accepted:
+    async def _answered(self, prepared: PreparedExecution, accepted: stored.AcceptedJob) -> Done | Accepted:
         """What a request gets whose job is there, be it new or that of its key's first use."""
         job: JobSummary = accepted.job
         is_replayed = not accepted.is_new
@@ -347,7 +348,9 @@ class Execution:
         wait = 0.0 if prepared.call.respond_async else self._wait_of(prepared)
         if wait and not job.is_done:
             job = await self._watch.done(job.organization_id, job.id, wait)
-        if not job.is_done or prepared.operation.is_download:  # a file is the job's result and never an envelope
+        if (
+            not job.is_done or prepared.engine_call.operation.is_download
+        ):  # a file is the job's result and never an envelope
             return Accepted(job, is_replayed)
         try:
             return Done(await self.outcome(job, prepared.call.base_url), _took(job), is_replayed)
@@ -355,10 +358,10 @@ class Execution:
             error.is_replayed = is_replayed
             raise
 
-    def _wait_of(self, prepared: _Prepared) -> float:
+    def _wait_of(self, prepared: PreparedExecution) -> float:
         if prepared.call.wait is not None:
             return float(prepared.call.wait)
-        return 0.0 if prepared.effect is not Effect.READ else self._inline_budget
+        return 0.0 if prepared.engine_call.effect is not Effect.READ else self._inline_budget
 
     def _key(self, call: OperationCall) -> IdempotencyKey | None:
         if call.idempotency_key is None:
@@ -374,8 +377,11 @@ class Execution:
             msgspec.Raw(b"".join(pieces)), head["meta"], is_page="next" in head, next=head.get("next")
         )
 
-    async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> Job:
-        """The work of an ended job as a new one; a write that may have happened only with `confirm`."""
+    async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
+        """The work of an ended job as a new one; a write that may have happened only with `confirm`.
+
+        Raises NotFound and ConnectorNotReady as a call of its connector does.
+        """
         if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
             raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
         if job.status is JobStatus.UNKNOWN and not confirm:
@@ -383,6 +389,8 @@ class Execution:
                 'the write may have happened; look it up first, and send {"confirm": true} to send it again',
                 extra={"known": (job.error or {}).get("known")},
             )
+        if job.connector_id is not None and job.task not in (DELETE_CONNECTOR, DELETE_WORKSPACE):
+            (await self._connectors.get(job.organization_id, job.connector_id)).require_active()
         work = await self._jobs.get_whole(job.organization_id, job.id)
         new = NewJob(
             id=uuid4(),
@@ -406,29 +414,31 @@ class Execution:
         await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted
 
-    async def run_job(self, job: Job, journal: JobJournal) -> OperationResult:
+    async def run_job(self, job: StoredJob, journal: JobJournal) -> OperationResult:
         """The worker's side: run a job's operation, checkpointing as it goes."""
         assert job.connector_id is not None
         opened = await self._connectors.get(job.organization_id, job.connector_id)
         opened.require_active()
         operation = opened.connector.kind.operation(job.entity or "", job.action or "")
         call = PreparedCall.of(operation, job.params)
-        with Counted(operation):
-            if operation.is_download:
-                return await self._stored(opened.connector, call, job, journal)
-            answer = await self._performed(opened, call, opened.connector.run(call, journal))
-            return selected(answer, FieldSelection(**job.shape))
+        return await counted(operation, self._ran(opened, call, job, journal))
 
-    async def _stored(self, connector: Connector, call: PreparedCall, job: Job, journal: JobJournal) -> OperationResult:
+    async def _ran(
+        self, opened: ResolvedConnector, call: PreparedCall, job: StoredJob, journal: JobJournal
+    ) -> OperationResult:
+        if call.operation.is_download:
+            return await self._stored(opened.connector, call, job, journal)
+        work = opened.connector.run(call, journal)
+        answer = await (work if call.effect is Effect.READ else self._written(opened, call, work))
+        return selected(answer, FieldSelection(**job.shape))
+
+    async def _stored(
+        self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, journal: JobJournal
+    ) -> OperationResult:
         """The whole file is stored, whatever part was asked for: the result gives any part of it."""
         async with connector.open_file(call, RangeRequest()) as file:
             kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
         return OperationResult(msgspec.Raw(msgspec.json.encode(kept.document())))
-
-
-def _ensure_permitted(caller: Caller, effect: Effect) -> None:
-    """Raise InsufficientScope where the caller may not have this effect."""
-    caller.require(Scope.READ if effect is Effect.READ else Scope.WRITE)
 
 
 def _mismatch(call: OperationCall) -> IdempotencyMismatch:

@@ -33,14 +33,18 @@ class FieldSelection:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def ensure_known(selection: FieldSelection, subject: str, known: Collection[str]) -> None:
-    """Raise InvalidParams for fields that no record has; of nested ones the first name decides. `known` may be empty:
-    nothing is declared."""
+def ensure_known(
+    selection: FieldSelection, subject: str, known: Collection[str], example: Mapping[str, Any] | None = None
+) -> None:
+    """Raise InvalidParams for fields that no record has; of nested ones the first name decides.
+
+    `known` may be empty: nothing is declared. `example` is a call that is right.
+    """
     if known:
         faults = [*_unknown(selection.select_fields, "select_fields", subject, known)]
         faults += _unknown(selection.exclude_fields, "exclude_fields", subject, known)
         if faults:
-            raise InvalidParams(faults=faults)
+            raise InvalidParams(faults=faults, extra={"example": example} if example else None)
 
 
 def _unknown(paths: Sequence[str] | None, member: str, subject: str, known: Collection[str]) -> Iterator[FieldError]:

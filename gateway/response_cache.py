@@ -48,7 +48,7 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class CachedAnswer:
     """An answer and its age in seconds."""
 
     answer: OperationResult
@@ -89,7 +89,7 @@ class ResponseCache:
         #: by connector, what is remembered of it or under way
         self._keys: dict[UUID, set[Key]] = {}
 
-    def find(self, key: Key, max_age: float | None) -> Remembered | None:
+    def find(self, key: Key, max_age: float | None) -> CachedAnswer | None:
         """The answer to the same call, if there is one that is no older."""
         entry = self._entries.get(key)
         if entry is None:
@@ -98,7 +98,7 @@ class ResponseCache:
         if max_age is not None and age > max_age:
             return None
         self._entries.move_to_end(key)
-        return Remembered(entry.answer, age)
+        return CachedAnswer(entry.answer, age)
 
     async def ask(self, key: Key, ask: Callable[[], Awaitable[OperationResult]], *, may_store: bool) -> OperationResult:
         """The application's answer, shared by all who ask for the same meanwhile; raises what asking raises."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from gateway.aio.loops import every, running
 from gateway.authorization.hosts import Hosts
 from gateway.authorization.service import AuthorizationServer
 from gateway.authorization.store import AuthorizationStore
@@ -31,6 +32,7 @@ from gateway.db.pool import Database
 from gateway.deletion import Deletion
 from gateway.execution import Execution
 from gateway.identity.audit import Audit
+from gateway.identity.people import People
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
 from gateway.identity.wrong_secrets import WrongSecrets
@@ -48,6 +50,10 @@ from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
+from gateway.openid.model import ProviderSettings
+from gateway.openid.provider import Provider
+from gateway.openid.service import ProviderSignIn
+from gateway.openid.store import SignInStore
 from gateway.operations.index import OperationIndex
 from gateway.response_cache import ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
@@ -58,6 +64,8 @@ from gateway.telemetry.metrics import LOOP_LAG
 
 #: seconds of a shutdown's grace that are kept for handing back what is not done and closing the stores
 CLOSING = 3.0
+#: seconds between readings of PostgreSQL's time of day
+_CLOCK_INTERVAL = 10.0
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,8 @@ class Services:
     page_seals: SealedText
     connect_links: ConnectLinks
     console_sessions: ConsoleSessions
+    #: None where the settings name no provider
+    provider_sign_in: ProviderSignIn | None
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
@@ -114,11 +124,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         database = await stack.enter_async_context(
             Database.open(
                 settings.database_url,
-                size=settings.database_pool,
+                # One more asks what takes long, and one listens, where there is a way past a pooler.
+                size=settings.database_pool - 1 - (settings.session_url is not None),
                 is_patient=True,
                 has_pooler=settings.has_pooler,
             )
         )
+        await stack.enter_async_context(running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")))
         process = process_name()
         limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
         policy = EgressPolicy.of(overrides.values())
@@ -204,9 +216,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
             request_states=RequestStates(derived_key(key_list, "mcp request states")),
-            console_sessions=ConsoleSessions(database, identity, tokens, derived_key(key_list, "console forms")),
+            console_sessions=ConsoleSessions(database, identity, derived_key(key_list, "console forms")),
+            provider_sign_in=_provider_sign_in(
+                settings, database, identity, SealedText(derived_key(key_list, "provider sign-ins"))
+            ),
             authorization=AuthorizationServer(
-                authorizations, Hosts(authorizations), settings.base_url, settings.token_seconds
+                authorizations, Hosts(authorizations), tokens, settings.base_url, settings.token_seconds
             ),
             page_seals=SealedText(derived_key(key_list, "authorization pages")),
             connect_links=ConnectLinks(
@@ -240,6 +255,23 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             ),
             lag=lag,
         )
+
+
+def _provider_sign_in(
+    settings: Settings, database: Database, identity: IdentityStore, seals: SealedText
+) -> ProviderSignIn | None:
+    if settings.oidc_issuer is None:
+        return None
+    provider = ProviderSettings(
+        settings.oidc_issuer,
+        settings.oidc_client_id,
+        settings.oidc_client_secret,
+        tuple(settings.oidc_scopes.split()),
+        settings.oidc_claim,
+        settings.oidc_private,
+    )
+    store, people = SignInStore(database), People(database, identity)
+    return ProviderSignIn(Provider(provider), store, people, seals, settings.base_url)
 
 
 def open_blobs(settings: Settings) -> Blobs:

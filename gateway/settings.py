@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from yarl import URL
 
@@ -64,6 +64,32 @@ class Settings(BaseSettings):
     mcp_registration: bool = Field(
         False, description="Whether agents' hosts may register themselves (RFC 7591); those with a document need not."
     )
+    oidc_private: bool = Field(
+        False, description="Whether the sign-in provider may be at a private address, and speak plain HTTP."
+    )
+    oidc_issuer: str | None = Field(
+        None,
+        description="An OpenID Connect provider by which people sign in to the console and let agents in: its issuer "
+        "URL. Its redirect URI is PUBLIC_URL/sign-in/callback.",
+    )
+    oidc_client_id: str = Field(
+        "", description="The client id that the provider has given to the gateway.", validate_default=True
+    )
+    oidc_client_secret: SecretStr = Field(
+        SecretStr(""), description="The client secret of it; none for a public client."
+    )
+    oidc_scopes: str = Field("openid email", description="Scopes that the provider is asked for, with spaces between.")
+    oidc_claim: str = Field(
+        "email",
+        description="The claim of the ID token by which `gateway admin person add` knows people; an `email` must be "
+        "verified.",
+    )
+    oidc_name: str = Field("single sign-on", description="What the button on the sign-in pages calls the provider.")
+    secret_sign_in: bool = Field(
+        True,
+        description="Whether people may also sign in on those pages with a client's id and secret.",
+        validate_default=True,
+    )
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
 
     max_body_bytes: int = Field(1 << 20, description="Bytes of a request body; more is 413.")
@@ -97,7 +123,7 @@ class Settings(BaseSettings):
         gt=0,
         description="Seconds that a process may take to stop: running work finishes within them or is handed back.",
     )
-    database_pool: int = Field(10, description="Connections to PostgreSQL that one process holds at most.")
+    database_pool: int = Field(10, ge=3, description="Connections to PostgreSQL that one process holds at most.")
     client_rate: float = Field(0, ge=0, description="Requests a second that one client may make; 0 is no limit.")
     organization_rate: float = Field(
         0, ge=0, description="Requests a second that all clients of one organization may make; 0 is no limit."
@@ -161,6 +187,40 @@ class Settings(BaseSettings):
     def _level(cls, value: str) -> str:
         if value.lower() not in _LOG_LEVELS:
             raise ValueError(f"it is one of {', '.join(_LOG_LEVELS)}")
+        return value
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _provider(cls, value: str | None, others: ValidationInfo) -> str | None:
+        if not value:
+            return None
+        url = URL(value)
+        schemes = ("https", "http") if others.data.get("oidc_private") else ("https",)
+        if url.scheme not in schemes or not url.host or url.user or url.query_string or url.fragment:
+            raise ValueError(
+                "it looks like https://login.example.com; plain HTTP needs GATEWAY_OIDC_PRIVATE=true as well"
+            )
+        return value
+
+    @field_validator("oidc_client_id")
+    @classmethod
+    def _registered(cls, value: str, others: ValidationInfo) -> str:
+        if others.data.get("oidc_issuer") and not value:
+            raise ValueError("GATEWAY_OIDC_ISSUER needs it")
+        return value
+
+    @field_validator("oidc_scopes")
+    @classmethod
+    def _openid(cls, value: str) -> str:
+        if "openid" not in value.split():
+            raise ValueError("the scopes must hold openid")
+        return value
+
+    @field_validator("secret_sign_in")
+    @classmethod
+    def _some_sign_in(cls, value: bool, others: ValidationInfo) -> bool:
+        if not value and not others.data.get("oidc_issuer"):
+            raise ValueError("nobody could sign in: set GATEWAY_OIDC_ISSUER too")
         return value
 
     @field_validator("bind")

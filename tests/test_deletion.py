@@ -17,13 +17,14 @@ from gateway.deletion import Deletion
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome, Leases, LostLease
-from gateway.jobs.model import Job, JobStatus, NewJob
+from gateway.jobs.model import JobStatus, NewJob, StoredJob
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.stored_files.blobs import FolderBlobs
 from gateway.stored_files.store import StoredFiles
+from tests.harness.waiting import eventually
 from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 RETENTION = 3600
@@ -55,7 +56,7 @@ class Setting:
         await FolderBlobs(self.folder).put(f"{organization_id}/{job.id}.{job.fence}", _pieces())
         return record
 
-    async def running(self, record: ConnectorRecord, key: IdempotencyKey | None = None) -> Job:
+    async def running(self, record: ConnectorRecord, key: IdempotencyKey | None = None) -> StoredJob:
         """A job of the connector that a worker runs."""
         new = NewJob(
             uuid4(),
@@ -83,7 +84,7 @@ class Setting:
         counts["files"] = len([path for path in self.folder.rglob("*") if path.is_file()])
         return {name: int(str(count)) for name, count in counts.items() if count}
 
-    async def carry_out(self, job: Job) -> None:
+    async def carry_out(self, job: StoredJob) -> None:
         """What a worker does with a deletion's job that it has claimed."""
         await self.world.sql("UPDATE jobs SET status = 'running', fence = 1 WHERE id = $1", job.id)
         job = replace(job, fence=1)
@@ -317,6 +318,4 @@ async def _of(setting: Setting, connector_id: UUID) -> list[UUID]:
 async def _until_blocked(setting: Setting) -> None:
     """Until a transaction waits for another's lock."""
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-    async with asyncio.timeout(10):
-        while not await setting.world.sql(waiting):  # noqa: ASYNC110 - PostgreSQL tells nobody
-            await asyncio.sleep(0.02)
+    await eventually(lambda: setting.world.sql(waiting))

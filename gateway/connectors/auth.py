@@ -65,7 +65,7 @@ def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> 
         if field in method.credentials and value is not None and not _is_header_text(value)
     ]
     if found:
-        raise InvalidCredentials(faults=found)
+        raise InvalidCredentials(None if credentials else _all_methods(spec), faults=found)
     return name, {field: value for field, value in credentials.items() if value is not None}
 
 
@@ -78,6 +78,17 @@ def _method_of(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> str:
         return known - missing, -missing
 
     return max(spec.authentication, key=lambda name: fit(spec.authentication[name]))
+
+
+def _all_methods(spec: ConnectorSpec) -> str:
+    """Every method with its fields, for one who has given nothing yet; what may be left out stands in brackets."""
+    methods = (
+        f"{name} ({', '.join(field if field in method.required else f'[{field}]' for field in method.credentials)})"
+        for name, method in spec.authentication.items()
+    )
+    variables = [name for name, variable in spec.environment.items() if variable.required]
+    beside = f"; beside them {', '.join(variables)}" if variables else ""
+    return f"{spec.kind} needs the credentials of one method: {'; '.join(methods)}{beside}"
 
 
 def _is_header_text(value: Any) -> bool:

@@ -17,20 +17,20 @@ from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import OperationResult
 from gateway.connectors.run_context import Journal, MemoryJournal
-from gateway.connectors.session import Session
+from gateway.connectors.session import UpstreamSession
 from gateway.http_ranges.integrity import File
 from gateway.http_ranges.responses import RangeRequest
 from gateway.kinds.catalog import Kind, Operation
 
 
 @dataclass(frozen=True)
-class Connector:
+class UpstreamConnector:
     """A kind and the way out to one account of it."""
 
     kind: Kind
-    session: Session
+    session: UpstreamSession
 
-    def in_background(self) -> "Connector":
+    def in_background(self) -> "UpstreamConnector":
         """The same connector for calls that nobody waits for: where the application limits, callers go first."""
         return replace(self, session=self.session.in_background())
 
@@ -40,8 +40,11 @@ class Connector:
 
     async def run_to_end(self, call: PreparedCall) -> OperationResult:
         """Run a call whose result nobody else keeps: all of it is in the answer."""
+        rule = LONG_RULES.get(call.operation.action.rule or "")
+        if rule is None:
+            return await self.session.call(call)
         journal = MemoryJournal()
-        answer = await self.run(call, journal)
+        answer = await rule.run(OperationRun(self.session, call, journal))
         if answer.collected is None:
             return answer
         complete = {**answer.decoded(), answer.collected: journal.records}
@@ -56,7 +59,7 @@ class Connector:
 
     async def call(self, operation: Operation, params: Mapping[str, Any]) -> OperationResult:
         """One request with params that are ours, and its answer."""
-        return await self.session.call(PreparedCall.of(operation, params), MemoryJournal())
+        return await self.session.call(PreparedCall.of(operation, params))
 
     async def pages(
         self, entity: str, action: str, params: Mapping[str, Any] | None = None
@@ -64,7 +67,7 @@ class Connector:
         """Every page of a list, one request each, for as long as the caller goes on asking."""
         call: PreparedCall | None = prepare(self.kind.operation(entity, action), params or {})
         while call is not None:
-            page = await self.session.call(call, MemoryJournal())
+            page = await self.session.call(call)
             yield page
             following = pagination.next_params(call.variant, call.params, page.meta)
             call = None if following is None else PreparedCall.of(call.operation, following)

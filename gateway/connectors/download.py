@@ -3,26 +3,23 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
 from multidict import CIMultiDict
 from yarl import URL
 
-from gateway.connectors import requests
 from gateway.connectors.egress import checked_url
 from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.requests import UpstreamRequest, relocated
+from gateway.connectors.requests import UpstreamRequest, base_address, relocated
 from gateway.connectors.responses import value_at
-from gateway.connectors.run_context import MemoryJournal
-from gateway.connectors.session import Session
+from gateway.connectors.session import UpstreamSession
 from gateway.connectors.transport import UpstreamStream
 from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound
 from gateway.http_ranges.integrity import File, judged_file
 from gateway.http_ranges.responses import RangeRequest, relayed_reply
-from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Download, JsonPath
+from gateway.kinds.spec import Download
 
 #: the action that has no record but bytes
 ACTION = "download"
@@ -64,43 +61,36 @@ class _Place:
 
 
 @asynccontextmanager
-async def opened(session: Session, call: PreparedCall, wanted: RangeRequest) -> AsyncIterator[File]:
+async def opened(session: UpstreamSession, call: PreparedCall, wanted: RangeRequest) -> AsyncIterator[File]:
     """The file of a download operation, its status and headers judged; closed upstream when the block ends.
 
     Raises UpstreamError and its kin, RangeNotSatisfiable, and what the application's refusals mean.
     """
     deadline = asyncio.get_running_loop().time() + call.operation.action.timeout
-    plain = PreparedCall.of(call.operation, _without_range(call.operation, call.params))
+    how = call.operation.action.download
+    assert how is not None
     async with AsyncExitStack() as held:
-        yield await _Opening(session, plain, wanted, held, deadline).file()
+        yield await _Opening(session, _without_range(call), how, wanted, held, deadline).file()
 
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
     """One download up to its first byte; at most one answer is held at a time."""
 
-    session: Session
+    session: UpstreamSession
     call: PreparedCall
+    how: Download
     wanted: RangeRequest
     held: AsyncExitStack
     #: when the first byte must have come, by the loop's clock
     deadline: float
-
-    @property
-    def operation(self) -> Operation:
-        return self.call.operation
-
-    @property
-    def _how(self) -> Download:
-        assert self.operation.action.download is not None
-        return self.operation.action.download
 
     async def file(self) -> File:
         described = await self._described()
         try:
             stream = await self._stream(described, ranged=True)
         except GatewayError as refused:
-            if self._how.url is None or refused.upstream is None or refused.upstream.status not in _EXPIRED:
+            if self.how.url is None or refused.upstream is None or refused.upstream.status not in _EXPIRED:
                 raise
             described = await self._described()
             stream = await self._stream(described, ranged=True)
@@ -118,12 +108,11 @@ class _Opening:
 
     async def _described(self) -> Described:
         """The record of the file, read anew each time: its address may be signed for minutes only."""
-        request_line = self._how.described_by or (self.operation.action.request if self._how.url else None)
-        if request_line is None:
+        operation = self.call.operation.file_description
+        if operation is None:
             return Described()
-        look_up = self.operation.changed(request=request_line, record=(), download=None)
-        answer = await self.session.call(PreparedCall.of(look_up, self.call.params), MemoryJournal())
-        return _described(self._how, answer.decoded())
+        answer = await self.session.call(PreparedCall.of(operation, self.call.params))
+        return _described(self.how, answer.decoded())
 
     async def _stream(self, described: Described, *, ranged: bool) -> UpstreamStream:
         """The answer that has the bytes, or that speaks of them, redirects followed by hand."""
@@ -136,16 +125,16 @@ class _Opening:
         raise UpstreamInvalidResponse(f"the file's address redirects more than {REDIRECTS} times")
 
     def _first_place(self, described: Described) -> _Place:
-        if self._how.url is None:
-            request = self.call.request(self.session.environment)
+        if self.how.url is None:
+            request = self.call.request(self._home)
             return _Place(request.url, is_trusted=True, headers=request.headers)
         if described.url is None:
             raise UpstreamNotFound(
-                f"{self.operation}: the application has no address for this file; it may lie with another service, "
-                "or have been removed"
+                f"{self.call.operation}: the application has no address for this file; "
+                "it may lie with another service, or have been removed"
             )
         url = self._checked(described.url)
-        return _Place(url, is_trusted=not self._how.presigned and self._is_own(url))
+        return _Place(url, is_trusted=not self.how.presigned and self._is_own(url))
 
     def _next_place(self, place: _Place, location: str | None) -> _Place:
         """Where a redirect leads; credentials lost on the way stay lost."""
@@ -156,13 +145,17 @@ class _Opening:
         return _Place(url, is_trusted, place.headers if is_trusted else {})
 
     def _checked(self, url: str) -> URL:
-        spec = self.operation.spec
+        spec = self.session.spec
         return checked_url(url, hosts=(*spec.hosts, *spec.file_hosts), override=self.session.override)
+
+    @property
+    def _home(self) -> str:
+        """The application's own address, whatever the operator puts in its place."""
+        return base_address(self.session.spec, self.session.environment)
 
     def _is_own(self, url: URL) -> bool:
         """Whether a URL is at the account's own host, where the credentials come from."""
-        home = URL(requests.base_address(self.operation.spec, self.session.environment), encoded=True)
-        override = self.session.override
+        home, override = URL(self._home, encoded=True), self.session.override
         return url.origin() == home.origin() or (override is not None and url.origin() == override.origin())
 
     async def _asked(self, place: _Place, headers: Mapping[str, str]) -> UpstreamStream:
@@ -178,11 +171,9 @@ class _Opening:
 
 
 def _described(how: Download, document: Any) -> Described:
-    def at(place: JsonPath | None) -> Any:
-        return None if place is None else value_at(document, place)
-
     url, size, name, ending, content_type = (
-        at(place) for place in (how.url, how.size, how.name, how.extension, how.content_type)
+        None if place is None else value_at(document, place)
+        for place in (how.url, how.size, how.name, how.extension, how.content_type)
     )
     name = name if isinstance(name, str) else None
     if name and isinstance(ending, str) and ending and not name.lower().endswith(f".{ending.lower()}"):
@@ -203,7 +194,7 @@ def _joined(base: URL, location: str) -> str:
         raise UpstreamInvalidResponse("the file's address redirects to what is no address") from error
 
 
-def _without_range(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The params that name the file: the range is the request's own business here."""
-    ranged = {placement.name for placement in operation.placements if placement.wire.lower() == "range"}
-    return {name: value for name, value in params.items() if name not in ranged}
+def _without_range(call: PreparedCall) -> PreparedCall:
+    """The call with the params that name the file: the range is the request's own business here."""
+    ranged = {placement.name for placement in call.operation.placements if placement.wire.lower() == "range"}
+    return replace(call, params={name: value for name, value in call.params.items() if name not in ranged})

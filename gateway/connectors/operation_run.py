@@ -10,10 +10,10 @@ from yarl import URL
 from gateway.connectors import responses
 from gateway.connectors.bodies import encoded
 from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.requests import UpstreamRequest, base_address
+from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import OperationResult, value_at
 from gateway.connectors.run_context import Journal
-from gateway.connectors.session import Session
+from gateway.connectors.session import UpstreamSession
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect, JsonPath
@@ -30,7 +30,7 @@ _MISSED_LOOKS = 20
 class OperationRun:
     """One long operation under way: who calls, what was asked and where its progress is kept."""
 
-    session: Session
+    session: UpstreamSession
     call: PreparedCall
     journal: Journal
 
@@ -49,20 +49,18 @@ class OperationRun:
     def request(self, method: str, path: str) -> UpstreamRequest:
         """A request beside the operation's own, such as a look at what it started."""
         session = self.session
-        base = base_address(session.spec, session.environment, session.override)
         headers = {"Accept": "application/json", **session.spec.headers}
         body = None
         if method != "GET":
             body = encoded(session.spec.content_type, {})
             headers["Content-Type"] = session.spec.content_type
-        return UpstreamRequest(method, URL(base + path, encoded=True), headers, body, Effect.READ)
+        return UpstreamRequest(method, URL(session.address + path, encoded=True), headers, body, Effect.READ)
 
     async def ask(self, method: str, path: str) -> OperationResult:
         """The whole answer to such a request."""
-        complete = self.operation.changed(record=(), records=None, paging=None)
         timeout = self.operation.action.timeout
         exchange = await self.session.exchange(self.request(method, path), timeout=timeout)
-        return responses.read(complete, exchange.succeeded())
+        return responses.read(self.operation.unpaged, exchange.succeeded())
 
     async def followed(
         self, path: str, state: JsonPath, going: Collection[str], ended: Collection[str]

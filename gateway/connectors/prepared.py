@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from yarl import URL
-
 from gateway.connectors import pagination, requests, responses
 from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import OperationResult, UpstreamResponse
@@ -32,16 +30,17 @@ class PreparedCall:
     @classmethod
     def of(cls, operation: Operation, params: Mapping[str, Any], *, limit: int | None = None) -> "PreparedCall":
         """A call of params that were validated before, or are ours."""
-        rule = RULES.get(operation.action.rule or "", NO_RULE)
-        effect = requests.effect_of(operation, params)
+        action = operation.action
+        rule = RULES.get(action.rule or "", NO_RULE)
+        effect = requests.effect_of(operation, params) if action.write_if else action.effect
         return cls(operation, operation.instead(params), params, effect, rule, limit)
 
-    def request(self, environment: Mapping[str, str], override: URL | None = None) -> UpstreamRequest:
-        """The exact request, credentials not yet on it."""
+    def request(self, address: str) -> UpstreamRequest:
+        """The exact request to the application at an address, credentials not yet on it."""
         if self.rule is NO_RULE:
-            return requests.build(self.variant, self.params, environment, override, effect=self.effect)
+            return requests.build(self.variant, self.params, address, self.effect)
         placed = self.rule.params(self.variant, dict(self.params))
-        request = requests.build(self.variant, placed, environment, override, effect=self.effect)
+        request = requests.build(self.variant, placed, address, self.effect)
         return self.rule.request(self.variant, placed, request)
 
     def answer(self, response: UpstreamResponse) -> OperationResult:
@@ -51,18 +50,16 @@ class PreparedCall:
             answer = self.rule.answer(self.variant, answer)
         if not self.variant.is_list:
             return answer
-        return replace(answer, is_page=True, next=self._next(answer.meta))
-
-    def _next(self, meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """The params of the next page, without those that are there by default."""
-        following = pagination.named_page(self.variant, self.params, meta)
-        if following is None:
-            return None
-        defaults = self.operation.defaults
-        return {name: value for name, value in following.items() if name not in defaults or value != defaults[name]}
+        following = pagination.named_page(self.variant, self.params, answer.meta)
+        if following is not None:
+            # The params of the next page, without those that are there by default.
+            defaults = self.operation.defaults
+            following = {name: each for name, each in following.items() if (name, each) not in defaults.items()}
+        return replace(answer, is_page=True, next=following)
 
 
 def prepare(operation: Operation, params: Mapping[str, Any]) -> PreparedCall:
     """The call of an operation with a caller's params; raises InvalidParams with every fault."""
     validated = checks.validated(operation, params)
-    return PreparedCall.of(operation, validated, limit=checks.unpaged_limit(operation, params))
+    limit = checks.unpaged_limit(operation, params) if "limit" in params else None
+    return PreparedCall.of(operation, validated, limit=limit)

@@ -1,9 +1,9 @@
 """What an application says when it refuses: every word that helps to correct the call, and when to come back. Pure."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from gateway.aio.clock import CLOCK
 from gateway.kinds.spec import Failure, JsonPath
 
 #: characters of an application's own words that an error repeats
@@ -49,7 +49,7 @@ def reset_in(headers: Mapping[str, str], names: Sequence[str], now: float | None
         text = headers.get(name, "").strip()
         if text.isascii() and text.isdigit() and len(text) < 12:
             told = int(text)
-            return max(1, told - int(now if now is not None else time.time()) if told > _A_MOMENT else told)
+            return max(1, told - int(now if now is not None else CLOCK.unix_time()) if told > _A_MOMENT else told)
     return None
 
 

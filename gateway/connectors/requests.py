@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
@@ -39,14 +38,7 @@ class UpstreamRequest:
     effect: Effect = Effect.READ
 
 
-def build(
-    operation: Operation,
-    params: Mapping[str, Any],
-    environment: Mapping[str, str],
-    override: URL | None = None,
-    *,
-    effect: Effect,
-) -> UpstreamRequest:
+def build(operation: Operation, params: Mapping[str, Any], address: str, effect: Effect) -> UpstreamRequest:
     """Place each (validated) param where the spec says: path, query, body or header."""
     placed: dict[str, dict[str, Any]] = {"path": {}, "query": dict(operation.action.fixed), "body": {}, "header": {}}
     for placement in operation.placements:
@@ -55,18 +47,14 @@ def build(
     path = operation.path
     for name, value in placed["path"].items():
         path = path.replace(f"{{{name}}}", _segment(operation, name, value))
-    headers = {**operation.spec.headers, **_header_lines(operation, placed["header"])}
+    headers = {"Accept": "application/json", **operation.spec.headers}
+    if placed["header"]:
+        headers |= _header_lines(operation, placed["header"])
     body = None
     if operation.method not in ("GET", "DELETE"):
         body = bodies.encoded(operation.spec.content_type, placed["body"])
         headers["Content-Type"] = operation.spec.content_type
-    return UpstreamRequest(
-        operation.method,
-        _encoded(base_address(operation.spec, environment, override) + path, placed["query"]),
-        {"Accept": "application/json", **headers},
-        body,
-        effect,
-    )
+    return UpstreamRequest(operation.method, _encoded(address + path, placed["query"]), headers, body, effect)
 
 
 def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
@@ -80,15 +68,9 @@ def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
 def base_address(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None = None) -> str:
     """The kind's address with its variables filled in, moved to the operator's override where there is one."""
     try:
-        return _settled(spec.address, tuple(environment.items()), override)
+        address = URL(spec.address.format_map(environment), encoded=True)
     except KeyError as missing:
         raise ConnectorNotReady(f"the connector has no {missing.args[0]} yet; it comes with the first token") from None
-
-
-@lru_cache(maxsize=10_000)
-def _settled(template: str, environment: tuple[tuple[str, str], ...], override: URL | None) -> str:
-    """Remembered, because it is the same for every call of a connector."""
-    address = URL(template.format_map(dict(environment)), encoded=True)
     return str(relocated(address, override)).rstrip("/")
 
 
@@ -180,7 +162,7 @@ def _segment(operation: Operation, name: str, value: Any) -> str:
 
 def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, str]:
     """Params that travel as headers; the range of a file that lies elsewhere is for the request that fetches it."""
-    if not placed or (operation.action.download is not None and operation.action.download.url is not None):
+    if operation.action.download is not None and operation.action.download.url is not None:
         return {}
     lines = {header: bodies.text(value) for header, value in placed.items()}
     for name, header in ((placement.name, placement.wire) for placement in operation.placements):

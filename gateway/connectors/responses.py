@@ -6,13 +6,13 @@ where parsing and dumping takes 225 µs.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import ceil
 from typing import Any
 
 import msgspec
 
+from gateway.aio.clock import CLOCK
 from gateway.connectors import refusals
 from gateway.connectors.redaction import Secrets
 from gateway.errors import (
@@ -115,12 +115,14 @@ def _found(
     meta = None if paging is None else _meta(paging, members)
     if not place:
         return msgspec.Raw(body), meta
-    first = members.get(place[0])
-    return (None if first is None else raw_at(first, place[1:])), meta
+    found = members.get(place[0])
+    return (raw_at(found, place[1:]) if found is not None and len(place) > 1 else found), meta
 
 
 def _meta(paging: Paging, members: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
-    meta = {name: _empty_as_none(_at(members, place)) for name, place in paging.meta.items()}
+    meta = {name: _at(members, place) for name, place in paging.meta.items()}
+    # Some applications end their cursors with an empty string.
+    meta = {name: None if value == "" else value for name, value in meta.items()}
     if paging.incomplete is not None:
         said = _at(members, paging.incomplete.place)
         if isinstance(said, dict) and said.items() >= paging.incomplete.when.items():
@@ -142,14 +144,12 @@ def _first_byte(raw: msgspec.Raw) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 
-def _empty_as_none(value: Any) -> Any:
-    """Some applications end their cursors with an empty string."""
-    return None if value == "" else value
-
-
 def _at(members: Mapping[str, msgspec.Raw], place: JsonPath) -> Any:
     raw = members.get(place[0])
-    return None if raw is None else value_at(_VALUE.decode(raw), place[1:])
+    if raw is None:
+        return None
+    value = _VALUE.decode(raw)
+    return value_at(value, place[1:]) if len(place) > 1 else value
 
 
 def value_at(document: Any, place: JsonPath) -> Any:
@@ -278,7 +278,7 @@ def _until(moment: str, now: str) -> int | None:
     """Seconds from one HTTP-date to another; by our own clock where the answer does not say when it was made."""
     try:
         then = parsedate_to_datetime(moment)
-        began = parsedate_to_datetime(now) if now else datetime.now(UTC)
+        began = parsedate_to_datetime(now) if now else CLOCK.now()
         return max(1, ceil((then - began).total_seconds()))
     except (ValueError, TypeError, OverflowError):
         return None

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 from yarl import URL
@@ -17,7 +18,7 @@ from gateway.connectors.auth import Authorizer
 from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.redaction import Secrets
-from gateway.connectors.requests import UpstreamRequest
+from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import OperationResult, UpstreamResponse
 from gateway.connectors.run_context import Journal
 from gateway.connectors.transport import NotSent, Transport, UpstreamStream
@@ -59,7 +60,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Session:
+class UpstreamSession:
     """One account at one application: where it is, who proves that we may call, and what its requests count against."""
 
     spec: ConnectorSpec
@@ -72,7 +73,7 @@ class Session:
     #: how failure shows, where it is not as in the rest of the kind
     failure: Failure | None = None
 
-    def in_background(self) -> "Session":
+    def in_background(self) -> "UpstreamSession":
         """The same account for requests that nobody waits for."""
         return replace(self, scope=self.scope.in_background())
 
@@ -80,19 +81,25 @@ class Session:
         """What must be masked in the application's words."""
         return Secrets.of_headers(await self.authorizer.headers())
 
+    @cached_property
+    def address(self) -> str:
+        """The application's, or the override's in its place; raises ConnectorNotReady while a variable is missing."""
+        return base_address(self.spec, self.environment, self.override)
+
     def request(self, call: PreparedCall) -> UpstreamRequest:
         """The exact request of a call, credentials not yet on it."""
-        return call.request(self.environment, self.override)
+        return call.request(self.address)
 
-    async def call(self, call: PreparedCall, journal: Journal) -> OperationResult:
+    async def call(self, call: PreparedCall, journal: Journal | None = None) -> OperationResult:
         """One request and its answer; raises what the application's failure means."""
-        request, timeout = self.request(call), call.operation.action.timeout
+        request, timeout = call.request(self.address), call.operation.action.timeout
         exchange = await self.exchange(request, timeout=timeout, journal=journal)
-        if isinstance(exchange.error, InvalidParams):
-            exchange.error.extra.setdefault("example", call.operation.example)
-        response = exchange.succeeded()
+        if exchange.error is not None:
+            if isinstance(exchange.error, InvalidParams):
+                exchange.error.extra.setdefault("example", call.operation.example)
+            raise exchange.error
         try:
-            return call.answer(response)
+            return call.answer(exchange.response)
         except UpstreamInvalidResponse as error:
             raise retries.answer_lost(request.effect, error) from error
 
@@ -161,7 +168,13 @@ class Session:
         credentials = await self.authorizer.headers() if is_trusted else {}
         number, may_renew = 1, is_trusted
         while True:
-            outcome, error, was_sent = await _tried(attempt, credentials, max(0.0, deadline - clock()))
+            outcome, error, was_sent = None, None, True
+            try:
+                outcome, error = await attempt(credentials, max(0.0, deadline - clock()))
+            except NotSent as unsent:
+                error, was_sent = _without_frames(unsent.error), False
+            except UpstreamError as lost:
+                error = _without_frames(lost)
             if error is None:
                 assert outcome is not None
                 if journal is not None:
@@ -198,13 +211,10 @@ class Session:
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 
-async def _tried(
-    attempt: Attempt[Outcome], credentials: Mapping[str, str], left: float
-) -> tuple[Outcome | None, GatewayError | None, bool]:
-    """What came of a try, the error that it means, and whether the application may have seen the request."""
-    try:
-        return *(await attempt(credentials, left)), True
-    except NotSent as unsent:
-        return None, unsent.error, False
-    except UpstreamError as lost:
-        return None, lost, True
+def _without_frames(error: GatewayError) -> GatewayError:
+    """The error and its causes without tracebacks: raised again, it would keep in a cycle what was read so far."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__cause__ or each.__context__
+    return error

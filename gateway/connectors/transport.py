@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from gateway.connectors.connection_budget import ConnectionBudget
+from gateway.connectors.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.connectors.rate_limits import RateLimiter, RateScope, Unlimited
 from gateway.connectors.read_budget import ReadBudget
@@ -100,6 +101,8 @@ class Transport:
         self._policy = policy or EgressPolicy()
         self.limiter = limiter or Unlimited()
         self._connections = ConnectionBudget(max_connections)
+        #: requests that are at an application, or on their way, and are not streamed
+        self.under_way = 0
         #: seconds of an application's silence
         self._idle = idle
         self._opened: aiohttp.ClientSession | None = None
@@ -110,9 +113,9 @@ class Transport:
             connector=EgressConnector(self._policy, limit=0, ttl_dns_cache=30),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
-            auto_decompress=True,
+            auto_decompress=False,
             read_bufsize=READ_BUFFER,
-            headers={"User-Agent": "agent-connector-gateway"},
+            headers={"User-Agent": "agent-connector-gateway", "Accept-Encoding": ACCEPTED},
             max_line_size=16 << 10,
             max_field_size=32 << 10,
         )
@@ -124,12 +127,6 @@ class Transport:
         if self._opened is not None:
             await self._opened.close()
             self._opened = None
-
-    @property
-    def _session(self) -> aiohttp.ClientSession:
-        if self._opened is None:
-            raise RuntimeError("the transport is used before it was opened")
-        return self._opened
 
     async def fetch(
         self,
@@ -154,8 +151,12 @@ class Transport:
                     if before is not None:
                         await before()
                     began = clock()
-                    async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
-                        response = UpstreamResponse(answer.status, _lower(answer.headers), await self._read(answer))
+                    self.under_way += 1
+                    try:
+                        async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
+                            response = UpstreamResponse(answer.status, _lower(answer.headers), await self._read(answer))
+                    finally:
+                        self.under_way -= 1
         except NotSent as unsent:
             _count(scope, unsent.error.code, clock() - began)
             raise
@@ -168,20 +169,24 @@ class Transport:
 
     async def _read(self, answer: aiohttp.ClientResponse) -> bytes:
         """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
-        body, size = io.BytesIO(), 0  # grows in place, where pieces and their sum would be there at once
+        decoder = decoder_of(answer.headers.get("Content-Encoding", ""))
         try:
-            with self._budget.reading() as reading:
+            # It grows in place, where pieces and their sum would be there at once.
+            with self._budget.reading() as reading, io.BytesIO() as body:
                 while piece := await answer.content.readany():
-                    size += len(piece)
-                    if size > ANSWER_CAP:
-                        raise UpstreamTooLarge(
-                            f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less"
-                        )
-                    await reading.grow(len(piece))
-                    body.write(piece)
+                    for step in decoder.decoded(piece):
+                        if body.tell() + len(step) > ANSWER_CAP:
+                            raise UpstreamTooLarge(
+                                f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less"
+                            )
+                        await reading.grow(len(step))
+                        body.write(step)
+                        if len(step) == STEP:
+                            await asyncio.sleep(0)  # what unpacks to much holds up nobody else
+                decoder.end()
+                return body.getvalue()
         except (aiohttp.ClientError, OSError) as error:
             raise _translated(error, answer.url.host or "") from error
-        return body.getvalue()
 
     @asynccontextmanager
     async def open(
@@ -199,26 +204,27 @@ class Transport:
         plain = {**request.headers, **credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
         with self._connections.one(scope):
             async with self.limiter.permit(scope, PERMIT_TIMEOUT):
-                answer = await self._sent(request, plain, timeout, decompress=False)
+                answer = await self._sent(request, plain, timeout)
             async with answer:
                 headers = _lower(answer.headers)
                 self.limiter.observe(scope, headers)
                 yield UpstreamStream(answer.status, headers, answer.content)
 
     async def _sent(
-        self, request: UpstreamRequest, headers: Mapping[str, str], timeout: float | None, *, decompress: bool = True
+        self, request: UpstreamRequest, headers: Mapping[str, str], timeout: float | None
     ) -> aiohttp.ClientResponse:
         """The answer up to its headers; the caller closes it."""
+        if self._opened is None:
+            raise RuntimeError("the transport is used before it was opened")
         with tracing.span(request.method, "client", **{"server.address": request.url.host or ""}):
             try:
-                return await self._session.request(
+                return await self._opened.request(
                     request.method,
                     request.url,
                     headers={**headers, **tracing.outgoing()},
                     data=request.body,
                     timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=self._idle),
                     allow_redirects=False,
-                    auto_decompress=decompress,
                 )
             except (aiohttp.ClientError, OSError) as error:
                 raise _translated(error, request.url.host or "") from error

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from yarl import URL
 
 from gateway.connectors.auth import Authorizer
-from gateway.connectors.connector import Connector
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.session import Session
+from gateway.connectors.session import UpstreamSession
 from gateway.connectors.transport import Transport
 from gateway.kinds.catalog import Kind
 from gateway.kinds.spec import ConnectorSpec, Failure
@@ -34,12 +34,12 @@ class Upstreams:
         scope: RateScope,
         *,
         failure: Failure | None = None,
-    ) -> Session:
+    ) -> UpstreamSession:
         """The way out for one account; `failure` where its endpoint says no in another way than the kind."""
-        return Session(spec, environment, authorizer, scope, self.transport, self.override(spec.kind), failure)
+        return UpstreamSession(spec, environment, authorizer, scope, self.transport, self.override(spec.kind), failure)
 
     def connector(
         self, kind: Kind, environment: Mapping[str, str], authorizer: Authorizer, scope: RateScope
-    ) -> Connector:
+    ) -> UpstreamConnector:
         """The operations of a kind for one account."""
-        return Connector(kind, self.session(kind.spec, environment, authorizer, scope))
+        return UpstreamConnector(kind, self.session(kind.spec, environment, authorizer, scope))

@@ -4,6 +4,7 @@ import pytest
 
 from gateway.connectors.bodies import encoded
 from gateway.connectors.prepared import PreparedCall
+from gateway.connectors.requests import base_address
 from tests.kinds.small_kind import small_operation
 
 FORM = "application/x-www-form-urlencoded"
@@ -29,7 +30,7 @@ def test_a_kind_of_forms_sends_forms():
         {"request": "POST /things", "effect": "write", "params": {"thing": {"type": "object"}}}, content_type=FORM
     )
 
-    request = PreparedCall.of(operation, {"thing": {"name": "x"}}).request({})
+    request = PreparedCall.of(operation, {"thing": {"name": "x"}}).request(base_address(operation.spec, {}))
 
     assert request.body == b"thing%5Bname%5D=x"
     assert request.headers["Content-Type"] == FORM

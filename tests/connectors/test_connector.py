@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.connectors.connector import Connector
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.prepared import prepare
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.run_context import MemoryJournal
@@ -25,7 +25,7 @@ from tests.kinds.small_kind import small_operation
 
 REFUSED = answer(b'{"error": "expired"}', "401 Who")
 ACTION = {"request": "GET /things", "effect": "read"}
-Connect = Callable[..., Connector]
+Connect = Callable[..., UpstreamConnector]
 
 
 class Renewing:
@@ -66,7 +66,7 @@ class Notes(MemoryJournal):
 def connect(wire, transport) -> Connect:
     """Connectors of a kind whose one action is this, at the misbehaving server."""
 
-    def connected(action: dict[str, Any] = ACTION, renewals: int = 0, **spec: Any) -> Connector:
+    def connected(action: dict[str, Any] = ACTION, renewals: int = 0, **spec: Any) -> UpstreamConnector:
         kind = Kind(small_operation(action, **spec).spec)
         upstreams = Upstreams(transport, {kind.name: wire.origin})
         return upstreams.connector(kind, {}, Renewing(renewals), RateScope("small:c-1", "small"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.connectors.connector import Connector
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.transport import Transport
@@ -33,7 +33,7 @@ OWN, FOREIGN = "https://api.example.com/files/7", "https://files.example.net/7"
 BYTES = b"0123456789"
 IN_RECORD = {"url": "url", "size": "size", "name": "name", "content_type": "type"}
 IN_ANSWER = {"described_by": "GET /things/{id}?fields=size,name", "size": "size", "name": "name", "extension": "ext"}
-Connect = Callable[..., Connector]
+Connect = Callable[..., UpstreamConnector]
 
 
 class Renewing:
@@ -66,7 +66,7 @@ def connect(wire: Wire, transport) -> Connect:
         timeout: float = 60,
         transport: Transport = transport,
         **spec: Any,
-    ) -> Connector:
+    ) -> UpstreamConnector:
         action = {
             "timeout": timeout,
             "request": f"GET {path}",
@@ -131,12 +131,12 @@ def authorizations(wire: Wire) -> list[bool]:
     return ["Authorization: Bearer" in head for head in wire.received]
 
 
-async def read(connector: Connector, **options: Any) -> bytes:
+async def read(connector: UpstreamConnector, **options: Any) -> bytes:
     async with connector.download("things", {"id": 7}, **options) as file:
         return await file.read()
 
 
-async def gather(connector: Connector, came: list[bytes], range_header: str | None) -> None:
+async def gather(connector: UpstreamConnector, came: list[bytes], range_header: str | None) -> None:
     async with connector.download("things", {"id": 7}, range_header=range_header) as file:
         async for piece in file:
             came.append(piece)

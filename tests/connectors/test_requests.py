@@ -23,7 +23,7 @@ BY_ID = {"request": "GET /things/{id}", "params": ANY}
 
 
 def build(operation, params, environment, override=None) -> UpstreamRequest:
-    return PreparedCall.of(operation, params).request(environment, override)
+    return PreparedCall.of(operation, params).request(base_address(operation.spec, environment, override))
 
 
 @pytest.mark.parametrize(

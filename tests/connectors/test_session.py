@@ -9,7 +9,7 @@ import pytest
 from aiohttp.client_reqrep import ConnectionKey
 from pydantic import SecretStr
 
-from gateway.connectors.connector import Connector
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.rate_limits import RateScope, Unlimited
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
@@ -22,8 +22,8 @@ from gateway.errors import (
 )
 from gateway.kinds.catalog import Kind, load_catalog
 from gateway.oauth_tokens.client import TokenClient
-from gateway.oauth_tokens.model import App, Tokens
-from tests.applications import Applications
+from gateway.oauth_tokens.model import App, TokenSet
+from tests.harness.applications import Applications
 from tests.kinds.small_kind import small_operation
 
 URL = "https://api.example.com/v1/things"
@@ -78,7 +78,7 @@ async def upstreams(limiter):
         yield Upstreams(transport)
 
 
-def connector(upstreams: Upstreams, action: dict[str, Any] | None = None, **spec: Any) -> Connector:
+def connector(upstreams: Upstreams, action: dict[str, Any] | None = None, **spec: Any) -> UpstreamConnector:
     kind = Kind(small_operation(action, **spec).spec)
     return upstreams.connector(kind, {}, Renewing(), SCOPE)
 
@@ -147,7 +147,7 @@ async def test_token_requests_have_a_scope_of_their_own(web, upstreams, limiter)
         client = TokenClient(spec, {}, upstreams, RateScope.of_tokens(spec, connector_id))
         answer = await client.renew(app, {"refresh_token": "r"}, spec.authentication["oauth"])
 
-    assert isinstance(answer, Tokens)
+    assert isinstance(answer, TokenSet)
     assert [scope.id for scope, _ in limiter.pauses] == ["work-management:tokens:one"]
 
 

@@ -181,7 +181,10 @@ def test_a_failure_is_read_for_what_it_means(status, type_, error):
 
 @pytest.mark.parametrize(
     ("credentials", "said"),
-    [({}, "api_key is missing"), ({"api_key": "k", "access_token": "t"}, "access_token is not a credential")],
+    [
+        ({}, "needs the credentials of one method: api_key"),
+        ({"api_key": "k", "access_token": "t"}, "access_token is not a credential"),
+    ],
 )
 def test_an_api_key_is_the_only_credential(credentials: dict[str, Any], said):
     with pytest.raises(InvalidCredentials, match=said):

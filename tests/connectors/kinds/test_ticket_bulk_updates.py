@@ -24,6 +24,7 @@ from gateway.errors import (
 )
 from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
+from tests.harness.waiting import eventually
 
 OPERATION = load_kind(shipped_specs() / "support-desk").operation("ticket_bulk_updates", "create")
 CHANGE = {"status": "solved"}
@@ -173,8 +174,7 @@ async def test_250_tickets_go_out_in_three_batches_and_each_comes_back_with_its_
 async def test_batches_run_side_by_side_as_many_as_the_application_takes(upstream, desk):
     upstream.may_end.clear()
     run = asyncio.create_task(desk.run(PreparedCall.of(OPERATION, asked(range(1, 4001))), Notebook()))
-    while len(upstream.running) < 30:  # noqa: ASYNC110  it goes on in the same loop
-        await asyncio.sleep(0.01)
+    await eventually(lambda: len(upstream.running) == 30)
     upstream.may_end.set()
     answer = await run
 
@@ -355,8 +355,7 @@ async def test_a_canceled_run_starts_nothing_more_and_follows_what_it_started(up
     upstream.room, journal = 1, Notebook()
     upstream.may_end.clear()
     run = asyncio.create_task(desk.run(PreparedCall.of(OPERATION, asked(range(1, 301))), journal))
-    while not journal.states:  # noqa: ASYNC110  it goes on in the same loop
-        await asyncio.sleep(0.01)
+    await eventually(lambda: journal.states)
     journal.is_canceled.set()
     upstream.may_end.set()
 

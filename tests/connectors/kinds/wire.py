@@ -6,7 +6,7 @@ from typing import Any
 
 from yarl import URL
 
-from gateway.connectors.connector import Connector
+from gateway.connectors.connector import UpstreamConnector
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Call:
     #: beside those of every request
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def assert_sent_by(self, connector: Connector, address: str) -> None:
+    def assert_sent_by(self, connector: UpstreamConnector, address: str) -> None:
         """The connector makes this request and no other, at the application's address."""
         [shown] = connector.dry_run(*self.action.split("."), self.params)
         url = URL(shown["url"])

@@ -1,0 +1,85 @@
+"""Content codings of answers (RFC 9110 §8.4.1), undone in small steps: a bomb is dropped before it has gone off."""
+
+import zlib
+from collections.abc import Iterator
+
+from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
+
+#: what `decoder_of` undoes, as `Accept-Encoding` asks for it
+ACCEPTED = "gzip, deflate"
+#: bytes that one step makes at most
+STEP = 64 << 10
+#: members of one gzip answer; each costs a copy of what follows it
+_MAX_MEMBERS = 100
+#: the first four bits of a zlib header (RFC 1950 §2.2), which some servers leave out
+_DEFLATE_METHOD = 8
+_GZIP_FORMAT, _ZLIB_FORMAT, _RAW_FORMAT = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
+
+
+class Identity:
+    """A body that was not encoded."""
+
+    def decoded(self, data: bytes) -> Iterator[bytes]:
+        """What the data stand for, in steps."""
+        yield data
+
+    def end(self) -> None:
+        """Nothing is missing: the framing tells the end."""
+
+
+class Inflation:
+    """A body in one of zlib's formats; raises UpstreamTruncated for what is not in it."""
+
+    def __init__(self, coding: str) -> None:
+        self._is_gzip = coding == "gzip"
+        self._members = 0
+        self._inflating: zlib._Decompress | None = None
+
+    def decoded(self, data: bytes) -> Iterator[bytes]:
+        """What the data stand for, in steps of at most STEP bytes; nothing more is unpacked until it is asked for."""
+        while data:
+            inflating = self._inflating = self._inflating or self._member(data)
+            yield from _steps(inflating, data)
+            if not inflating.eof:
+                return
+            # Members follow each other in gzip (RFC 1952 §2.2); after the end of a deflate stream nothing counts.
+            if not self._is_gzip:
+                return
+            data, self._inflating = inflating.unused_data, None
+
+    def end(self) -> None:
+        """Raises UpstreamTruncated where the body ended before its content."""
+        if self._inflating is not None and not self._inflating.eof:
+            raise UpstreamTruncated("the application's answer was cut short")
+
+    def _member(self, data: bytes) -> "zlib._Decompress":
+        self._members += 1
+        if self._members > _MAX_MEMBERS:
+            raise UpstreamInvalidResponse(f"the application's answer has more than {_MAX_MEMBERS} gzip members")
+        if self._is_gzip:
+            return zlib.decompressobj(_GZIP_FORMAT)
+        return zlib.decompressobj(_ZLIB_FORMAT if data[0] & 0xF == _DEFLATE_METHOD else _RAW_FORMAT)
+
+
+def decoder_of(content_encoding: str) -> Identity | Inflation:
+    """What undoes a `Content-Encoding`; raises UpstreamInvalidResponse for one that was not asked for."""
+    match content_encoding.strip().lower():
+        case "" | "identity":
+            return Identity()
+        case "gzip" | "x-gzip":
+            return Inflation("gzip")
+        case "deflate":
+            return Inflation("deflate")
+        case _:
+            raise UpstreamInvalidResponse("the application's answer has a content coding that was not asked for")
+
+
+def _steps(inflating: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
+    try:
+        while step := inflating.decompress(data, STEP):
+            yield step
+            data = inflating.unconsumed_tail
+            if not data and len(step) < STEP:
+                return
+    except zlib.error as error:
+        raise UpstreamTruncated("the application's answer was damaged on its way") from error

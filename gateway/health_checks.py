@@ -1,0 +1,294 @@
+"""What keeps a gateway from working, looked for one thing at a time; each result says how to fix it."""
+
+import os
+import resource
+import shutil
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import version
+
+import aiohttp
+import asyncpg
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from gateway.credentials.rotation import Rotation
+from gateway.credentials.vault import KeyListError, Vault, read_keys
+from gateway.db.migrate import pending
+from gateway.db.pool import Database
+from gateway.errors import GatewayError
+from gateway.kinds.catalog import load_catalog
+from gateway.kinds.sources import SpecError
+from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.sunsets import all_sunsets
+from gateway.sealed_tables import SEALED_TABLES
+from gateway.settings import Settings, platform_apps, upstream_overrides
+from gateway.telemetry.statistics import read_statistics
+
+#: what is known to work; the context store needs the collations of 15 and later
+OLDEST_POSTGRES = 150000
+#: seconds; leases and tokens are judged by the database's clock, logs by ours
+_CLOCK_SKEW = 5.0
+#: file descriptors that a front end wants beside its connections, and bytes that spooled files want
+_OTHER_FILES, _DISK = 100, 1 << 30
+#: seconds that a queued job may wait before somebody should look
+_QUEUE_WAIT = 60.0
+#: names of variables that the client and the command line read
+_OTHER_VARIABLES = frozenset(
+    {"URL", "CLIENT_ID", "CLIENT_SECRET", "WORKSPACE", "ORGANIZATION_ID", "TEST_DATABASE_URL", "TEST_REDIS_URL"}
+)
+
+
+class CheckStatus(StrEnum):
+    """What a check came to."""
+
+    PASSED = "passed"
+    #: it works; somebody should look
+    WARNING = "warning"
+    #: it keeps the gateway from working
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One thing looked at."""
+
+    status: CheckStatus
+    what: str
+    said: str
+
+
+def passed(what: str, said: str) -> CheckResult:
+    return CheckResult(CheckStatus.PASSED, what, said)
+
+
+def warning(what: str, said: str) -> CheckResult:
+    return CheckResult(CheckStatus.WARNING, what, said)
+
+
+def failed(what: str, said: str) -> CheckResult:
+    return CheckResult(CheckStatus.FAILED, what, said)
+
+
+async def check_results(settings: Settings, environ: Mapping[str, str] = os.environ) -> AsyncIterator[CheckResult]:
+    """Every check in the order in which its failure matters."""
+    yield passed("gateway", f"version {version('agent-connector-gateway')}, data in {settings.data_dir.absolute()}")
+    for result in (*of_environment(environ), *of_settings(settings, environ), *of_machine(settings)):
+        yield result
+    async for result in of_postgres(settings):
+        yield result
+    async for result in of_redis(settings.redis_url):
+        yield result
+    yield await of_front_end(settings)
+
+
+def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
+    """Variables that look like settings and are none: a setting misspelt is a setting not made."""
+    known = {f"GATEWAY_{name.upper()}" for name in (*Settings.model_fields, *_OTHER_VARIABLES)}
+    for name in sorted(environ):
+        if (
+            name.startswith("GATEWAY_")
+            and name not in known
+            and not name.startswith(("GATEWAY_UPSTREAM_", "GATEWAY_OAUTH_"))
+        ):
+            yield warning("environment", f"{name} is not a setting; {did_you_mean(name, known)}")
+
+
+def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[CheckResult]:
+    """Keys, kinds and addresses, as a starting process reads them."""
+    given = settings.encryption_keys
+    try:
+        keys = read_keys(given.get_secret_value() if given else None, settings.encryption_keys_file)
+        yield passed("encryption keys", f"{keys[0][0]} seals, {len(keys)} open")
+    except KeyListError as error:
+        yield failed("encryption keys", str(error))
+    try:
+        catalog = load_catalog(settings.specs)
+        yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
+    except SpecError as error:
+        yield failed("specs", f"{error}; `gateway specs lint` says all")
+        return
+    try:
+        named = {*upstream_overrides(environ), *platform_apps(environ)}
+    except ValueError as error:
+        yield failed("upstreams", str(error))
+        return
+    for kind in sorted(named - set(catalog.kinds)):
+        yield warning(
+            "environment", f"a GATEWAY_UPSTREAM_… or GATEWAY_OAUTH_… names the kind {kind}, which is not there"
+        )
+    if settings.public_url is None and settings.address[0] not in ("127.0.0.1", "::1", "localhost"):
+        yield warning("public URL", "GATEWAY_PUBLIC_URL is not set, so links and OAuth callbacks name the bind address")
+
+
+def of_machine(settings: Settings) -> Iterator[CheckResult]:
+    """Room for files and connections."""
+    directory = settings.data_dir.absolute()
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    if not os.access(existing, os.W_OK):
+        yield failed("data directory", f"{existing} cannot be written to; name another with GATEWAY_DATA_DIR")
+    elif (free := shutil.disk_usage(existing).free) < _DISK:
+        yield warning("data directory", f"{free >> 20} MiB are free in {existing}; stored files may not fit")
+    else:
+        yield passed("data directory", f"{free >> 30} GiB are free")
+    allowed, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[1], needed_files(settings)
+    if allowed != resource.RLIM_INFINITY and allowed < needed:
+        yield warning(
+            "open files",
+            f"at most {allowed:,} are allowed, and {needed:,} may be wanted at once; allow more (ulimit -Hn, "
+            "LimitNOFILE=), or lower GATEWAY_MAX_CONNECTIONS and GATEWAY_MAX_UPSTREAM_CONNECTIONS",
+        )
+
+
+def needed_files(settings: Settings) -> int:
+    """File descriptors of a front end whose limits are all reached."""
+    return settings.max_connections + settings.max_upstream_connections + settings.database_pool + _OTHER_FILES
+
+
+async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
+    """Whether it answers, is new enough and migrated, and what is in it."""
+    try:
+        connection = await asyncpg.connect(settings.database_url, timeout=5, statement_cache_size=0)
+    except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        yield failed("PostgreSQL", f"does not answer: {_plain(error)}. Check GATEWAY_DATABASE_URL, or run `gateway up`")
+        return
+    try:
+        number, moment, room = await connection.fetchrow(_SERVER)
+    finally:
+        await connection.close()
+    if number < OLDEST_POSTGRES:
+        yield failed(
+            "PostgreSQL", f"is version {number // 10000}; the gateway needs {OLDEST_POSTGRES // 10000} or later"
+        )
+    else:
+        yield passed("PostgreSQL", f"version {number // 10000}, {room} connections at most")
+    if abs(time.time() - moment) > _CLOCK_SKEW:
+        yield warning(
+            "clock", f"differs from PostgreSQL's by {abs(time.time() - moment):.0f} s; synchronize both (NTP)"
+        )
+    missing = await pending(settings.session_url or settings.database_url)
+    if missing:
+        yield failed("schema", f"{len(missing)} migrations are missing; run `gateway migrate`")
+        return
+    yield passed("schema", "is up to date")
+    try:
+        async with Database.open(
+            settings.database_url, size=1, command_timeout=10, has_pooler=settings.has_pooler
+        ) as database:
+            async for result in of_contents(database, settings):
+                yield result
+    except GatewayError as error:
+        yield failed(
+            "PostgreSQL", f"{error.detail}: the role of GATEWAY_DATABASE_URL must be able to SET ROLE gateway_app"
+        )
+
+
+_SERVER = """
+    SELECT current_setting('server_version_num')::int, extract(epoch FROM clock_timestamp())::float8,
+           current_setting('max_connections')::int
+"""
+
+
+async def of_contents(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
+    """Workers, queue, and credentials that nobody can open."""
+    statistics = await read_statistics(database)
+    there = [worker for worker in statistics.workers if worker.is_there]
+    if there:
+        yield passed("workers", f"{len(there)} at work")
+    else:
+        yield failed("workers", "none has given a sign of life; start one: `gateway worker`")
+    queued = statistics.jobs["queued"]
+    if queued.oldest > _QUEUE_WAIT:
+        yield warning("queue", f"{queued.jobs} jobs wait, the oldest for {queued.oldest:.0f} s; add workers")
+    for entity in statistics.synchronization:
+        if entity.failed:
+            yield warning(
+                "context store", f"{entity.failed} of {entity.copies} copies of {entity.kind} {entity.entity} failed"
+            )
+    async for result in of_sunsets(database, settings):
+        yield result
+    given = settings.encryption_keys
+    try:
+        keys = dict(read_keys(given.get_secret_value() if given else None, settings.encryption_keys_file))
+    except KeyListError:
+        return
+    rows = await Rotation(database, Vault(list(keys.items())), SEALED_TABLES).census()
+    for key_id, count in rows.items():
+        if key_id not in keys:
+            yield failed(
+                "credentials", f"{count} are wrapped by the key {key_id}, which is not in the key list; put it back"
+            )
+    stale = rows.total() - rows[next(iter(keys))]
+    if stale:
+        yield warning("credentials", f"{stale} are wrapped by older keys; run `gateway keys rotate`")
+
+
+_METHODS_IN_USE = """
+    SELECT kind, auth_method, count(*) AS connectors FROM connectors WHERE deleted_at IS NULL
+    GROUP BY kind, auth_method ORDER BY kind, auth_method
+"""
+
+
+async def of_sunsets(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
+    """Connectors that rely on what their application will end."""
+    try:
+        catalog = load_catalog(settings.specs)
+    except SpecError:
+        return
+    async with database.system() as connection:
+        rows = await connection.fetch(_METHODS_IN_USE)
+    for row in rows:
+        spec = catalog.kinds[row["kind"]].spec if row["kind"] in catalog.kinds else None
+        for method, said in all_sunsets(spec) if spec else ():
+            if method in (None, row["auth_method"]):
+                yield warning("sunsets", f"{row['connectors']} connectors of {row['kind']} rely on it: {said}")
+
+
+async def of_redis(url: str) -> AsyncIterator[CheckResult]:
+    """Whether workers can be woken; the gateway works without it, slower."""
+    try:
+        redis = Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
+    except ValueError as error:
+        yield failed("Redis", f"GATEWAY_REDIS_URL cannot be read: {error}")
+        return
+    try:
+        server = await redis.info("server")
+        memory = await redis.info("memory")
+    except (RedisError, OSError, TimeoutError) as error:
+        yield warning(
+            "Redis", f"does not answer ({_plain(error)}); jobs start up to 0.5 s later. Check GATEWAY_REDIS_URL"
+        )
+        return
+    finally:
+        await redis.aclose()
+    yield passed("Redis", f"version {server['redis_version']}")
+    if str(memory.get("maxmemory_policy", "noeviction")).startswith("allkeys"):
+        yield warning(
+            "Redis", "drops keys when it is full (maxmemory-policy); give the gateway one that does not evict"
+        )
+
+
+async def of_front_end(settings: Settings) -> CheckResult:
+    """Whether a front end answers where the settings say that it listens."""
+    host, port = settings.address
+    url = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}/readyz"  # noqa: S104  compared only
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session,
+            session.get(url) as response,
+        ):
+            document = await response.json()
+    except (TimeoutError, aiohttp.ClientError, ValueError) as error:
+        return warning("front end", f"none answers at {settings.bind} ({_plain(error)}); start one: `gateway serve`")
+    if response.status == 200:
+        return passed("front end", f"ready at {settings.bind}")
+    failing = [name for name, value in document.get("checks", {}).items() if value is (name == "draining")]
+    return failed("front end", f"at {settings.bind} is not ready: {', '.join(failing)}")
+
+
+def _plain(error: BaseException) -> str:
+    """What a library says, on one line and without the address, which may hold a password."""
+    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return said if "://" not in said else type(error).__name__
