@@ -16,8 +16,8 @@ from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed, new_secret
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.authorization_request import AuthorizationRequest
 from gateway.oauth.callback import redirect_fault
+from gateway.oauth.consent_request import ConsentRequest
 from gateway.oauth.flows import CONNECT_RETURN_PATH, Flows
 from gateway.oauth.store import FlowState, FlowStatus
 
@@ -122,7 +122,7 @@ class ConnectLinks:
     ) -> str:
         """Where the person's browser goes next; of several consents of a link only the last can make a connector."""
         self._require_open(session, kind)
-        requested = AuthorizationRequest(
+        requested = ConsentRequest(
             session.workspace_name,
             kind,
             self._base_url + CONNECT_RETURN_PATH,

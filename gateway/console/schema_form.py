@@ -11,9 +11,15 @@ PREFIX = "p."
 
 
 def fields_of(
-    schema: Mapping[str, Any], given: Mapping[str, Any], faults: Sequence[FieldError] = ()
+    schema: Mapping[str, Any],
+    given: Mapping[str, Any],
+    faults: Sequence[FieldError] = (),
+    typed: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """A field for each param, the required ones first; `given` are shown in them, `faults` beside them."""
+    """A field for each param, the required ones first; `faults` stand beside them.
+
+    They show the params that are `given`, or a form's fields as they were `typed`, right or wrong.
+    """
     required = set(schema.get("required", ()))
     told: dict[str, str] = {}
     for fault in faults:
@@ -26,6 +32,7 @@ def fields_of(
             "required": name in required,
             "error": told.get(name),
             **_control(schema["properties"][name], given.get(name)),
+            **({} if typed is None else {"value": typed.get(PREFIX + name, "")}),
         }
         for name in names
     ]

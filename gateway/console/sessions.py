@@ -5,10 +5,9 @@ from hashlib import sha256
 from uuid import UUID
 
 from gateway.db.pool import Database
-from gateway.errors import OrganizationRequired
-from gateway.identity.model import Caller, Client
+from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
-from gateway.identity.tokens import Tokens, hashed, new_secret
+from gateway.identity.tokens import hashed, new_secret
 
 #: seconds without a request after which one must sign in again, and seconds after which one must in any case
 IDLE, LIFETIME = 1800, 43_200
@@ -30,22 +29,16 @@ _PRUNE = f"""
 class ConsoleSessions:
     """Sessions of people, each of whom acts as a client."""
 
-    def __init__(self, database: Database, identity: IdentityStore, tokens: Tokens, key: bytes) -> None:
+    def __init__(self, database: Database, identity: IdentityStore, key: bytes) -> None:
         self._database = database
         self._identity = identity
-        self._tokens = tokens
         self._key = key
 
-    async def begin(self, client_id: str, secret: str, organization: str | None, address: str) -> str:
-        """The cookie of a new session; raises Unauthorized, RateLimited, and OrganizationForbidden.
-
-        A client of several organizations names the one to look at; else OrganizationRequired.
-        """
-        client = await self._tokens.authenticated(client_id, secret, address)
-        caller = _caller(client, organization)
+    async def begin(self, caller: Caller) -> str:
+        """The cookie of a new session."""
         token = new_secret()  # a new one each time: what was in the browser before is worth nothing
         async with self._database.tenant(caller.organization_id) as connection:
-            await connection.execute(_INSERT, hashed(token), caller.organization_id, client.id)
+            await connection.execute(_INSERT, hashed(token), caller.organization_id, caller.client_id)
         return token
 
     async def caller(self, token: str) -> Caller | None:
@@ -75,11 +68,3 @@ class ConsoleSessions:
 
     def is_csrf_token(self, token: str, given: str) -> bool:
         return hmac.compare_digest(self.csrf_token(token), given)
-
-
-def _caller(client: Client, organization: str | None) -> Caller:
-    try:
-        return client.caller(organization or None)
-    except OrganizationRequired as error:
-        known = ", ".join(sorted(map(str, client.organization_ids)))
-        raise OrganizationRequired(f"the client has several organizations; choose one: {known}") from error

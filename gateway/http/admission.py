@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, inf
+from statistics import median
 from uuid import UUID
 
-from gateway.errors import RateLimited, Unavailable
+from gateway.errors import RateLimited
 from gateway.http.slots import FairSlots
 from gateway.identity.model import Caller
 from gateway.settings import Settings
 from gateway.telemetry.load import Busyness
-from gateway.telemetry.loop_lag import LoopLag
+from gateway.telemetry.loop_lag import INTERVAL, LoopLag
 from gateway.telemetry.metrics import REFUSED
 
 #: callers whose buckets are remembered; who was not seen for long has a full one anyway
@@ -22,13 +23,25 @@ _REMEMBERED = 10_000
 _STRANGERS = 20
 #: requests in progress that are never too many: they keep a process busy without making each other wait for long
 _FEW = 32
-#: looks, all of them at a busy process, that make an overload of a hiccup
-_LOOKS = 3
+#: looks, all of them at a process whose cycles are too long, that make an overload of a burst
+_LOOKS = 8
+#: of those, the ones that make an overload where too much waits, and whose median tells how it is now
+_RECENT = 3
 #: looks, 20 a second, at a process that has just begun to answer: in a rolling restart it must not refuse what comes
 #: from the one that stops
 _WARM_UP = 60
-#: how the number moves with each look, and the part of it in progress that shows that the rush is over
-_LESS, _MORE, _EASE = 0.8, 1.05, 0.5
+#: seconds of a cycle of the event loop that are never too long, and what else it may be of the time that a request is
+#: in progress: some ten cycles are half of it
+_SHORT_CYCLE, _CYCLE_SHARE = 0.006, 0.05
+#: seconds that a request may always wait here, besides as long as it waits for applications; and how many times as
+#: long as it may is an overload at once
+_SHORT_WAIT, _FLOOD = 0.06, 4
+#: of the averages over the last second, what one look counts
+_WEIGHT = INTERVAL
+#: how the number moves: at most halved at a time, a few more with each look, and the part of it in progress that shows,
+#: for a second, that the rush is over
+_LEAST, _MORE, _EASE = 0.5, 0.05, 0.5
+_EASY_LOOKS = round(1 / INTERVAL)
 
 
 @dataclass(slots=True)
@@ -112,39 +125,119 @@ class Rates:
         return bucket
 
 
-class Overload:
-    """How many requests may be in progress: judged by how busy the process is, and found by feeling for it.
+class RequestTime:
+    """How long requests are in progress, by Little's law: as many as there are, over as many as end in a second.
 
-    A busy process with few requests is well used; one with many makes all of them wait.
+    In seconds, on average over about the last second.
+    """
+
+    def __init__(self) -> None:
+        self._here, self._calling, self._rate = 0, 0.0, 0.0
+        self._last = 0
+
+    def looked(self, in_progress: int, calling: int, admitted: int) -> None:
+        """A look: so many are in progress, of which so many wait for applications; `admitted` since the last one."""
+        ended = admitted - (in_progress - self._last)
+        self._last = in_progress
+        self._here = max(0, in_progress - calling)
+        self._calling += (min(in_progress, calling) - self._calling) * _WEIGHT
+        self._rate += (ended / INTERVAL - self._rate) * _WEIGHT
+
+    @property
+    def here(self) -> float:
+        """In our own hands, by those that are there now."""
+        return self._here / self._rate if self._rate > 0 else 0.0
+
+    @property
+    def calling(self) -> float:
+        """Waiting for applications."""
+        return self._calling / self._rate if self._rate > 0 else inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Of a busy process: how long requests wait in our own hands, and how long a cycle takes, as parts of how long they
+    may; more than 1 is too long.
+    """
+
+    here: float
+    cycle: float
+
+
+class Overload:
+    """How many requests may be in progress: judged by how long they wait for each other, and found by feeling for it.
+
+    What waits is seen at the cycles of the event loop and, by Little's law, at the number that waits for anything but
+    an application. How long is too long goes by the time that a request takes: next to an application that answers in
+    a second a tenth of it is little, next to a fast one it is an overload.
     """
 
     def __init__(self, max_load: float, *, warm_up: int = 0) -> None:
         self._max_load = max_load
         #: looks that do not count yet: what a process has to do at its start is no overload
         self._warm_up = warm_up
-        self._looks: deque[float] = deque(maxlen=_LOOKS)
+        self._looks: deque[_Look] = deque(maxlen=_LOOKS)
+        self._time = RequestTime()
+        #: looks in a row at a busy process, which takes at most twice what it has until the next look
+        self._busy_looks = 0
+        self._ceiling = inf
+        self._easy_looks = 0
         self.most = inf
 
-    def looked(self, busy: float, in_progress: int) -> None:
-        """A look at the process: busy means fewer than there are, at ease a few more than there are."""
+    def looked(self, busy: float, cycle: float, in_progress: int, admitted: int, calling: int = 0) -> None:
+        """A look at the process: the busy share of its time, and the seconds of a cycle of its event loop.
+
+        Of the requests in progress, `calling` wait for applications, and `admitted` came since the last look.
+        """
         if self._max_load >= 1:
             return
+        self._time.looked(in_progress, calling, admitted)
         if self._warm_up:
             self._warm_up -= 1
             return
-        self._looks.append(busy)
-        if self.most == inf and (len(self._looks) < _LOOKS or min(self._looks) < self._max_load):
-            return
-        if busy >= self._max_load:
-            self.most = max(_FEW, min(self.most, in_progress) * _LESS)
-        elif max(self._looks) < self._max_load and in_progress < self.most * _EASE:
+        is_busy = busy >= self._max_load
+        self._busy_looks = self._busy_looks + 1 if is_busy else 0
+        self._ceiling = 2 * max(_FEW, in_progress) if self._busy_looks >= _RECENT else inf
+        self._looks.append(self._look(cycle) if is_busy else _Look(0.0, 0.0))
+        if self.most < inf:
+            self._adjust(in_progress)
+        elif self._has_begun():
+            self.most = max(_FEW, in_progress * _LEAST)
+
+    def _look(self, cycle: float) -> "_Look":
+        here, calling = self._time.here, self._time.calling
+        return _Look(here / max(_SHORT_WAIT, calling), cycle / max(_SHORT_CYCLE, _CYCLE_SHARE * (here + calling)))
+
+    def _has_begun(self) -> bool:
+        looks = list(self._looks)
+        if len(looks) < _RECENT:
+            return False
+        return (
+            looks[-1].here > _FLOOD
+            or all(each.here > 1 for each in looks[-_RECENT:])
+            or (len(looks) == _LOOKS and all(each.cycle > 1 for each in looks))
+        )
+
+    def _adjust(self, in_progress: int) -> None:
+        excess = self._excess()
+        self._easy_looks = self._easy_looks + 1 if excess <= 1 and in_progress < self.most * _EASE else 0
+        if self._easy_looks >= _EASY_LOOKS:
             self.most = inf
-        else:
-            self.most = max(self.most, in_progress) * _MORE
+            self._looks.clear()
+        elif excess <= 1:
+            self.most *= 1 + _MORE * (1 - excess)
+        elif in_progress <= ceil(self.most):  # until then the last lowering has not had its effect
+            self.most = self._lowered(in_progress)
+
+    def _excess(self) -> float:
+        return median(max(each.here, each.cycle) for each in list(self._looks)[-_RECENT:])
+
+    def _lowered(self, in_progress: int) -> float:
+        return max(_FEW, in_progress * max(_LEAST, 1 / self._excess()))
 
     def admits(self, in_progress: int) -> bool:
         """Whether one more request may come in."""
-        return in_progress < self.most
+        return in_progress < min(self.most, self._ceiling)
 
 
 class Limits:
@@ -160,16 +253,22 @@ class Limits:
         #: of organizations
         self.downloads = FairSlots(settings.max_downloads, "downloads", "files that are sent", retry_after=5)
         self.in_progress = 0
+        self._admitted = 0
         #: of those, the ones that wait without work, but for jobs: they take room, but no time
         self._parked = 0
         self._waiting_for_jobs: Callable[[], int] = lambda: 0
 
     @contextmanager
-    def watching(self, lag: LoopLag, waiting_for_jobs: Callable[[], int]) -> Iterator[None]:
+    def watching(self, lag: LoopLag, waiting_for_jobs: Callable[[], int], calling: Callable[[], int]) -> Iterator[None]:
         """Look at how busy the process is as often as at its loop, for as long as the block lasts."""
         self._waiting_for_jobs = waiting_for_jobs
         busyness = Busyness()
-        lag.subscribe(lambda _lag: self.overload.looked(busyness.look(), self.at_work))
+
+        def look(_lag: float) -> None:
+            admitted, self._admitted = self._admitted, 0
+            self.overload.looked(busyness.look(), lag.cycle, self.at_work, admitted, calling())
+
+        lag.subscribe(look)
         try:
             yield
         finally:
@@ -190,11 +289,13 @@ class Limits:
         finally:
             self._parked -= 1
 
-    def enter(self) -> None:
-        """Before anything is done for a request, which counts as in progress already; raises Unavailable."""
+    def admits(self) -> bool:
+        """Before anything is done for a request, which counts as in progress already: whether it may come in."""
         if not self.overload.admits(self.at_work - 1):
             REFUSED.add("overload")
-            raise Unavailable("the gateway has more to do than it can; try again in a moment", retry_after=1)
+            return False
+        self._admitted += 1
+        return True
 
     @contextmanager
     def one_download(self, organization_id: UUID) -> Iterator[None]:

@@ -9,10 +9,23 @@ from aiohttp import web
 
 from gateway.http.admission import Limits
 from gateway.http.handlers.mcp import open_servers
-from gateway.http.keys import EXPORTER, IS_DRAINING, LIMITS, OPENAPI, PAGES, READINESS, ROUTE_OF, SERVICES
+from gateway.http.keys import (
+    EXPORTER,
+    HEALTH_CHECKS,
+    IS_DRAINING,
+    LIMITS,
+    LINK_BASE,
+    LOAD_SHEDDING,
+    OPENAPI,
+    PAGES,
+    READINESS,
+    ROUTE_OF,
+    SERVICES,
+)
+from gateway.http.load_shedding import LoadShedding
 from gateway.http.middleware import request_middleware, set_common_headers
-from gateway.http.openapi import openapi_document
-from gateway.http.readiness import readiness
+from gateway.http.openapi.document import openapi_document
+from gateway.http.readiness import health_checks, readiness
 from gateway.http.routes import ROUTES
 from gateway.pages.brand import Brand
 from gateway.pages.rendering import Pages
@@ -26,7 +39,9 @@ def create_app(settings: Settings) -> web.Application:
     """The application; its services open when it starts and close when it ends."""
     app = web.Application(middlewares=[request_middleware], client_max_size=settings.max_body_bytes)
     app[IS_DRAINING] = asyncio.Event()
-    app[LIMITS] = Limits(settings)
+    app[LIMITS] = limits = Limits(settings)
+    app[LOAD_SHEDDING] = LoadShedding(limits, frozenset(route.path for route in ROUTES if route.is_probe))
+    app[LINK_BASE] = settings.link_base
     app[PAGES] = Pages(Brand.of(settings))
     app[ROUTE_OF] = {
         app.router.add_route(method, route.path, route.handler): route
@@ -42,10 +57,12 @@ def create_app(settings: Settings) -> web.Application:
             open_services(settings) as opened,
             exposed(settings.metrics_bind, opened.database),
         ):
-            with app[LIMITS].watching(opened.lag, lambda: opened.watch.waiting):
+            transport = opened.upstreams.transport
+            with limits.watching(opened.lag, lambda: opened.watch.waiting, lambda: transport.under_way):
                 app[SERVICES] = opened
                 open_servers(app, opened)
                 app[READINESS] = readiness(opened)
+                app[HEALTH_CHECKS] = health_checks(settings)
                 app[EXPORTER] = PrometheusExporter(opened.database)
                 document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
                 app[OPENAPI] = msgspec.json.encode(document)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from gateway.identity.audit import Entry
-from gateway.identity.model import Caller
+from gateway.identity.model import Caller, id_of
 
 
 @dataclass(slots=True)
@@ -26,10 +26,12 @@ class PendingEntry:
     @classmethod
     def of(cls, what: str, caller: Caller | None, path: Mapping[str, str]) -> "PendingEntry":
         """The entry of a route's request; `path` holds the variables of its path."""
-        targets = (path[name] for name in ("workspace_id", "job_id", "connector_type") if name in path)
-        pending = cls(what, connector_id=_uuid(path.get("connector_id")), target=next(targets, None))
+        targets = (
+            path[name] for name in ("workspace_id", "job_id", "connector_type", "grant_id", "client_id") if name in path
+        )
+        pending = cls(what, connector_id=id_of(path.get("connector_id")), target=next(targets, None))
         if caller is not None:
-            pending.organization_id, pending.actor = caller.organization_id, caller.client_id
+            pending.organization_id, pending.actor = caller.organization_id, caller.client.id
         return pending
 
     def ended(self, outcome: str, request_id: str, took_ms: int) -> Entry | None:
@@ -47,10 +49,3 @@ class PendingEntry:
             request_id=request_id,
             took_ms=took_ms,
         )
-
-
-def _uuid(text: str | None) -> UUID | None:
-    try:
-        return UUID(text) if text else None
-    except ValueError:
-        return None

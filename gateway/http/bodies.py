@@ -14,6 +14,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Valid
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.faults import sentence
 from gateway.http.keys import SERVICES
+from gateway.identity.model import id_of
 from gateway.kinds.suggestions import did_you_mean
 
 _DECODER = msgspec.json.Decoder()
@@ -22,6 +23,7 @@ _DECODER = msgspec.json.Decoder()
 _MAX_DIGITS = 18
 #: fields of a form
 _MAX_FIELDS = 100
+_NO_ID = "there is no such thing: its id is not a UUID"
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -32,7 +34,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Query(BaseModel):
+class QueryString(BaseModel):
     """A query string: values are text, so `5` is a number where a number is expected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,7 +58,8 @@ def bearer_token(request: web.Request) -> str:
 
 async def read_body(request: web.Request, model: type[M]) -> M:
     """The JSON body as a model; raises MalformedRequest, BodyTooLarge and InvalidParams."""
-    return _validated(model, await read_json(request))
+    document = await read_json(request)
+    return _validated(model, document)
 
 
 async def read_json(request: web.Request) -> Any:
@@ -133,17 +136,21 @@ Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 
 
 def _validated(model: type[M], document: dict[str, Any]) -> M:
-    known = {field.alias or name: None for name, field in model.model_fields.items()}
-    unknown = (name for name in document if name not in known) if model.model_config.get("extra") == "forbid" else ()
-    # Before the model looks at them: it would list every one of them first.
-    first = list(islice(unknown, MAX_FAULTS))
-    if len(first) == MAX_FAULTS:
-        raise InvalidParams(faults=(_unknown(f"/{_escaped(name)}", name, known) for name in first))
+    if len(document) >= MAX_FAULTS and model.model_config.get("extra") == "forbid":
+        _refuse_many_unknown(model, document)
     try:
         return model.model_validate(document)
     except ValidationError as error:
         found = error.errors(include_url=False)
         raise InvalidParams(faults=(_fault(model, fault) for fault in found)) from error
+
+
+def _refuse_many_unknown(model: type[BaseModel], document: dict[str, Any]) -> None:
+    """Before the model looks at so many names that it does not know: it would list every one of them first."""
+    known = {field.alias or name: None for name, field in model.model_fields.items()}
+    first = list(islice((name for name in document if name not in known), MAX_FAULTS))
+    if len(first) == MAX_FAULTS:
+        raise InvalidParams(faults=(_unknown(f"/{_escaped(name)}", name, known) for name in first))
 
 
 def _fault(model: type[BaseModel], fault: Any) -> FieldError:
@@ -171,7 +178,16 @@ def _escaped(part: str) -> str:
 
 def path_id(request: web.Request, name: str) -> UUID:
     """An id of the path; what is no UUID names nothing."""
-    try:
-        return UUID(request.match_info[name])
-    except ValueError as error:
-        raise NotFound("there is no such thing: its id is not a UUID") from error
+    found = id_of(request.match_info[name])
+    if found is None:
+        raise NotFound(_NO_ID)
+    return found
+
+
+def query_id(request: web.Request, name: str) -> UUID | None:
+    """An id of the query string, where one is given; what is no UUID names nothing."""
+    text = request.query.get(name)
+    found = id_of(text)
+    if text and found is None:
+        raise NotFound(_NO_ID)
+    return found

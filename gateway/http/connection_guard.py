@@ -16,6 +16,8 @@ from aiohttp.web_server import Server
 
 from gateway.errors import InternalError, MalformedRequest, Unavailable
 from gateway.http.errors import problem_response
+from gateway.http.keys import LOAD_SHEDDING
+from gateway.http.load_shedding import LoadShedding
 
 log = logging.getLogger(__name__)
 
@@ -40,9 +42,9 @@ class ConnectionLimits:
 class GuardedServer(Server):
     """Makes a guarded protocol for each connection."""
 
-    def __init__(self, behind: Server, limits: ConnectionLimits) -> None:
+    def __init__(self, behind: Server, limits: ConnectionLimits, shedding: LoadShedding | None) -> None:
         super().__init__(
-            behind.request_handler,
+            behind.request_handler if shedding is None else shedding.before(behind.request_handler, let_rest),
             request_factory=behind.request_factory,
             handler_cancellation=behind.handler_cancellation,
             loop=behind._loop,
@@ -66,7 +68,7 @@ class GuardedRunner(web.AppRunner):
         self._limits = limits
 
     async def _make_server(self) -> Server:
-        return GuardedServer(await super()._make_server(), self._limits)
+        return GuardedServer(await super()._make_server(), self._limits, self.app.get(LOAD_SHEDDING))
 
 
 class _GuardedProtocol(RequestHandler):
@@ -120,6 +122,16 @@ class _GuardedProtocol(RequestHandler):
                 self._body_limit.cancel()
             self._body_limit = self._loop.call_later(self._guard.limits.body, self._close_unless_complete, body)
 
+    def rest(self, seconds: float) -> None:
+        """Read no further request of the connection for so long; what comes meanwhile waits with its sender."""
+        if self.transport is not None:
+            self.transport.pause_reading()
+            self._loop.call_later(seconds, self._go_on)
+
+    def _go_on(self) -> None:
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
     def _close_unless_complete(self, body: StreamReader) -> None:
         if not body.is_eof():
             self.force_close()
@@ -144,6 +156,17 @@ class _GuardedProtocol(RequestHandler):
         response.headers["Server"] = "gateway"  # in place of aiohttp's own, which tells versions
         response.force_close()
         return response
+
+
+def let_rest(request: BaseRequest, seconds: float) -> None:
+    """Take no further request from the sender of a refused one before it is to come again.
+
+    Who obeys `Retry-After` notices nothing.
+    """
+    protocol = request.protocol
+    is_complete = not request.body_exists or request.content.is_eof()
+    if isinstance(protocol, _GuardedProtocol) and is_complete:
+        protocol.rest(seconds)
 
 
 def _raw(response: web.Response, reason: str) -> bytes:

@@ -5,6 +5,7 @@ from aiohttp.typedefs import Handler
 from gateway.http.handlers import jobs as api_jobs
 from gateway.http.handlers.console import (
     connectors,
+    grants,
     jobs,
     overview,
     playground,
@@ -41,6 +42,15 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
         is_page=True,
         audit="console.sign_in",
     ),
+    Route(
+        "POST",
+        "/console/sign-in/provider",
+        sign_in.leave_to_sign_in,
+        "Sign in by the operator's OpenID Connect provider",
+        _TAG,
+        is_open=True,
+        is_page=True,
+    ),
     _form("/console/sign-out", sign_in.sign_out, "Sign out", "console.sign_out", READ),
     _page("/console", overview.overview, "How things stand"),
     _page("/console/health", overview.health, "What keeps the gateway from working", ADMIN),
@@ -62,6 +72,8 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _form(_JOB + "/retry", jobs.retry_job, "Run again", "job.retry"),
     _page("/console/search", records.search_copy, "Search the copy"),
     _page("/console/audit", records.list_audit, "The audit log", ADMIN),
+    _page("/console/grants", grants.list_grants, "What people let agents' hosts do", ADMIN),
+    _form("/console/grants/{grant_id}/revoke", grants.revoke_grant, "Revoke", "agent.revoke", ADMIN),
     _page("/console/settings", settings.show_settings, "Clients and OAuth apps", ADMIN),
     _form("/console/settings/clients", settings.create_client, "Make a client", "client.create", ADMIN),
     _form(
@@ -69,6 +81,13 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
         settings.rotate_secret,
         "Another secret",
         "client.rotate_secret",
+        ADMIN,
+    ),
+    _form(
+        "/console/settings/clients/{client_id}/redirect-urls",
+        settings.change_redirect_urls,
+        "Change where consents may lead to",
+        "client.update",
         ADMIN,
     ),
     _form("/console/settings/apps", settings.put_app, "Use an own app", "oauth_app.put", ADMIN),

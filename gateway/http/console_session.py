@@ -10,9 +10,12 @@ from gateway.http.bodies import read_form_fields
 from gateway.http.cookies import host_cookie
 from gateway.http.keys import SERVICES, SESSION
 from gateway.identity.model import Caller
+from gateway.mcp.http import is_origin_allowed, origins_of
 
 _COOKIE = "gateway-console"
 SIGN_IN = "/console/sign-in"
+#: of this host, as the browser names it; a proxy may have taken off the encryption
+_SCHEMES = ("http", "https")
 
 
 class SignInRequired(GatewayError):
@@ -49,6 +52,14 @@ async def read_console_form(request: web.Request) -> dict[str, str]:
     if not request.app[SERVICES].console_sessions.is_csrf_token(request[SESSION], fields.pop("csrf", "")):
         raise ForeignForm("the form is not of this session; go back, load the page again and send it once more")
     return fields
+
+
+async def read_sign_in_form(request: web.Request) -> dict[str, str]:
+    """The fields of a form to sign in with; raises ForeignForm for another site's, which could sign in as its own."""
+    own = origins_of(request.app[SERVICES].settings.base_url) | {f"{scheme}://{request.host}" for scheme in _SCHEMES}
+    if not is_origin_allowed(request, own):
+        raise ForeignForm("the form is of another site; sign in on the gateway's own page")
+    return await read_form_fields(request)
 
 
 def begin_session(request: web.Request, response: web.Response, token: str) -> None:

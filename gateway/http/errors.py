@@ -39,7 +39,7 @@ STATUS: dict[type[GatewayError], int] = {
 _MAX_BYTES = 64 << 10
 #: characters of each of its texts, which may repeat what a caller or an application wrote
 _MAX_TEXT = 2000
-_ALWAYS = ("type", "title", "status", "code", "detail", "message", "retryable", "request_id")
+_ALWAYS = ("type", "title", "status", "code", "detail", "message", "retryable", "request_id", "docs")
 
 
 def status_of(error: GatewayError) -> int:
@@ -60,6 +60,7 @@ def problem(error: GatewayError, request_id: str) -> dict[str, Any]:
         "message": _capped(error.detail),
         "retryable": error.retryable,
         "request_id": request_id,
+        "docs": f"/docs/errors/{error.code}",
         **error.extra,
     }
     if error.faults:

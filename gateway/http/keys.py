@@ -1,13 +1,15 @@
 """What the application and its requests carry, by typed keys."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aiohttp import web
 
 from gateway.aio.remembered import Remembered
+from gateway.health_checks import CheckResult
 from gateway.http.admission import Limits
 from gateway.http.audit_entry import PendingEntry
+from gateway.http.load_shedding import LoadShedding
 from gateway.http.readiness import Readiness
 from gateway.http.route import Route
 from gateway.identity.model import Caller
@@ -22,10 +24,16 @@ IS_DRAINING = web.AppKey("is_draining", asyncio.Event)
 OPENAPI = web.AppKey("openapi", bytes)
 #: what is refused before anything is done for it
 LIMITS = web.AppKey("limits", Limits)
+#: what refuses requests in an overload
+LOAD_SHEDDING = web.AppKey("load_shedding", LoadShedding)
 #: what the process tells Prometheus
 EXPORTER = web.AppKey("exporter", PrometheusExporter)
+#: what `gateway doctor` finds
+HEALTH_CHECKS = web.AppKey("health_checks", Remembered[Sequence[CheckResult]])
 #: whether what the front end needs is there
 READINESS = web.AppKey("readiness", Remembered[Readiness])
+#: what links begin with; empty where no address of ours is known
+LINK_BASE = web.AppKey("link_base", str)
 #: the routes of the contract, by those of the router that stand for them
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
 #: templates and style of the pages for people

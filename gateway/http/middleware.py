@@ -11,7 +11,13 @@ from aiohttp.typedefs import Handler
 
 from gateway.authorization.metadata import challenge
 from gateway.authorization.model import SCOPES
-from gateway.errors import GatewayError, InternalError, MalformedRequest, Unauthorized, UnsupportedEncoding
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    MalformedRequest,
+    Unauthorized,
+    UnsupportedEncoding,
+)
 from gateway.http.admission import NO_RATES
 from gateway.http.audit_entry import PendingEntry
 from gateway.http.bodies import bearer_token
@@ -42,21 +48,23 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     limits, rates = request.app[LIMITS], NO_RATES
     slots: tuple[FairSlots, Hashable] | None = None
     outcome = "interrupted"
-    limits.in_progress += 1
     try:
-        if route is None or not route.is_probe:
-            limits.enter()
         if "Content-Encoding" in request.headers:
             raise UnsupportedEncoding("bodies are taken as they are; send the request without Content-Encoding")
-        if not _is_open(request, route):
+        # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes
+        # is no secret: the contract is public.
+        is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
+        if not is_open:
             request[CALLER] = caller = await (signed_in(request) if route and route.is_console else _caller(request))
             if limits.rates.is_limiting:
                 rates = limits.rates.take(caller)
                 if rates.refusal is not None:
                     raise rates.refusal
-            slots = _taken(limits.requests, caller.organization_id)
+            limits.requests.take(caller.organization_id)
+            slots = limits.requests, caller.organization_id
         elif route is not None and not route.is_probe:
-            slots = _taken(limits.strangers, request.remote)
+            limits.strangers.take(request.remote)
+            slots = limits.strangers, request.remote
         if route is not None:
             _permit(request, route)
         with tracing.span(request.method, "server", request_id=request_id):
@@ -73,7 +81,9 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             issuer = request.app[SERVICES].settings.base_url
             response.headers["WWW-Authenticate"] = challenge(issuer, request.path, scope=" ".join(SCOPES))
     except web.HTTPException as error:
-        response = _error_response(request, route, from_http(error))
+        refusal = from_http(error)
+        outcome = refusal.code
+        response = _error_response(request, route, refusal)
     except ConnectionError:
         raise
     except Exception:
@@ -81,7 +91,6 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         bugs.exception("a request failed by a bug")
         response = _error_response(request, route, InternalError())
     finally:
-        limits.in_progress -= 1
         if slots is not None:
             slots[0].give_back(slots[1])
         _record(request, outcome, time.perf_counter() - started)
@@ -90,13 +99,8 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         if request.app[IS_DRAINING].is_set():
             # The next request belongs on another connection, to a process that stays.
             response.force_close()
-    _count(request, response, time.perf_counter() - started)
+    _count(request, response, outcome, time.perf_counter() - started)
     return response
-
-
-def _taken(slots: FairSlots, holder: Hashable) -> tuple[FairSlots, Hashable]:
-    slots.take(holder)
-    return slots, holder
 
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
@@ -104,16 +108,6 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
     response.headers["X-Request-Id"] = request[REQUEST_ID]
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers.pop("Server", None)
-
-
-def _is_open(request: web.Request, route: Route | None) -> bool:
-    """Whether it needs no token: said by the matched route alone, as another may match the path when it is decoded.
-
-    Which methods a path takes is no secret: the contract is public.
-    """
-    if route is not None:
-        return route.is_open
-    return isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
 
 
 def _permit(request: web.Request, route: Route) -> None:
@@ -137,8 +131,7 @@ def _begun(request: web.Request) -> str:
     given = request.headers.get("X-Request-Id", "")
     request_id = given if _SAFE_ID.fullmatch(given) else token_hex(16)
     request[REQUEST_ID] = request_id
-    tracing.continued(request.headers)
-    trace_id = tracing.trace_id()
+    trace_id = tracing.continued(request.headers)
     begin_context({"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id})
     return request_id
 
@@ -181,7 +174,7 @@ def _is_within(request: web.Request, resource: str) -> bool:
     return request.path == path or request.path.startswith(f"{path}/")
 
 
-def _count(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
+def _count(request: web.Request, response: web.StreamResponse, outcome: str, seconds: float) -> None:
     resource = request.match_info.route.resource
     route = resource.canonical if resource else "none"
     REQUESTS.add(request.method if resource else "none", route, str(response.status))
@@ -192,5 +185,23 @@ def _count(request: web.Request, response: web.StreamResponse, seconds: float) -
             "route": route,
             "status": response.status,
             "took_ms": round(seconds * 1000, 1),
+            **_subject(request),
         }
+        if response.status >= 400:
+            fields["error"] = outcome
         log.info("request", extra=fields)
+
+
+def _subject(request: web.Request) -> dict[str, str]:
+    """Who asked for what of which connector, as far as it is known; never params."""
+    caller, pending = request.get(CALLER), request.get(AUDIT)
+    found = {} if caller is None else {"client_id": str(caller.client_id)}
+    if pending is None or pending.connector_id is None:
+        return found
+    found["connector_id"] = str(pending.connector_id)
+    if pending.what is not None:
+        found["operation"] = pending.what
+    if caller is not None:
+        kind = request.app[SERVICES].connectors.kind_of(caller.organization_id, pending.connector_id)
+        found |= {} if kind is None else {"kind": kind}
+    return found

@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -35,13 +35,8 @@ class Preference:
 
     respond_async: bool = False
     wait: int | None = None
-
-    @property
-    def applied(self) -> dict[str, str]:
-        """The header that says which preference was followed."""
-        if self.respond_async:
-            return {"Preference-Applied": "respond-async"}
-        return {} if self.wait is None else {"Preference-Applied": f"wait={self.wait}"}
+    #: the header that says which one was followed
+    applied: Mapping[str, str] = field(default_factory=dict)
 
 
 _NO_PREFERENCE = Preference()
@@ -52,7 +47,10 @@ def preference(request: web.Request) -> Preference:
     if "Prefer" not in request.headers:
         return _NO_PREFERENCE
     given = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer"))))
-    return Preference("respond-async" in given, _wait(given["wait"]) if "wait" in given else None)
+    wait = _wait(given["wait"]) if "wait" in given else None
+    if "respond-async" in given:
+        return Preference(True, wait, {"Preference-Applied": "respond-async"})
+    return _NO_PREFERENCE if wait is None else Preference(False, wait, {"Preference-Applied": f"wait={wait}"})
 
 
 def _wait(text: str) -> int:

@@ -5,22 +5,27 @@ from gateway.http.console_routes import CONSOLE_ROUTES
 from gateway.http.handlers import (
     audit,
     authorization,
+    clients,
     connect,
     connectors,
     context_store,
     discovery,
     downloads,
     execute,
+    grants,
     jobs,
     mcp,
     oauth,
     operation_search,
     operations,
     pages,
+    reference,
+    sign_in,
     tokens,
 )
 from gateway.http.route import Route
 from gateway.identity.model import Scope
+from gateway.openid.service import CALLBACK_PATH
 
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _CONNECTORS = "/api/v1/integrations/connectors"
@@ -43,7 +48,13 @@ ROUTES: tuple[Route, ...] = (
         "Run one operation",
         "Execute",
         body=execute.ExecuteBody,
-        answers={200: "The answer", 202: "The job that will have it", 206: "A range of a file"},
+        answers={
+            200: "The answer",
+            202: "The job that will have it",
+            206: "A range of a file",
+            303: "The way to the result, for callers that send X-ADP-Agent-SDK",
+            304: "The file has not changed",
+        },
         audit="execute",
     ),
     Route(
@@ -97,7 +108,7 @@ ROUTES: tuple[Route, ...] = (
         "Create a connector from credentials",
         "Connectors",
         body=connectors.CreateConnector,
-        answers={201: "The connector"},
+        answers={201: "The connector", 200: "The connector that there was, with new credentials"},
         scope=WRITE,
         audit="connector.create",
     ),
@@ -172,7 +183,10 @@ ROUTES: tuple[Route, ...] = (
         oauth.begin_consent,
         "Where a user's browser begins a consent",
         "OAuth",
-        answers={303: "To the application's own page, with a cookie that the callback asks for"},
+        answers={
+            303: "To the application's own page, with a cookie that the callback asks for",
+            400: "The consent leads nowhere",
+        },
         is_open=True,
     ),
     Route(
@@ -181,7 +195,10 @@ ROUTES: tuple[Route, ...] = (
         oauth.finish_oauth,
         "Where the application sends the browser back to",
         "OAuth",
-        answers={303: "To redirect_url, with connector_id, or error and error_description, in its query"},
+        answers={
+            303: "To redirect_url, with connector_id, or error and error_description, in its query",
+            400: "The consent leads nowhere",
+        },
         is_open=True,
         audit="connector.create",
     ),
@@ -354,7 +371,7 @@ ROUTES: tuple[Route, ...] = (
         jobs.job_events,
         "Follow a job by Server-Sent Events",
         "Jobs",
-        answers={200: "A stream of progress, status and done events"},
+        answers={200: "A stream of progress, status and done events", 204: "All was told"},
         scope=READ,
     ),
     Route(
@@ -368,6 +385,7 @@ ROUTES: tuple[Route, ...] = (
             200: "What the inline call would have answered",
             202: "Not done yet: the job",
             206: "A range of the file that a download stored",
+            303: "The next hop to it, for callers that send X-ADP-Agent-SDK",
             304: "The stored file has not changed",
             416: "The stored file has none of the bytes asked for",
         },
@@ -380,6 +398,7 @@ ROUTES: tuple[Route, ...] = (
         "Ask what GET would say of a job's result",
         "Jobs",
         query=jobs.WaitQuery,
+        answers={200: "It is there", 202: "Not done yet", 206: "A range of it", 304: "It has not changed"},
         scope=READ,
     ),
     Route(
@@ -451,6 +470,43 @@ ROUTES: tuple[Route, ...] = (
         "Audit",
         query=audit.AuditQuery,
         scope=ADMIN,
+    ),
+    Route(
+        "GET",
+        "/api/v1/grants",
+        grants.list_grants,
+        "List what people let agents' hosts do, the newest first",
+        "Agents",
+        query=grants.GrantQuery,
+        scope=ADMIN,
+    ),
+    Route(
+        "DELETE",
+        "/api/v1/grants/{grant_id}",
+        grants.revoke_grant,
+        "End what somebody let a host do, with its tokens, at once",
+        "Agents",
+        answers={204: "The host is out"},
+        scope=ADMIN,
+        audit="agent.revoke",
+    ),
+    Route(
+        "GET",
+        "/api/v1/clients",
+        clients.list_clients,
+        "List the organization's clients, programs and people",
+        "Clients",
+        scope=ADMIN,
+    ),
+    Route(
+        "PATCH",
+        "/api/v1/clients/{client_id}",
+        clients.change_client,
+        "Change where a client's consents may lead to",
+        "Clients",
+        body=clients.ChangeClient,
+        scope=ADMIN,
+        audit="client.update",
     ),
     Route(
         "POST",
@@ -529,6 +585,29 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        AUTHORIZE + "/provider",
+        authorization.leave_to_sign_in,
+        "Sign in by the operator's OpenID Connect provider",
+        "Agents",
+        answers={
+            200: "The page that leads to the provider",
+            400: "A page that says what is wrong",
+            403: "The page again",
+        },
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        CALLBACK_PATH,
+        sign_in.finish_sign_in,
+        "Where the sign-in provider sends browsers back to",
+        "Pages",
+        is_open=True,
+        is_page=True,
+        audit="console.sign_in",
+    ),
+    Route(
+        "POST",
         AUTHORIZE + "/organization",
         authorization.choose_organization,
         "Choose the organization that the host is to act for",
@@ -563,6 +642,14 @@ ROUTES: tuple[Route, ...] = (
         "Audit",
         query=audit.UsageQuery,
         scope=READ,
+    ),
+    Route(
+        "GET",
+        "/api/v1/health/checks",
+        operations.list_health_checks,
+        "What keeps the gateway from working, and how to fix it",
+        "Operations",
+        scope=ADMIN,
     ),
     Route(
         "GET",
@@ -617,11 +704,20 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         "/docs",
-        operations.docs,
+        reference.docs,
         "This document as a page",
         "Operations",
         is_open=True,
         has_head=True,
+    ),
+    *(
+        Route("GET", path, handler, summary, "Pages", is_open=True, is_page=True, has_head=True)
+        for path, handler, summary in (
+            ("/docs/kinds", reference.show_kinds, "The kinds of applications"),
+            ("/docs/kinds/{kind}", reference.show_kind, "A kind with all its operations"),
+            ("/docs/errors", reference.show_errors, "The codes of errors"),
+            ("/docs/errors/{code}", reference.show_error, "What an error means and what to do"),
+        )
     ),
     *CONSOLE_ROUTES,
 )

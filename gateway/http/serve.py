@@ -9,6 +9,7 @@ from aiohttp import web
 
 from gateway.aio.deadline import Deadline
 from gateway.aio.gc_tuning import tune_gc
+from gateway.aio.malloc_tuning import tune_malloc
 from gateway.http.app import create_app
 from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.http.keys import IS_DRAINING, SERVICES
@@ -38,6 +39,7 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
     )
     await runner.setup()
     tune_gc()
+    tune_malloc()
     try:
         host, port = settings.address
         site = web.TCPSite(runner, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None)

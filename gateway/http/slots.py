@@ -1,6 +1,5 @@
 """Room in a front end for so many at a time, shared so that nobody can take all of it."""
 
-from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
@@ -18,15 +17,14 @@ class FairSlots:
         self._what = what
         #: seconds
         self._retry_after = retry_after
-        self._held: Counter[Hashable] = Counter()
+        self._held: dict[Hashable, int] = {}
         self.taken = 0
 
     def take(self, holder: Hashable) -> None:
         """A place for the holder until it gives it back; raises Unavailable."""
-        held = self._held[holder]
+        held = self._held.get(holder, 0)
         left = self._total - (self.taken - held)
         if self.taken >= self._total or held >= max(1, left // 2):
-            self._forget(holder)
             REFUSED.add(self._name)
             who = f"all {self._total} slots" if self.taken >= self._total else f"{held} of {self._total} slots"
             raise Unavailable(f"{who} for {self._what} are taken; try again in a moment", retry_after=self._retry_after)
@@ -34,13 +32,10 @@ class FairSlots:
         self.taken += 1
 
     def give_back(self, holder: Hashable) -> None:
-        self._held[holder] -= 1
         self.taken -= 1
-        self._forget(holder)
-
-    def _forget(self, holder: Hashable) -> None:
-        if not self._held[holder]:
-            del self._held[holder]
+        held = self._held.pop(holder) - 1
+        if held:
+            self._held[holder] = held
 
     @contextmanager
     def held(self, holder: Hashable) -> Iterator[None]:

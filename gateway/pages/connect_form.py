@@ -7,6 +7,9 @@ from gateway.errors import FieldError
 from gateway.kinds.catalog import Kind
 from gateway.kinds.spec import AuthMethod
 
+#: words of a name that are written in capitals
+_ABBREVIATIONS = frozenset({"api", "id", "url"})
+
 
 def methods_of(
     kind: Kind, sent: str = "", given: Mapping[str, str] | None = None, faults: Sequence[FieldError] = ()
@@ -49,6 +52,12 @@ def _method(
     }
 
 
+def _label(name: str) -> str:
+    """A field's name as people write it."""
+    words = [word.upper() if word in _ABBREVIATIONS else word for word in name.split("_")]
+    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
+
+
 def _field(
     name: str,
     description: str,
@@ -61,7 +70,7 @@ def _field(
 ) -> dict[str, Any]:
     return {
         "name": name,
-        "label": name.replace("_", " ").capitalize(),
+        "label": _label(name),
         "description": description,
         "required": required and default is None,
         "secret": secret,

@@ -8,8 +8,9 @@ import jinja2
 from gateway.pages.brand import Brand
 from gateway.pages.static_files import icon_url, static_url
 
-#: what nobody but the person at the link may keep or pass on
-PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+#: what nobody but the person at the link may keep or pass on. Not `no-referrer`: under that browsers send the pages'
+#: own forms with `Origin: null`, like those of another site.
+PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
 
 
 def content_security_policy(frame_ancestors: str = "'none'", form_target: str = "") -> str:
@@ -22,6 +23,13 @@ def content_security_policy(frame_ancestors: str = "'none'", form_target: str = 
         f"default-src 'none'; base-uri 'none'; connect-src 'self'; font-src 'self'; form-action {form_action}; "
         f"frame-ancestors {frame_ancestors}; img-src 'self'; script-src 'self'; style-src 'self'"
     )
+
+
+#: of the reference, which is the same for everybody: its viewer has pictures within its style
+REFERENCE_POLICY = (
+    "default-src 'none'; base-uri 'none'; connect-src 'self'; font-src 'self'; form-action 'none'; "
+    "frame-ancestors 'none'; img-src 'self' data:; script-src 'self'; style-src 'self'"
+)
 
 
 class Pages:

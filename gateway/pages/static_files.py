@@ -1,8 +1,9 @@
 """Style, scripts and icons, read once; each address carries a hash of the content, so browsers may keep it for good."""
 
+import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -18,13 +19,18 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StaticFile:
     """One file as it is served."""
 
     content: bytes
     content_type: str
     digest: str
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The content as gzip."""
+        return gzip.compress(self.content, mtime=0)
 
     @classmethod
     def of(cls, name: str, content: bytes) -> "StaticFile":

@@ -26,6 +26,12 @@ def test_required_fields_come_first_with_what_is_wrong_beside_them():
     assert [field["control"] for field in fields] == ["number", "text", "select", "select", "json", "json"]
 
 
+def test_what_was_typed_is_shown_again_right_or_wrong():
+    fields = fields_of(SCHEMA, {}, (), {"p.id": "five", "p.ids": "[1,", "p.note": "n"})
+
+    assert [field["value"] for field in fields] == ["five", "n", "", "", "[1,", ""]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [

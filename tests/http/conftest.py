@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from tests.in_process_app import FrontEnd, front_end
-from tests.running import Api, ConnectorApi
+from tests.harness.caller import Api, ConnectorApi
+from tests.harness.in_process import FrontEnd, front_end
 
 
 @pytest.fixture(scope="module")

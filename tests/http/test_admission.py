@@ -15,6 +15,8 @@ ORGANIZATION, OTHER = UUID(int=1), UUID(int=2)
 BUSY, AT_EASE = 0.99, 0.5
 #: requests in progress
 MANY = 200
+#: seconds of a cycle of the event loop: twice as long as it may be for requests that take a look's time each
+LONG, SHORT = 0.012, 0.001
 
 
 def caller(client: int = 1, organization: UUID = ORGANIZATION) -> Caller:
@@ -22,9 +24,14 @@ def caller(client: int = 1, organization: UUID = ORGANIZATION) -> Caller:
 
 
 def overloaded() -> Overload:
+    """Of requests that take a look's time each."""
     overload = Overload(max_load=0.95)
-    for _ in range(3):
-        overload.looked(BUSY, MANY)
+    return after(overload, BUSY, LONG, MANY, looks=9)
+
+
+def after(overload: Overload, busy: float, cycle: float, in_progress: int, looks: int) -> Overload:
+    for _ in range(looks):
+        overload.looked(busy, cycle, in_progress, admitted=in_progress, calling=in_progress)
     return overload
 
 
@@ -80,89 +87,126 @@ def test_without_rates_there_is_nothing_to_take():
     "looks",
     [
         pytest.param([], id="nothing known"),
-        pytest.param([AT_EASE] * 10, id="at ease"),
-        pytest.param([BUSY] * 2, id="busy for a moment"),
-        pytest.param([BUSY, BUSY, AT_EASE] * 4, id="busy, but not throughout"),
+        pytest.param([(AT_EASE, LONG)] * 10, id="at ease"),
+        pytest.param([(BUSY, SHORT)] * 10, id="busy, but nothing waits"),
+        pytest.param([(BUSY, LONG)] * 8, id="busy for a moment"),
+        pytest.param([(BUSY, LONG), (BUSY, LONG), (AT_EASE, LONG)] * 4, id="busy, but not throughout"),
     ],
 )
-def test_a_hiccup_is_no_overload(looks: list[float]):
+def test_a_hiccup_is_no_overload(looks: list[tuple[float, float]]):
     overload = Overload(max_load=0.95)
 
-    for busy in looks:
-        overload.looked(busy, MANY)
+    for busy, cycle in looks:
+        overload.looked(busy, cycle, MANY, admitted=MANY, calling=MANY)
 
-    assert overload.admits(10**6)
+    assert overload.admits(2 * MANY - 1)
 
 
 def test_what_a_process_does_at_its_start_is_no_overload():
     overload = Overload(max_load=0.95, warm_up=10)
 
-    at_its_start = [_looked(overload) for _ in range(10)]
-    afterwards = [_looked(overload) for _ in range(3)]
+    at_its_start = [after(overload, BUSY, LONG, MANY, looks=1).admits(10**6) for _ in range(10)]
+    afterwards = [after(overload, BUSY, LONG, MANY, looks=1).admits(10**6) for _ in range(8)]
 
     assert all(at_its_start)
     assert not afterwards[-1]
 
 
-def _looked(overload: Overload) -> bool:
-    """Whether a crowd is let in after one more look at a busy process."""
-    overload.looked(BUSY, MANY)
-    return overload.admits(10**6)
-
-
-def test_a_process_that_is_busy_throughout_takes_fewer_requests_than_it_has():
+def test_a_process_in_which_requests_wait_for_long_takes_fewer_than_it_has():
     overload = overloaded()
 
-    assert overload.most == pytest.approx(MANY * 0.8)
+    assert overload.most == pytest.approx(MANY / 2)
     assert not overload.admits(MANY)
-    assert overload.admits(100)
+    assert overload.admits(99)
+
+
+def test_requests_that_take_long_may_wait_for_each_other_for_longer():
+    overload = Overload(max_load=0.95)
+
+    for _ in range(100):
+        overload.looked(BUSY, 2 * LONG, 1000, admitted=50, calling=800)  # by Little's law a second each
+
+    assert overload.admits(1999)
+
+
+@pytest.mark.parametrize(("calling", "admits"), [(1000, True), (600, True), (400, False), (0, False)])
+def test_requests_wait_here_no_longer_than_for_applications(calling: int, admits: bool):
+    overload = Overload(max_load=0.95)
+
+    for _ in range(100):
+        overload.looked(BUSY, SHORT, 1000, admitted=50, calling=calling)
+
+    assert overload.admits(999) is admits
+
+
+def test_a_busy_process_takes_at_most_twice_what_it_has_until_it_is_looked_at_again():
+    overload = after(Overload(max_load=0.95), BUSY, SHORT, MANY, looks=3)
+
+    assert overload.admits(2 * MANY - 1)
+    assert not overload.admits(2 * MANY)
+    assert after(overload, AT_EASE, SHORT, MANY, looks=1).admits(10**6)
+
+
+def test_a_burst_of_requests_of_which_none_has_ended_yet_is_no_overload():
+    overload = Overload(max_load=0.95)
+
+    for _ in range(10):
+        overload.looked(BUSY, 10 * LONG, 600, admitted=0)
+
+    assert overload.admits(1199)
+
+
+def test_nothing_is_taken_back_until_what_was_taken_back_last_has_had_its_effect():
+    overload = overloaded()
+
+    before = after(overload, BUSY, LONG, MANY, looks=20).most
+    afterwards = after(overload, BUSY, LONG, MANY // 2, looks=1).most
+
+    assert before == pytest.approx(MANY / 2)
+    assert afterwards == pytest.approx(MANY / 4)
 
 
 def test_a_few_requests_are_never_too_many():
     overload = overloaded()
 
-    for _ in range(100):
-        overload.looked(BUSY, 32)
+    for in_progress in (100, 50, 32, 32):
+        after(overload, BUSY, LONG, in_progress, looks=1)
 
     assert overload.admits(31)
     assert not overload.admits(32)
 
 
-def test_a_process_that_finds_some_ease_takes_a_few_more_than_it_has():
-    overload = overloaded()
+def test_a_process_that_finds_some_ease_takes_a_few_more_each_time():
+    overload = after(overloaded(), BUSY, SHORT, MANY // 2, looks=2)
 
-    overload.looked(AT_EASE, MANY)
+    before = overload.most
+    after(overload, AT_EASE, SHORT, MANY // 2, looks=1)
 
-    assert overload.most == pytest.approx(MANY * 1.05)
+    assert before < overload.most <= before * 1.05
 
 
 def test_waiting_callers_do_not_keep_others_out_once_the_process_is_at_ease():
     overload = overloaded()
-    for _ in range(100):
-        overload.looked(BUSY, 500)
+    for in_progress in (100, 50, 32):
+        after(overload, BUSY, LONG, in_progress, looks=1)
 
-    overload.looked(AT_EASE, 500)
+    after(overload, AT_EASE, SHORT, 500, looks=60)
 
     assert overload.admits(500)
 
 
-def test_an_overload_ends_when_the_rush_is_over():
-    overload = overloaded()
+def test_an_overload_ends_when_the_rush_has_been_over_for_a_second():
+    overload = after(overloaded(), AT_EASE, SHORT, MANY // 2, looks=3)
 
-    for _ in range(3):
-        overload.looked(AT_EASE, MANY)
-    during = overload.most
-    overload.looked(AT_EASE, MANY // 4)
+    during = after(overload, AT_EASE, SHORT, MANY // 10, looks=10).most
+    after(overload, AT_EASE, SHORT, MANY // 10, looks=15)
 
     assert during < 10**6
     assert overload.admits(10**6)
 
 
 def test_a_process_that_may_be_busy_all_the_time_turns_nobody_away():
-    overload = Overload(max_load=1)
-
-    for _ in range(100):
-        overload.looked(1.0, MANY)
+    overload = after(Overload(max_load=1), 1.0, LONG, MANY, looks=100)
 
     assert overload.admits(10**6)
 
@@ -171,15 +215,14 @@ def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():
     limits = Limits(Settings(max_downloads=1000))
     limits.overload = overloaded()
     limits.in_progress = MANY
-    with pytest.raises(Unavailable):
-        limits.enter()
+    assert not limits.admits()
 
     with limits.parked():
         assert limits.at_work == MANY - 1
     with ExitStack() as waiting:
         for number in range(MANY - 1):
             waiting.enter_context(limits.one_download(UUID(int=number)))
-        limits.enter()
+        assert limits.admits()
 
     assert limits.at_work == MANY
 
@@ -188,7 +231,7 @@ def test_requests_that_wait_for_a_job_are_no_work():
     limits, lag = Limits(Settings()), LoopLag()
     limits.in_progress = 10
 
-    with limits.watching(lag, lambda: 7):
+    with limits.watching(lag, lambda: 7, lambda: 0):
         assert limits.at_work == 3
 
 

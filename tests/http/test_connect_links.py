@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.in_process_app import FrontEnd
-from tests.running import CREDENTIALS, Answer, Api
+from tests.harness.caller import CREDENTIALS, Answer, Api
+from tests.harness.in_process import FrontEnd
 
 SESSIONS = "/api/v1/connect/sessions"
 FORM = {"kind": "support-desk", "method": "api_token", **CREDENTIALS}

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
+from gateway.http.connection_guard import ConnectionLimits, GuardedRunner, let_rest
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\n"
 WHOLE = HEAD + b"Content-Length: 5\r\n\r\nhello"
@@ -172,3 +172,32 @@ async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error_of_ours(c
         await ended.wait()
 
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_a_sender_that_was_refused_is_heard_again_when_it_is_to_come_again():
+    async def refuse(request: web.Request) -> web.Response:
+        let_rest(request, 0.2)
+        return web.Response(status=503)
+
+    async with guarded(refuse) as port, connected(port) as (reader, writer), asyncio.timeout(10):
+        asked_at, loop = [], asyncio.get_running_loop()
+        for _ in range(3):
+            writer.write(WHOLE)
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 503")
+            asked_at.append(loop.time())
+
+    assert asked_at[1] - asked_at[0] >= 0.15
+    assert asked_at[2] - asked_at[1] >= 0.15
+
+
+async def test_the_rest_of_a_refused_requests_body_is_taken_at_once():
+    async def refuse(request: web.Request) -> web.Response:
+        let_rest(request, 3600)
+        return web.Response(status=503)
+
+    async with guarded(refuse) as port, connected(port) as (reader, writer), asyncio.timeout(10):
+        writer.write(HEAD + b"Content-Length: 10\r\n\r\nhello")
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"world" + WHOLE)
+
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 503")

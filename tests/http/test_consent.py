@@ -9,8 +9,8 @@ import pytest
 from pydantic import SecretStr
 
 from gateway.identity.model import Client
-from gateway.oauth.authorization_request import AuthorizationRequest
-from tests.in_process_app import FrontEnd, front_end
+from gateway.oauth.consent_request import ConsentRequest
+from tests.harness.in_process import FrontEnd, front_end
 
 REDIRECT = "https://app.example/redirected"
 CONSENT = "/api/v1/integrations/connectors/oauth/consent"
@@ -28,7 +28,7 @@ async def test_the_cookie_of_a_public_gateway_is_bound_to_its_host_and_to_https(
     client_id, _ = await public.client(organization_id)
     caller = Client(UUID(client_id), "c", frozenset({organization_id}), frozenset({"write"}), (REDIRECT,)).caller(None)
     await public.services.oauth.apps.put(organization_id, "work-management", "app", SecretStr("secret"))
-    started = await public.services.oauth.flows.initiate(caller, AuthorizationRequest("w", "work-management", REDIRECT))
+    started = await public.services.oauth.flows.initiate(caller, ConsentRequest("w", "work-management", REDIRECT))
 
     async with public.api(organization_id) as api:
         answer = await api.call("GET", f"{CONSENT}?{urlsplit(started.consent_url).query}", allow_redirects=False)

@@ -1,5 +1,6 @@
 """The console: signing in, every page, and forms that only its own pages can send."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,8 +9,9 @@ import aiohttp
 import pytest
 
 from gateway.http.console_routes import CONSOLE_ROUTES
-from tests.in_process_app import EVERY_SCOPE, FrontEnd
-from tests.running import Answer, Api
+from tests.harness.caller import Answer, Api
+from tests.harness.clients import EVERY_SCOPE
+from tests.harness.in_process import FrontEnd
 
 PAGES = [route.path for route in CONSOLE_ROUTES if route.method == "GET" and "{" not in route.path]
 FORMS = [route.path for route in CONSOLE_ROUTES if route.method == "POST" and not route.is_open]
@@ -100,6 +102,19 @@ async def test_a_wrong_secret_signs_nobody_in(front: FrontEnd, organization_id):
     assert "Set-Cookie" not in answer.headers
 
 
+@pytest.mark.parametrize("origin", ["https://elsewhere.example", "null"])
+async def test_another_site_cannot_sign_somebody_in(front: FrontEnd, organization_id, origin: str):
+    client_id, secret = await front.client(organization_id, EVERY_SCOPE)
+    fields = {"client_id": client_id, "client_secret": secret}
+    async with new_browser(front) as browser:
+        foreign = await browser.session.post("/console/sign-in", data=fields, headers={"Origin": origin})
+        own = await browser.session.post(
+            "/console/sign-in", data=fields, headers={"Origin": front.base_url}, allow_redirects=False
+        )
+
+    assert (foreign.status, foreign.cookies, own.status) == (403, {}, 303)
+
+
 async def test_the_cookie_is_new_at_each_sign_in_and_worth_nothing_after_signing_out(
     front: FrontEnd, browser: Browser, organization_id
 ):
@@ -144,13 +159,74 @@ async def test_who_may_only_read_changes_nothing(front: FrontEnd, organization_i
     assert (answer.status, audit.status) == (403, 403)
 
 
-async def test_another_organizations_connector_is_not_there(front: FrontEnd, browser: Browser):
-    async with front.api() as other:
-        connector = await other.connector()
+@pytest.fixture
+async def other(front: FrontEnd) -> AsyncIterator[dict[str, str]]:
+    """Ids of what another organization has: a connector, a job, a client."""
+    organization_id = await front.organization()
+    client_id, _ = await front.client(organization_id)
+    async with front.api(organization_id) as api:
+        connector = await api.connector(name="OTHERS")
+        body = {"entity": "tickets", "action": "list", "params": {"per_page": 1}}
+        job = await api.post(f"{connector.path}/execute", body, headers={"Prefer": "respond-async"})
+        yield {"connector": connector.record["id"], "job": job.json()["job"]["id"], "client": client_id}
+        kept = (await api.get(connector.path)).json()
+        assert (kept["name"], kept["status"]) == ("OTHERS", "active")
 
-    answer = await browser.get(f"/console/connectors/{connector.record['id']}")
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/console/connectors/{connector}",
+        "/console/jobs/{job}",
+        "/console/jobs/{job}/result",
+    ],
+)
+async def test_what_another_organization_has_is_not_there(browser: Browser, other: dict[str, str], path: str):
+    answer = await browser.get(path.format(**other))
 
     assert answer.status == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/console/search?connector={connector}&entity=tickets&field=",
+        "/console/audit?connector={connector}",
+        "/console/playground?operation=support-desk.tickets.list&connector={connector}",
+    ],
+)
+async def test_what_another_organization_has_is_not_shown(browser: Browser, other: dict[str, str], path: str):
+    answer = await browser.get(path.format(**other))
+
+    shown = answer.body.replace(f'value="{other["connector"]}"'.encode(), b"")
+    assert answer.status == 200
+    assert b"OTHERS" not in shown
+    assert other["connector"].encode() not in shown
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/console/connectors/{connector}", {"name": "taken"}),
+        ("/console/connectors/{connector}/check", {}),
+        ("/console/connectors/{connector}/renew", {}),
+        ("/console/connectors/{connector}/synchronize", {}),
+        ("/console/connectors/{connector}/delete", {"name": "OTHERS"}),
+        ("/console/jobs/{job}/cancel", {}),
+        ("/console/jobs/{job}/retry", {"confirm": "yes"}),
+        ("/console/settings/clients/{client}/secret", {}),
+        ("/console/playground", {"operation": "support-desk.tickets.list", "connector": "{connector}", "do": "run"}),
+    ],
+)
+async def test_what_another_organization_has_is_not_changed(
+    browser: Browser, other: dict[str, str], path: str, fields: dict[str, str]
+):
+    filled = {name: value.format(**other) for name, value in fields.items()}
+
+    answer = await browser.send(path.format(**other), csrf=await browser.csrf(), **filled)
+
+    assert answer.status == 404
+    assert b"OTHERS" not in answer.body
 
 
 async def test_a_connector_is_looked_at_renamed_switched_off_and_on(browser: Browser, api: Api):
@@ -200,10 +276,13 @@ async def test_what_is_wrong_with_a_param_stands_at_its_field(browser: Browser, 
     record = (await api.connector()).record
     fields = {"csrf": await browser.csrf(), "operation": "support-desk.tickets.list", "connector": record["id"]}
 
-    answer = await browser.send("/console/playground", **fields, **{"p.sort_order": "up", "do": "run"})
+    wrong = {"p.sort_order": "up", "p.per_page": "many"}
+
+    answer = await browser.send("/console/playground", **fields, **wrong, do="run")
 
     assert answer.status == 422
-    assert b"sort_order" in answer.body
+    assert re.search(rb'name="p.per_page"[^>]*value="many"[^>]*aria-invalid="true"', answer.body)
+    assert b"per_page: it is a whole number" in answer.body
 
 
 async def test_records_and_names_are_never_markup(browser: Browser, api: Api):
@@ -233,6 +312,39 @@ async def test_a_client_is_made_and_its_secret_shown_once(browser: Browser, fron
 
     assert allowed.status == 200
     assert found[2] not in (await browser.get("/console/settings")).body
+
+
+async def test_health_shows_what_the_doctor_says(browser: Browser, api: Api):
+    told = (await api.get("/api/v1/health/checks")).json()["data"]
+    page = await browser.get("/console/health")
+
+    assert {"what": "schema", "status": "passed", "said": "is up to date"} in told
+    assert any(each["what"] == "workers" and each["status"] == "failed" for each in told)  # none runs in this test
+    assert b"<strong>schema</strong>: is up to date" in page.body
+
+
+async def test_health_is_for_administrators(front: FrontEnd, organization_id):
+    async with front.api(organization_id, ["read", "write"]) as other:
+        assert (await other.get("/api/v1/health/checks")).status == 403
+
+
+async def test_the_audit_log_is_filtered_by_who_and_when(browser: Browser, api: Api, front: FrontEnd, organization_id):
+    await api.connector()
+    client_id, _ = await front.client(organization_id)
+    async with asyncio.timeout(10):
+        while b"connector.create" not in (shown := await browser.get("/console/audit")).body:
+            pass
+
+    by_others = await browser.get(f"/console/audit?actor={client_id}")
+    before = await browser.get("/console/audit?until=2020-01-01T00:00&connector=")
+    since = await browser.get("/console/audit?since=2020-01-01T00:00")
+    wrong = await browser.get("/console/audit?since=yesterday")
+
+    assert b"<td>connector.create</td>" in shown.body
+    assert b"<td>connector.create</td>" in since.body
+    assert b'value="2020-01-01T00:00"' in since.body
+    assert b"<td>connector.create</td>" not in by_others.body + before.body
+    assert wrong.status == 422
 
 
 async def test_usage_counts_what_was_called(browser: Browser, api: Api):

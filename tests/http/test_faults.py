@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from pydantic import Field, ValidationError
 
-from gateway.http.bodies import Body, Moment, Query
+from gateway.http.bodies import Body, Moment, QueryString
 from gateway.http.faults import sentence
 
 
@@ -21,7 +21,7 @@ class Sent(Body):
     client_secret: str | None = None
 
 
-class Asked(Query):
+class Asked(QueryString):
     limit: int = Field(1, ge=1)
     since: Moment | None = None
     connector_id: UUID | None = None

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.in_process_app import FrontEnd
-from tests.running import Answer, Api
+from tests.harness.caller import Answer, Api
+from tests.harness.in_process import FrontEnd
 
 PATH, LIST = "/oauth/revoke", "/api/v1/workspaces"
 

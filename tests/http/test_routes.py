@@ -1,16 +1,18 @@
 """What routes declare is what happens: openness, scope, audit, methods."""
 
 import asyncio
-import base64
-import hashlib
 import re
 from uuid import UUID, uuid4
 
 import aiohttp
 import pytest
+from markupsafe import escape
 
+from gateway.errors import BY_CODE
 from gateway.http.routes import ROUTES
 from gateway.identity.model import Scope
+from gateway.kinds.catalog import load_catalog
+from gateway.kinds.param_rows import param_rows
 
 CHANGING = [route for route in ROUTES if route.method not in ("GET", "HEAD") and not route.is_open]
 CLOSED = [route for route in ROUTES if not route.is_open and not route.is_console]
@@ -25,7 +27,7 @@ def named(route):
 
 def path_of(route):
     """The path with names that exist and ids that do not."""
-    known = {"entity": "attachments", "kind": "support-desk", "connector_type": "support-desk"}
+    known = {"entity": "attachments", "kind": "support-desk", "connector_type": "support-desk", "code": "not_found"}
     return re.sub(r"{(\w+)(:[^}]*)?}", lambda variable: known.get(variable[1]) or str(uuid4()), route.path)
 
 
@@ -196,14 +198,35 @@ async def test_no_response_tells_the_servers_software_and_none_is_sniffed(api, p
     assert response.headers["X-Request-Id"]
 
 
-async def test_the_documents_page_runs_nothing_but_its_own(api):
-    response = await api.get("/docs")
+@pytest.mark.parametrize("path", ["/docs", "/docs/kinds", "/docs/kinds/Support-Desk", "/docs/errors/not_found"])
+async def test_the_reference_runs_nothing_but_its_own(api, path):
+    response = await api.get(path)
 
     policy = dict(part.strip().partition(" ")[::2] for part in response.headers["Content-Security-Policy"].split(";"))
+    assert response.status == 200
     assert "unsafe" not in response.headers["Content-Security-Policy"]
     assert {policy[name] for name in ("default-src", "frame-ancestors", "base-uri", "form-action")} == {"'none'"}
-    script = response.body.split(b"<script>")[1].split(b"</script>")[0]
-    assert f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'" in policy["script-src"].split()
+    assert b"//" not in response.body.partition(b"<main")[0]
+
+
+async def test_every_error_leads_to_its_page_and_every_code_has_one(api):
+    refused = (await api.get(f"/api/v1/jobs/{uuid4()}")).json()
+    page = await api.get(refused["docs"])
+
+    assert (page.status, refused["docs"]) == (200, "/docs/errors/not_found")
+    assert [code for code in BY_CODE if (await api.get(f"/docs/errors/{code}")).status != 200] == []
+    assert (await api.get("/docs/errors/nothing_like_it")).status == 404
+
+
+async def test_a_kinds_page_tells_every_param_with_its_meaning(api):
+    kind = load_catalog().kind("support-desk")
+    page = (await api.get("/docs/kinds/support-desk")).body.decode()
+
+    rows = [row for operation in kind.operations.values() for row in param_rows(operation.schema)]
+    assert [
+        row.name for row in rows if f"<code>{row.name}</code>" not in page or str(escape(row.meaning)) not in page
+    ] == []
+    assert all(f'id="{operation}"' in page for operation in kind.operations.values())
 
 
 async def test_links_do_not_follow_the_host_that_a_caller_names(api, support_desk):

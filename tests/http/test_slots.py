@@ -1,13 +1,12 @@
 """Room in a front end: nobody takes all of it."""
 
 import asyncio
-from collections import Counter
 
 import pytest
 
 from gateway.errors import Unavailable
 from gateway.http.slots import FairSlots
-from tests.in_process_app import front_end
+from tests.harness.in_process import front_end
 
 PER_CALLER = 50
 
@@ -38,7 +37,7 @@ def test_a_place_that_is_given_back_is_free_again_and_its_holder_forgotten():
         pass
 
     assert refused.value.retry_after == 7
-    assert (slots.taken, slots._held) == (0, Counter())
+    assert (slots.taken, slots._held) == (0, {})
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.running import Api
+from tests.harness.caller import Api
+from tests.harness.in_process import FrontEnd
 
 
 async def _usage(api: Api) -> list[dict[str, Any]]:
@@ -25,6 +26,19 @@ async def test_calls_and_errors_are_counted_with_their_duration(api: Api):
     assert sum(point["errors"] for point in points) == 1
     assert any(point["p50_ms"] is not None for point in points)
     assert len(points) in (61, 62)
+
+
+async def test_what_is_in_hand_is_told_of_the_own_organization_alone(api: Api, front: FrontEnd):
+    connector = await api.connector()
+    await connector.send("tickets", "list", headers={"Prefer": "respond-async"})
+
+    async with front.api() as other:
+        theirs = (await other.get("/api/v1/usage")).json()["in_hand"]
+    ours = (await api.get("/api/v1/usage")).json()["in_hand"]
+
+    assert theirs == {"queued": 0, "running": 0, "waiting": 0, "copies": 0, "failed": 0, "stalest": None}
+    assert ours["queued"] >= 1
+    assert (ours["running"], ours["waiting"], ours["failed"]) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("query", ["step=5", "step=10&since=2020-01-01T00:00:00Z", "since=yesterday"])

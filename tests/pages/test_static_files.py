@@ -1,6 +1,5 @@
 """What pages load: little of it, from here, and what others wrote as they published it."""
 
-import gzip
 import re
 from hashlib import sha256
 from importlib.resources import files
@@ -10,10 +9,15 @@ from gateway.pages.static_files import icon_url, static_files
 VENDOR = files("gateway.pages") / "static" / "vendor"
 
 
-def test_all_scripts_together_are_small():
-    scripts = [file.content for name, file in static_files().items() if name.endswith(".js")]
+#: the viewer of the reference, which no other page loads
+VIEWER = "vendor/swagger-ui-bundle-5.35.0.min.js"
 
-    assert sum(len(gzip.compress(script)) for script in scripts) <= 60 << 10
+
+def test_all_scripts_together_are_small_but_for_the_viewer_of_the_reference():
+    scripts = {name: len(file.compressed) for name, file in static_files().items() if name.endswith(".js")}
+
+    assert sum(size for name, size in scripts.items() if name != VIEWER) <= 60 << 10
+    assert scripts[VIEWER] <= 500 << 10
 
 
 def test_the_scripts_of_others_are_as_published():

@@ -1,34 +1,36 @@
 """The audit log, for those who administer an organization."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from aiohttp import web
 from pydantic import Field
 
+from gateway.aio.clock import CLOCK
 from gateway.errors import FieldError, InvalidParams
-from gateway.http.bodies import Moment, Query, read_query
+from gateway.http.bodies import Moment, QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.jobs.model import moment
+from gateway.telemetry.statistics import read_in_hand
 
 #: points of a usage answer
 _MAX_POINTS = 2000
 
 
-class AuditQuery(Query):
+class AuditQuery(QueryString):
     """Which entries."""
 
-    connector_id: UUID | None = None
-    actor: UUID | None = None
-    since: Moment | None = None
-    until: Moment | None = None
-    limit: int = Field(100, ge=1, le=1000)
-    cursor: int | None = Field(None, ge=1, le=2**62)
+    connector_id: UUID | None = Field(None, description="only what was done with this connector")
+    actor: UUID | None = Field(None, description="only what this client did")
+    since: Moment | None = Field(None, description="only from this time on")
+    until: Moment | None = Field(None, description="only before this time")
+    limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
+    cursor: int | None = Field(None, ge=1, le=2**62, description="`next_cursor` of the page before")
 
 
-class UsageQuery(Query):
+class UsageQuery(QueryString):
     """From when, in which steps."""
 
     since: Moment | None = Field(None, description="an hour ago when left out; at most 31 days")
@@ -36,16 +38,19 @@ class UsageQuery(Query):
 
 
 async def show_usage(request: web.Request) -> web.Response:
-    """GET /api/v1/usage: calls, errors and milliseconds over time, from the audit log."""
-    query, now = read_query(request, UsageQuery), datetime.now(UTC)
+    """GET /api/v1/usage: calls, errors and milliseconds over time, from the audit log, and what is in hand now."""
+    query, now, services = read_query(request, UsageQuery), CLOCK.now(), request.app[SERVICES]
     since = max(query.since or now - timedelta(hours=1), now - timedelta(days=31))
     if (now - since).total_seconds() / query.step > _MAX_POINTS:
         message = f"step: more than {_MAX_POINTS} points; ask for a longer step or a later since"
         raise InvalidParams(faults=[FieldError("/step", "step", "too_many", message)])
-    points = await request.app[SERVICES].audit.usage(
-        request[CALLER].organization_id, since, timedelta(seconds=query.step)
-    )
-    return json_response({"data": [{**asdict(point), "at": moment(point.at)} for point in points]})
+    organization_id = request[CALLER].organization_id
+    points = await services.audit.usage(organization_id, since, timedelta(seconds=query.step))
+    in_hand = await read_in_hand(services.database, organization_id)
+    return json_response({
+        "data": [{**asdict(point), "at": moment(point.at)} for point in points],
+        "in_hand": {**asdict(in_hand), "stalest": moment(in_hand.stalest)},
+    })  # fmt: skip
 
 
 async def list_audit(request: web.Request) -> web.Response:

@@ -1,6 +1,7 @@
 """The authorization server for agents' hosts: metadata, sign-in, consent, registration."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import parse_qsl
@@ -14,14 +15,18 @@ from gateway.authorization.hosts import redirect_uris_of, registered_name
 from gateway.authorization.model import AuthorizationRequest, NewGrant, OAuthError
 from gateway.authorization.requests import redirect_of, redirect_place, redirect_source, request_of
 from gateway.credentials.sealed_text import NotOurs
-from gateway.errors import MalformedRequest, NotFound, RateLimited, Unauthorized
+from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
 from gateway.http.keys import AUDIT, PAGES, SERVICES
+from gateway.http.provider_sign_in import leave_for_provider, sign_in_ways
 from gateway.http.responses import html_response, json_response
 from gateway.identity.model import Client
 from gateway.identity.tokens import hashed
 from gateway.mcp.http import is_origin_allowed, origins_of
 from gateway.services import Services
+
+#: what a sign-in by the provider is for
+AUTHORIZE_PAGE = "authorize"
 
 _COOKIE = "gateway_authorize"
 _SECONDS = 600
@@ -126,12 +131,40 @@ async def sign_in(request: web.Request) -> web.Response:
     form = await _Form.read(request)
     if form is None:
         return _refusal(request, _STALE)
+    if not form.services.settings.secret_sign_in:
+        raise NotFound("people sign in by the provider here")
     try:
         client = await form.services.tokens.authenticated(
             form.text("client_id"), form.text("client_secret"), request.remote or ""
         )
     except (Unauthorized, RateLimited) as error:
         return _sign_in_page(request, form.asked, form.sealed(), error.detail)
+    return await _signed_in(request, form, client)
+
+
+async def leave_to_sign_in(request: web.Request) -> web.Response:
+    """POST /oauth/authorize/provider: on to the provider, which proves who gives."""
+    form = await _Form.read(request)
+    if form is None:
+        return _refusal(request, _STALE)
+    try:
+        return await leave_for_provider(request, {"page": AUTHORIZE_PAGE, **form.carried})
+    except Unavailable as error:
+        return _sign_in_page(request, form.asked, form.sealed(), error.detail)
+
+
+async def signed_in_by_provider(
+    request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
+) -> web.Response:
+    """Go on with a request that left for the provider: on to the consent, or the page to sign in on with the reason."""
+    form = _Form.of(request.app[SERVICES], purpose)
+    if isinstance(identified, GatewayError):
+        return _sign_in_page(request, form.asked, form.sealed(), identified.detail)
+    return await _signed_in(request, form, identified)
+
+
+async def _signed_in(request: web.Request, form: "_Form", client: Client) -> web.Response:
+    """The consent, after the choice of an organization where there are several."""
     if len(client.organization_ids) == 1:
         return await _consent_page(request, form, client, next(iter(client.organization_ids)))
     known = {each.id: each.name for each in await form.services.identity.organizations()}
@@ -154,7 +187,16 @@ def _sign_in_page(
     request: web.Request, asked: AuthorizationRequest, sealed: str, error: str | None = None
 ) -> web.Response:
     place = redirect_place(asked.redirect_uri)
-    return _page(request, "sign_in", 403 if error else 200, request=asked, place=place, sealed=sealed, error=error)
+    return _page(
+        request,
+        "sign_in",
+        403 if error else 200,
+        request=asked,
+        place=place,
+        sealed=sealed,
+        error=error,
+        **sign_in_ways(request),
+    )
 
 
 async def _consent_page(request: web.Request, form: "_Form", client: Client, organization_id: UUID) -> web.Response:
@@ -218,6 +260,16 @@ class _Form:
             return cls(services, fields, services.page_seals.opened(fields.get("request", ""), context), context)
         except (NotOurs, KeyError, ValueError):
             return None
+
+    @classmethod
+    def of(cls, services: Services, carried: Mapping[str, Any]) -> "_Form":
+        """The form that left for the provider, as `carried` says it."""
+        return cls(services, MultiDict(), {"request": carried["request"]}, bytes.fromhex(carried["context"]))
+
+    @property
+    def carried(self) -> dict[str, Any]:
+        """What another page needs to go on with the request in the browser that it is for."""
+        return {"request": asdict(self.asked), "context": self._context.hex()}
 
     def text(self, name: str) -> str:
         return self._fields.get(name, "")

@@ -17,7 +17,7 @@ from gateway.http.keys import AUDIT, CALLER, PAGES, SERVICES
 from gateway.http.responses import html_response, json_response
 from gateway.jobs.model import moment
 from gateway.kinds.catalog import Kind
-from gateway.oauth.authorization_request import require_oauth
+from gateway.oauth.consent_request import require_oauth
 from gateway.oauth.store import FlowStatus
 from gateway.pages.connect_form import methods_of
 
@@ -25,7 +25,7 @@ from gateway.pages.connect_form import methods_of
 class CreateConnectSession(Body):
     """A link at which a person connects one application."""
 
-    workspace_name: Name
+    workspace_name: Name = Field(description="the workspace that the connector will belong to")
     connector_types: list[str] | None = Field(
         None, min_length=1, max_length=100, description="the kinds to choose from; all when left out"
     )

@@ -5,12 +5,13 @@ from typing import Annotated, Any, Literal
 from aiohttp import web
 from pydantic import Field, StringConstraints
 
+from gateway.credentials.service import ConnectorRequest, IfExists
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError
-from gateway.http.bodies import Body, Query, path_id, read_body, read_query
+from gateway.http.bodies import Body, QueryString, path_id, read_body, read_query
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
-from gateway.jobs.model import Job, moment
+from gateway.jobs.model import StoredJob, moment
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.sunsets import call_sunsets, described_sunset, explain_refusal, sunset_headers
@@ -21,39 +22,44 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"
 class CreateConnector(Body):
     """A new connector."""
 
-    workspace_name: Name
+    workspace_name: Name = Field(description="the workspace, which comes into being by being named")
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
     name: Name | None = Field(None, description="display name; the kind's title when left out")
-    credentials: dict[str, Any]
-    environment: dict[str, Any] = Field(default_factory=dict)
+    credentials: dict[str, Any] = Field(description="what the kind's authentication method takes; never comes back")
+    environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
     validate_: bool = Field(True, alias="validate", description="ask the application before the connector is stored")
+    if_exists: Literal["create", "fail", "update"] = Field(
+        "create",
+        description="where the workspace has a connector of this name: create another one, fail with a 409 that names "
+        "it (connector_id), or update it: it takes the credentials and keeps its id (200)",
+    )
 
 
 class ChangeConnector(Body):
     """What to change of a connector."""
 
-    name: Name | None = None
-    credentials: dict[str, Any] | None = None
-    status: Literal["active", "disabled"] | None = None
+    name: Name | None = Field(None, description="the new display name")
+    credentials: dict[str, Any] | None = Field(None, description="new credentials; the old stay until these are good")
+    status: Literal["active", "disabled"] | None = Field(None, description="`disabled` stops all calls")
 
 
-class ConnectorQuery(Query):
+class ConnectorQuery(QueryString):
     """Which connectors."""
 
-    workspace_name: str | None = None
-    connector_type: str | None = None
-    definition_id: str | None = None
-    status: ConnectorStatus | None = None
-    limit: int | None = Field(None, ge=1, le=1000)
-    cursor: str | None = None
+    workspace_name: str | None = Field(None, description="only those of this workspace")
+    connector_type: str | None = Field(None, description="only those of this kind, such as support-desk")
+    definition_id: str | None = Field(None, description="only those of the kind with this id")
+    status: ConnectorStatus | None = Field(None, description="only those with this status")
+    limit: int | None = Field(None, ge=1, le=1000, description="how many a page holds; all when left out")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
-class WorkspaceQuery(Query):
+class WorkspaceQuery(QueryString):
     """Which workspaces."""
 
-    name_contains: str | None = None
-    limit: int | None = Field(None, ge=1, le=1000)
-    cursor: str | None = None
+    name_contains: str | None = Field(None, description="only those whose name contains this")
+    limit: int | None = Field(None, ge=1, le=1000, description="how many a page holds; 1000 when left out")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
 def connector_view(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
@@ -89,17 +95,22 @@ def _ending_headers(record: ConnectorRecord, catalog: Catalog) -> dict[str, str]
 async def create_connector(request: web.Request) -> web.Response:
     """POST …/connectors: a connector from credentials that the application has accepted."""
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
-    verified = await services.connector_service.verify(
-        caller.organization_id, body.connector_type, body.credentials, body.environment, validate=body.validate_
+    asked = ConnectorRequest(
+        body.workspace_name,
+        body.connector_type,
+        body.name,
+        body.credentials,
+        body.environment,
+        body.validate_,
+        IfExists(body.if_exists),
     )
-    record = await services.connector_service.create(
-        caller.organization_id, body.workspace_name, body.name or verified.kind.spec.title, verified
-    )
-    await services.synchronization.begin(record, caller.client_id)
+    record, is_new = await services.connector_service.create(caller.organization_id, asked)
     request[AUDIT].connector_id = record.id
+    if is_new:
+        await services.synchronization.begin(record, caller.client_id)
     location = {"Location": f"/api/v1/integrations/connectors/{record.id}"}
     headers = {**location, **_ending_headers(record, services.catalog)}
-    return json_response(connector_view(record, services.catalog), 201, headers)
+    return json_response(connector_view(record, services.catalog), 201 if is_new else 200, headers)
 
 
 async def list_connectors(request: web.Request) -> web.Response:
@@ -212,5 +223,5 @@ async def delete_workspace(request: web.Request) -> web.Response:
     return _deletion(job)
 
 
-def _deletion(job: Job) -> web.Response:
+def _deletion(job: StoredJob) -> web.Response:
     return json_response({"job_id": str(job.id)}, 202, {"Location": f"/api/v1/jobs/{job.id}"})

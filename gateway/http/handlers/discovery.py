@@ -1,19 +1,20 @@
 """What there is to call: kinds, their operations and the skill docs, all generated from the specs."""
 
 from aiohttp import web
+from pydantic import Field
 
-from gateway.http.bodies import Query, read_query
+from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import SERVICES
 from gateway.http.responses import json_response
 from gateway.kinds.agent_docs import skill_docs
 from gateway.kinds.describe import kind_summary, kind_view
 
 
-class DocsQuery(Query):
+class DocsQuery(QueryString):
     """Which document, and which part of it."""
 
-    id: str
-    section: str | None = None
+    id: str = Field(description="the kind, such as support-desk")
+    section: str | None = Field(None, description="an entity, or `overview`; the whole document when left out")
 
 
 async def list_connector_types(request: web.Request) -> web.Response:

@@ -6,19 +6,17 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.connectors.download import ACTION as DOWNLOAD
-from gateway.credentials.resolver import ResolvedConnector
-from gateway.errors import MalformedRequest, ReauthorizationRequired
+from gateway.errors import MalformedRequest
 from gateway.execution import Accepted, Done, OperationCall
 from gateway.field_selection import FieldSelection
 from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
 from gateway.http.handlers.jobs import Text, accepted_response, chained
 from gateway.http.handlers.outcomes import audit_call, envelope, is_sdk
-from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import Preference, json_response, preference
 from gateway.identity.tokens import hashed
-from gateway.kinds.catalog import SEARCH_ACTION
-from gateway.kinds.sunsets import call_sunsets, explain_refusal, sunset_headers
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.response_cache import Freshness
 
 _MAX_FIELDS = 500
@@ -27,9 +25,9 @@ _MAX_FIELDS = 500
 class ExecuteBody(Body):
     """One operation: entity and action, and what they take."""
 
-    entity: str = Field(max_length=100)
-    action: str = Field(max_length=100)
-    params: dict[str, Any] | None = None
+    entity: str = Field(max_length=100, description="what the operation is of, such as tickets")
+    action: str = Field(max_length=100, description="what to do, such as list; `search` stands for api_search")
+    params: dict[str, Any] | None = Field(None, description="what the operation takes; discovery has its schema")
     select_fields: list[Text] | None = Field(None, max_length=_MAX_FIELDS, description="dotted paths to keep")
     exclude_fields: list[Text] | None = Field(None, max_length=_MAX_FIELDS, description="dotted paths to leave out")
     skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")
@@ -54,20 +52,9 @@ async def execute(request: web.Request) -> web.StreamResponse:
         return envelope(request, str(call.connector_id), found.answer, found.took_ms)
     if body.action == DOWNLOAD and (is_sdk(request) or not wanted.respond_async):
         return await download(request, call)
-    opened = await services.connectors.get(request[CALLER].organization_id, call.connector_id)
-    try:
-        outcome = await services.execution.execute(request[CALLER], call)
-    except ReauthorizationRequired as refusal:
-        explain_refusal(refusal, opened.connector.kind.spec, opened.record.auth_method)
-        raise
-    return _answered(request, call, outcome, {**wanted.applied, **_sunsets(opened, call)})
-
-
-def _sunsets(opened: ResolvedConnector, call: OperationCall) -> dict[str, str]:
-    """What the answer says of the end of what the call relied on."""
-    kind = opened.connector.kind
-    operation = kind.operations.get((call.entity, call.action))
-    return sunset_headers(call_sunsets(kind.spec, opened.record.auth_method, operation))
+    prepared = await services.execution.prepare(request[CALLER], call)
+    outcome = await services.execution.run(prepared)
+    return _answered(request, call, outcome, {**wanted.applied, **prepared.sunset_headers})
 
 
 def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> OperationCall:
@@ -83,10 +70,15 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         respond_async=wanted.respond_async,
         wait=wanted.wait,
         request_id=request[REQUEST_ID],
-        base_url=request.app[SERVICES].settings.link_base,
-        freshness=Freshness.of(request.headers.getall("Cache-Control", ())),
+        base_url=request.app[LINK_BASE],
+        freshness=_freshness(request),
         token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
     )
+
+
+def _freshness(request: web.Request) -> Freshness | None:
+    lines = request.headers.getall("Cache-Control", ())
+    return Freshness.of(lines) if lines else None
 
 
 def _idempotency_key(request: web.Request) -> str | None:

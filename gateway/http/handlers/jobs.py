@@ -10,18 +10,18 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.connectors.responses import NULL, OperationResult
-from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest
-from gateway.http.bodies import Body, Moment, Query, path_id, read_body, read_query, whole_number
+from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest, NotFound
+from gateway.http.bodies import Body, Moment, QueryString, path_id, read_body, read_query, whole_number
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.handlers.outcomes import is_sdk, metadata
-from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import MAX_WAIT, cursor_of, json_response, preference, read_time_cursor
 from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
 from gateway.jobs.model import JobStatus, JobSummary, view
-from gateway.jobs.store import JobEvent, JobFilter
+from gateway.jobs.store import JobChange, JobFilter
 
 #: seconds that a caller may come back after
 _RETRY_AFTER = 1
@@ -43,34 +43,36 @@ def _split(value: object) -> object:
     return value.split(",") if isinstance(value, str) else value
 
 
-class JobQuery(Query):
+class JobQuery(QueryString):
     """Which jobs."""
 
-    status: Annotated[list[JobStatus] | None, BeforeValidator(_split)] = None
-    connector_id: UUID | None = None
-    workspace_name: Text | None = None
-    entity: Text | None = None
-    created_after: Moment | None = None
-    created_before: Moment | None = None
-    limit: int = Field(100, ge=1, le=1000)
-    cursor: str | None = None
+    status: Annotated[list[JobStatus] | None, BeforeValidator(_split)] = Field(
+        None, description="only those with one of these statuses, separated by commas"
+    )
+    connector_id: UUID | None = Field(None, description="only those of this connector")
+    workspace_name: Text | None = Field(None, description="only those of this workspace's connectors")
+    entity: Text | None = Field(None, description="only those of this entity")
+    created_after: Moment | None = Field(None, description="only those accepted after this time")
+    created_before: Moment | None = Field(None, description="only those accepted before this time")
+    limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
-class WaitQuery(Query):
+class WaitQuery(QueryString):
     """How long to wait, and which hop of a chain this is."""
 
-    wait: int | None = Field(None, ge=0, le=MAX_WAIT)
-    hop: int = Field(0, ge=0, le=_HOPS)
+    wait: int | None = Field(None, ge=0, le=MAX_WAIT, description="seconds to wait for at most")
+    hop: int = Field(0, ge=0, le=_HOPS, description="of callers that only follow redirects: how many they followed")
 
 
 class RetryBody(Body):
     """Whether a write that may have happened is to be sent again."""
 
-    confirm: bool = False
+    confirm: bool = Field(False, description="of an `unknown` job: send the write again though it may have happened")
 
 
 def job_view(request: web.Request, job: JobSummary) -> dict[str, Any]:
-    return view(job, request.app[SERVICES].settings.link_base)
+    return view(job, request.app[LINK_BASE])
 
 
 def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[str, str] | None = None) -> web.Response:
@@ -183,8 +185,8 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     stored = await services.jobs.head(job)
     partial = results.partial_result(job, stored)
     if partial is not None:
-        return await _partial(request, job, results.completed(partial, job, request.app[SERVICES].settings.link_base))
-    head = results.completed(results.require_result(job, stored), job, request.app[SERVICES].settings.link_base)
+        return await _partial(request, job, results.completed(partial, job, request.app[LINK_BASE]))
+    head = results.completed(results.require_result(job, stored), job, request.app[LINK_BASE])
     if job.action == DOWNLOAD:
         return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
@@ -268,24 +270,27 @@ async def job_events(request: web.Request) -> web.StreamResponse:
         if job.is_done or services.watch.shutting_down:
             break
         known = job.version
-        job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
+        try:
+            job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
+        except NotFound:
+            break  # the organization was disabled meanwhile
         if job.version == known:
             await response.write(b": alive\n\n")
     await response.write_eof()
     return response
 
 
-async def _events_after(request: web.Request, job: JobSummary, seen: int) -> AsyncIterator[JobEvent]:
+async def _events_after(request: web.Request, job: JobSummary, seen: int) -> AsyncIterator[JobChange]:
     """What happened after the event that was seen, up to the job as it is here: acceptance first, the end last."""
     if seen < 1:
-        yield JobEvent(1, "status", ACCEPTED)
+        yield JobChange(1, "status", ACCEPTED)
         seen = 1
     while page := await request.app[SERVICES].jobs.events(job, seen):
         for event in page:
             yield event
         seen = page[-1].number
     if job.is_done:
-        yield JobEvent(job.version, "done", msgspec.json.encode(job_view(request, job)).decode())
+        yield JobChange(job.version, "done", msgspec.json.encode(job_view(request, job)).decode())
 
 
 def _last_event(request: web.Request) -> int:

@@ -4,12 +4,13 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
+from pydantic import Field
 
 from gateway.agent_tools.hosted import HostedBackend, HostedCaller, HostedJobs
 from gateway.agent_tools.server import Servers
 from gateway.errors import Forbidden
-from gateway.http.bodies import Query, read_query
-from gateway.http.keys import AUDIT, CALLER, LIMITS, REQUEST_ID, SERVICES
+from gateway.http.bodies import QueryString, read_query
+from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.mcp import http
 from gateway.mcp.server import Server
 from gateway.services import Services
@@ -19,10 +20,10 @@ SERVERS = web.AppKey("mcp_servers", Servers)
 ORIGINS = web.AppKey("mcp_origins", frozenset[str])
 
 
-class McpQuery(Query):
+class McpQuery(QueryString):
     """Which tools."""
 
-    tools: str | None = None
+    tools: str | None = Field(None, description="patterns such as team-chat.*.list, separated by commas")
 
 
 def open_servers(app: web.Application, services: Services) -> None:
@@ -64,8 +65,7 @@ def _caller(request: web.Request) -> HostedCaller:
     def audit(connector_id: UUID, what: str) -> None:
         pending.connector_id, pending.what = connector_id, what
 
-    link_base = request.app[SERVICES].settings.link_base
-    return HostedCaller(request[CALLER], request[REQUEST_ID], link_base, audit, request.app[LIMITS].parked)
+    return HostedCaller(request[CALLER], request[REQUEST_ID], request.app[LINK_BASE], audit, request.app[LIMITS].parked)
 
 
 def _continue_trace(document: object) -> None:

@@ -18,7 +18,7 @@ from gateway.http.responses import json_response
 from gateway.identity.tokens import new_secret
 from gateway.jobs.model import moment
 from gateway.oauth.apps import OwnApp
-from gateway.oauth.authorization_request import AuthorizationRequest, require_oauth
+from gateway.oauth.consent_request import ConsentRequest, require_oauth
 from gateway.oauth.flows import RedirectResult
 from gateway.oauth.store import LIFETIME, Flow
 
@@ -32,6 +32,7 @@ _LEADS_NOWHERE = (
     "This consent is unknown, was used already, has expired, or was begun in another browser. Nothing was connected.\n"
     "Go back to where you came from and begin again.\n"
 )
+_WAS_COMPLETED = "This consent was given already, and the connector is there.\nYou may close this page.\n"
 #: what ties a consent to the browser that gives it
 _COOKIE = "gateway-consent"
 _COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -47,11 +48,11 @@ def _visible(secret: SecretStr) -> SecretStr:
 class InitiateOAuth(Body):
     """A connector that is to come from a user's consent."""
 
-    workspace_name: Name
+    workspace_name: Name = Field(description="the workspace that the connector will belong to")
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
     redirect_url: str = Field(max_length=2000, description="where the browser lands; one of the client's")
     name: Name | None = Field(None, description="display name; the kind's title when left out")
-    environment: dict[str, Any] = Field(default_factory=dict)
+    environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
     scopes: list[str] | None = Field(None, max_length=100, description="the kind's usual ones when left out")
     connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
         None, description="the connector to authorize again, in place"
@@ -62,21 +63,25 @@ class InitiateOAuth(Body):
 class AppConfiguration(Body):
     """An OAuth app as the application has registered it."""
 
-    client_id: Visible
-    client_secret: Annotated[SecretStr, Field(min_length=1, max_length=1000), AfterValidator(_visible)]
+    client_id: Visible = Field(description="the app's id")
+    client_secret: Annotated[
+        SecretStr,
+        Field(min_length=1, max_length=1000, description="the app's secret; never comes back"),
+        AfterValidator(_visible),
+    ]
 
 
 class PutOAuthApp(Body):
     """An organization's own OAuth app for a kind."""
 
     connector_type: str = Field(max_length=100, description="the kind, such as support-desk")
-    configuration: AppConfiguration
+    configuration: AppConfiguration = Field(description="the app")
 
 
 async def initiate_oauth(request: web.Request) -> web.Response:
     """POST …/oauth/initiate: the address to send the user's browser to."""
     body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
-    started = await services.oauth.flows.initiate(caller, AuthorizationRequest(**dict(body)))
+    started = await services.oauth.flows.initiate(caller, ConsentRequest(**dict(body)))
     return json_response(
         {
             "consent_url": started.consent_url,
@@ -92,11 +97,17 @@ async def begin_consent(request: web.Request) -> web.Response:
     browser = _browser(request) or new_secret()
     address = await request.app[SERVICES].oauth.flows.lead_on(list(request.query.items()), browser)
     if address is None:
-        return web.Response(status=400, text=_LEADS_NOWHERE, headers=_PRIVATE)
+        return await _dead_end(request)
     response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
     name, is_secure = host_cookie(request, _COOKIE)
     response.set_cookie(name, browser, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
     return response
+
+
+async def _dead_end(request: web.Request) -> web.Response:
+    """The page for a state that leads nowhere (any more)."""
+    is_done = await request.app[SERVICES].oauth.flows.was_completed(list(request.query.items()), _browser(request))
+    return web.Response(status=400, text=_WAS_COMPLETED if is_done else _LEADS_NOWHERE, headers=_PRIVATE)
 
 
 def _browser(request: web.Request) -> str | None:
@@ -110,7 +121,7 @@ async def finish_oauth(request: web.Request) -> web.Response:
     flows = request.app[SERVICES].oauth.flows
     redirected = await flows.finish(list(request.query.items()), _browser(request))
     if redirected is None:
-        return web.Response(status=400, text=_LEADS_NOWHERE, headers=_PRIVATE)
+        return await _dead_end(request)
     _audit_callback(request, redirected)
     if redirected.connector_id is not None:
         await _begin_copies(request, redirected.flow, redirected.connector_id)

@@ -10,7 +10,7 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.credentials.store import ConnectorRecord
-from gateway.http.bodies import Query, read_query
+from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.kinds.spec import Effect
@@ -25,7 +25,7 @@ from gateway.services import Services
 _CONNECTORS_SHOWN = 20
 
 
-class OperationQuery(Query):
+class OperationQuery(QueryString):
     """Which operations."""
 
     query: str | None = Field(None, max_length=1000, description="the task in plain words; left out, all operations")
@@ -35,10 +35,10 @@ class OperationQuery(Query):
     limit: int | None = Field(None, ge=1, le=1000, description="6 with a query, else all")
 
 
-class ToolQuery(Query):
+class ToolQuery(QueryString):
     """Which operations, and in which format."""
 
-    format: Literal["mcp", "openai", "anthropic"] = "mcp"
+    format: Literal["mcp", "openai", "anthropic"] = Field("mcp", description="whose API the definitions are for")
     kind: str | None = Field(None, max_length=100, description="only operations of this kind, such as support-desk")
     effect: Effect | None = Field(None, description="only operations of this effect")
     connector_id: UUID | None = Field(None, description="only operations of this connector")

@@ -1,14 +1,10 @@
-"""The gateway about itself: liveness, readiness, its OpenAPI document and a page that shows it."""
+"""The gateway about itself: liveness, readiness, what it counts, its OpenAPI document."""
 
-import base64
-import hashlib
-import re
-from functools import cache
-from importlib.resources import files
+from dataclasses import asdict
 
 from aiohttp import web
 
-from gateway.http.keys import EXPORTER, IS_DRAINING, OPENAPI, READINESS
+from gateway.http.keys import EXPORTER, HEALTH_CHECKS, IS_DRAINING, OPENAPI, READINESS
 from gateway.http.responses import json_response
 
 _SIGNPOST = {"name": "agent connector gateway", "api": "/api/v1", "openapi": "/openapi.json", "docs": "/docs"}
@@ -49,22 +45,7 @@ async def openapi(request: web.Request) -> web.Response:
     return web.Response(body=request.app[OPENAPI], content_type="application/json")
 
 
-async def docs(request: web.Request) -> web.Response:
-    """GET /docs: the contract as a page, with nothing loaded from elsewhere."""
-    page, policy = _docs()
-    return web.Response(text=page, content_type="text/html", headers={"Content-Security-Policy": policy})
-
-
-@cache
-def _docs() -> tuple[str, str]:
-    """The page, and the policy that allows its own style and script by their digests and nothing else."""
-    page = (files("gateway.http") / "docs.html").read_text("utf-8")
-    style, script = (_digests(page, tag) for tag in ("style", "script"))
-    own = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    return page, f"{own}; style-src {style}; script-src {script}"
-
-
-def _digests(page: str, tag: str) -> str:
-    """The sources of a policy (CSP 3 §2.3.1) for what the page holds in elements of that name."""
-    texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
-    return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts)
+async def list_health_checks(request: web.Request) -> web.Response:
+    """GET /api/v1/health/checks: what `gateway doctor` says."""
+    checks = await request.app[HEALTH_CHECKS]()
+    return json_response({"data": [asdict(check) for check in checks]})

@@ -23,25 +23,25 @@ _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 class TokenBody(Body):
     """A client's id and secret."""
 
-    client_id: str = Field(max_length=_MAX_ID)
-    client_secret: str = Field(max_length=_MAX_SECRET)
+    client_id: str = Field(max_length=_MAX_ID, description="the client's id")
+    client_secret: str = Field(max_length=_MAX_SECRET, description="its secret")
 
 
 class ClientCredentials(Form):
     """The client-credentials grant; id and secret may come in the Authorization header instead."""
 
-    grant_type: str
-    client_id: str = Field("", max_length=_MAX_ID)
-    client_secret: str = Field("", max_length=_MAX_SECRET)
+    grant_type: str = Field(description="client_credentials, authorization_code or refresh_token")
+    client_id: str = Field("", max_length=_MAX_ID, description="the client's id, or the host's")
+    client_secret: str = Field("", max_length=_MAX_SECRET, description="the client's secret; a host has none")
 
 
 class TokenRequest(ClientCredentials):
     """Any grant: a client's credentials, the code of a consent, or a refresh token (RFC 6749 §4.1.3, §4.4.2, §6)."""
 
-    code: str = Field("", max_length=_MAX_SECRET)
-    redirect_uri: str | None = Field(None, max_length=2000)
-    code_verifier: str = Field("", max_length=200)
-    refresh_token: str = Field("", max_length=_MAX_SECRET)
+    code: str = Field("", max_length=_MAX_SECRET, description="of authorization_code: the code of the consent")
+    redirect_uri: str | None = Field(None, max_length=2000, description="of authorization_code: the one it came to")
+    code_verifier: str = Field("", max_length=200, description="of authorization_code: what PKCE asks for (RFC 7636)")
+    refresh_token: str = Field("", max_length=_MAX_SECRET, description="of refresh_token: the token, good once")
     resource: str | None = Field(None, max_length=2000, description="the URL that the tokens are for (RFC 8707)")
     scope: str = Field("", max_length=_MAX_SECRET, description="not needed: a token has what was granted")
 
@@ -49,10 +49,10 @@ class TokenRequest(ClientCredentials):
 class RevokeToken(Form):
     """The end of a token; id and secret of its client may come in the Authorization header instead."""
 
-    token: str = Field(min_length=1, max_length=_MAX_SECRET)
+    token: str = Field(min_length=1, max_length=_MAX_SECRET, description="the token that is to end")
     token_type_hint: str = Field("", max_length=_MAX_ID, description="not needed: there is one type")
-    client_id: str = Field("", max_length=_MAX_ID)
-    client_secret: str = Field("", max_length=_MAX_SECRET)
+    client_id: str = Field("", max_length=_MAX_ID, description="the client's id, or the host's")
+    client_secret: str = Field("", max_length=_MAX_SECRET, description="the client's secret; a host has none")
 
 
 class _UnsupportedGrantType(MalformedRequest):

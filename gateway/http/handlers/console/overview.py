@@ -1,15 +1,17 @@
 """The console's first page: connectors, calls over time, the queue, workers, freshness; and the health of it all."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from aiohttp import web
 
+from gateway.aio.clock import CLOCK
 from gateway.credentials.store import ConnectorStatus
 from gateway.http.handlers.console.page import console_page
-from gateway.http.keys import CALLER, READINESS, SERVICES
+from gateway.http.keys import CALLER, HEALTH_CHECKS, READINESS, SERVICES
+from gateway.jobs.model import moment
 from gateway.jobs.store import JobFilter
-from gateway.telemetry.statistics import read_statistics
+from gateway.telemetry.statistics import read_in_hand, read_statistics
 
 #: spans that the plots show: name → how far back, and the step between points
 _SPANS = {
@@ -24,8 +26,9 @@ async def overview(request: web.Request) -> web.Response:
     caller, services = request[CALLER], request.app[SERVICES]
     span = request.query.get("span", "hour")
     back, step = _SPANS.get(span, _SPANS["hour"])
-    usage = await services.audit.usage(caller.organization_id, datetime.now(UTC) - back, step)
+    usage = await services.audit.usage(caller.organization_id, CLOCK.now() - back, step)
     records = await services.connector_store.find(caller.organization_id)
+    in_hand = await read_in_hand(services.database, caller.organization_id)
     recent = await services.jobs.find(caller.organization_id, JobFilter(), None, 8)
     plots = {
         "at": [round(point.at.timestamp()) for point in usage],
@@ -47,6 +50,8 @@ async def overview(request: web.Request) -> web.Response:
         counts=counts,
         attention=[record for record in records if record.status is ConnectorStatus.NEEDS_REAUTH],
         jobs=recent,
+        in_hand=in_hand,
+        stalest=moment(in_hand.stalest),
         checks=(await request.app[READINESS]()).checks,
     )
 
@@ -59,7 +64,7 @@ async def health(request: web.Request) -> web.Response:
         request,
         "health.html",
         active="health",
-        checks=(await request.app[READINESS]()).checks,
+        checks=await request.app[HEALTH_CHECKS](),
         queues=statistics.jobs,
         workers=statistics.workers,
         copies=statistics.synchronization,

@@ -14,6 +14,7 @@ NAVIGATION = (
     ("jobs", "/console/jobs", "Jobs"),
     ("search", "/console/search", "Search"),
     ("audit", "/console/audit", "Audit"),
+    ("grants", "/console/grants", "Agents' hosts"),
     ("settings", "/console/settings", "Clients and apps"),
     ("health", "/console/health", "Health"),
 )
@@ -29,7 +30,7 @@ def console_page(
         navigation=NAVIGATION,
         active=active,
         client=caller.client.name,
-        scopes=sorted(caller.scopes),
+        scopes=sorted(caller.client.scopes),
         csrf=request.app[SERVICES].console_sessions.csrf_token(request[SESSION]),
         **context,
     )

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,13 +11,13 @@ from aiohttp import web
 
 from gateway.console.schema_form import fields_of, params_of, table_of
 from gateway.credentials.store import ConnectorRecord
-from gateway.errors import GatewayError, InvalidParams, NotFound
+from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
 from gateway.execution import Accepted, OperationCall
 from gateway.http.console_session import read_console_form
 from gateway.http.handlers.console.page import console_page, see_other
 from gateway.http.handlers.outcomes import audit_call
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
-from gateway.kinds.catalog import SEARCH_ACTION
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.entries import OperationEntry, entry_of
 from gateway.operations.signatures import signature_of
 
@@ -53,10 +54,10 @@ async def run_operation(request: web.Request) -> web.Response:
         shown = await _shown(request, call, is_dry=fields.get("do") == "dry_run")
     except GatewayError as error:
         request[AUDIT].outcome = error.code
-        return await _answer(request, entry, record, params, {}, error)
+        return await _answer(request, entry, record, params, fields, {}, error)
     if isinstance(shown, web.Response):
         return shown
-    return await _answer(request, entry, record, params, shown, None)
+    return await _answer(request, entry, record, params, fields, shown, None)
 
 
 async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> dict[str, Any] | web.Response:
@@ -91,6 +92,7 @@ async def _answer(
     entry: OperationEntry,
     record: ConnectorRecord,
     params: dict[str, Any],
+    typed: Mapping[str, str],
     shown: dict[str, Any],
     error: GatewayError | None,
 ) -> web.Response:
@@ -102,7 +104,7 @@ async def _answer(
         status=200 if error is None else 422,
         query="",
         found=[],
-        **_chosen(request, entry, await _connectors(request), params, record, faults, shown, error),
+        **_chosen(request, entry, await _connectors(request), params, record, typed, faults, shown, error),
     )
 
 
@@ -112,7 +114,8 @@ def _chosen(
     records: list[ConnectorRecord],
     params: dict[str, Any],
     record: ConnectorRecord | None = None,
-    faults: Any = (),
+    typed: Mapping[str, str] | None = None,
+    faults: Sequence[FieldError] = (),
     shown: dict[str, Any] | None = None,
     error: GatewayError | None = None,
 ) -> dict[str, Any]:
@@ -125,7 +128,7 @@ def _chosen(
         "operation": _summary(entry),
         "connectors": able,
         "connector": record,
-        "fields": fields_of(entry.schema, params, faults),
+        "fields": fields_of(entry.schema, params, faults, typed),
         "shown": {**_NOTHING_SHOWN, **(shown or {})},
         "error": error.detail if error else None,
         "snippets": _snippets(request, entry, record, params) if record else {},

@@ -1,19 +1,22 @@
 """Searching the copy, and the audit log, in the console."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
+from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
 
 from gateway.console.schema_form import table_of
-from gateway.errors import GatewayError, NotFound
+from gateway.errors import GatewayError, InvalidParams
 from gateway.execution import OperationCall
+from gateway.http.bodies import query_id
+from gateway.http.handlers.clients import clients_of
 from gateway.http.handlers.console.page import console_page
 from gateway.http.keys import CALLER, SERVICES
 from gateway.jobs.model import moment
-from gateway.kinds.catalog import SEARCH_ACTION
+from gateway.kinds.actions import SEARCH_ACTION
 
 _OPERATORS = (
     "eq", "neq", "gt", "gte", "lt", "lte", "in", "like", "contains", "startswith", "endswith", "keyword", "fuzzy",
@@ -86,10 +89,13 @@ async def list_audit(request: web.Request) -> web.Response:
     """GET /console/audit: who did what, when, with which outcome."""
     services, query = request.app[SERVICES], request.query
     cursor = query.get("cursor", "")
+    wanted = {name: query.get(name, "") for name in ("connector", "actor", "since", "until")}
     entries = await services.audit.find(
         request[CALLER].organization_id,
-        connector_id=_uuid(query.get("connector", "")),
-        actor=_uuid(query.get("actor", "")),
+        connector_id=query_id(request, "connector"),
+        actor=query_id(request, "actor"),
+        since=_time(wanted["since"]),
+        until=_time(wanted["until"]),
         before=int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 19 else None,
         limit=_LIMIT + 1,
     )
@@ -117,13 +123,15 @@ async def list_audit(request: web.Request) -> web.Response:
             for entry in page
         ],
         connectors=await services.connector_store.find(request[CALLER].organization_id),
-        connector_wanted=query.get("connector", ""),
-        cursor=page[-1].id if len(entries) > len(page) else None,
+        clients=await clients_of(request),
+        wanted=wanted,
+        older=urlencode({**wanted, "cursor": page[-1].id}) if len(entries) > len(page) else None,
     )
 
 
-def _uuid(text: str) -> UUID | None:
+def _time(text: str) -> datetime | None:
+    """A time as the browser's field writes it, in UTC; raises InvalidParams."""
     try:
-        return UUID(text) if text else None
+        return datetime.fromisoformat(text).replace(tzinfo=UTC) if text else None
     except ValueError as error:
-        raise NotFound("there is no such thing: its id is not a UUID") from error
+        raise InvalidParams(f"{text!r} is no time such as 2026-03-01T09:00") from error

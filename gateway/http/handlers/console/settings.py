@@ -3,14 +3,15 @@
 from aiohttp import web
 from pydantic import SecretStr
 
-from gateway.errors import InvalidParams, NotFound
-from gateway.http.bodies import path_id
+from gateway.errors import InvalidParams
 from gateway.http.console_session import read_console_form
+from gateway.http.handlers.clients import change_redirect_urls as change
+from gateway.http.handlers.clients import client_of, clients_of
 from gateway.http.handlers.console.page import console_page, see_other
 from gateway.http.keys import AUDIT, CALLER, SERVICES
-from gateway.identity.model import Client, Scope
+from gateway.identity.model import Scope
 from gateway.identity.tokens import hashed, new_secret
-from gateway.oauth.authorization_request import require_oauth
+from gateway.oauth.consent_request import require_oauth
 
 _PAGE = "/console/settings"
 
@@ -36,9 +37,19 @@ async def create_client(request: web.Request) -> web.Response:
 async def rotate_secret(request: web.Request) -> web.Response:
     """POST /console/settings/clients/{client_id}/secret: another secret, shown once; the one before it still works."""
     await read_console_form(request)
-    client, secret = await _client(request), new_secret()
+    client, secret = await client_of(request), new_secret()
     await request.app[SERVICES].identity.rotate_secret(client.id, hashed(secret))
     return await _shown(request, secret=(str(client.id), secret))
+
+
+async def change_redirect_urls(request: web.Request) -> web.Response:
+    """POST /console/settings/clients/{client_id}/redirect-urls: one a line, in the place of those that it had."""
+    urls = (await read_console_form(request)).get("redirect_urls", "").split()
+    try:
+        await change(request, urls)
+    except InvalidParams as error:
+        return await _shown(request, problem=error.detail)
+    return see_other(_PAGE)
 
 
 async def put_app(request: web.Request) -> web.Response:
@@ -66,25 +77,6 @@ async def delete_app(request: web.Request) -> web.Response:
     return see_other(_PAGE)
 
 
-async def _client(request: web.Request) -> Client:
-    """A client of this organization alone; raises NotFound."""
-    client_id = path_id(request, "client_id")
-    request[AUDIT].target = str(client_id)
-    found = next((each for each in await _clients(request) if each.id == client_id), None)
-    if found is None or len(found.organization_ids) > 1:
-        raise NotFound("there is no such client of this organization alone")
-    return found
-
-
-async def _clients(request: web.Request) -> list[Client]:
-    organization_id = request[CALLER].organization_id
-    return [
-        client
-        for client in await request.app[SERVICES].identity.clients()
-        if organization_id in client.organization_ids
-    ]
-
-
 async def _shown(
     request: web.Request, *, secret: tuple[str, str] | None = None, problem: str | None = None
 ) -> web.Response:
@@ -94,7 +86,7 @@ async def _shown(
         "settings.html",
         active="settings",
         status=422 if problem else 200,
-        clients=await _clients(request),
+        clients=await clients_of(request),
         apps=await services.oauth.apps.find(request[CALLER].organization_id),
         kinds=[kind.spec for kind in services.catalog if kind.spec.oauth is not None],
         all_scopes=[scope.value for scope in Scope],

@@ -5,14 +5,23 @@ Accept, Authorization and Content-Type are told by media types and the security 
 
 from typing import Any
 
+from gateway.authorization.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
+from gateway.http.openapi.parts import ID
+from gateway.http.openapi.paths import (
+    CALLBACK,
+    CONNECT_SESSIONS,
+    CONNECTOR,
+    CONNECTORS,
+    CONSENT,
+    DOWNLOAD,
+    EXECUTE,
+    JOB,
+    REVOKE,
+    TOKEN,
+    TOKENS,
+)
 from gateway.http.responses import MAX_WAIT
 from gateway.http.route import Route
-
-_EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
-_DOWNLOAD = "/api/v1/integrations/connectors/{connector_id}/download/{entity}"
-_CONNECTORS = "/api/v1/integrations/connectors"
-_CONNECTOR = "/api/v1/integrations/connectors/{connector_id}"
-_JOB = "/api/v1/jobs/{job_id}"
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0}
@@ -20,12 +29,17 @@ _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0}
 _REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
     "X-Organization-Id": (
         "The organization; required when the client can access several.",
-        {"type": "string", "format": "uuid"},
+        {"type": "string", "format": "uuid", "examples": [ID]},
     ),
     "X-Request-Id": (
         "Your own id for the request: it comes back, and stands in the logs.",
         {"type": "string", "pattern": "^[A-Za-z0-9._~:/+=-]{1,128}$"},
     ),
+    "traceparent": (
+        "W3C Trace Context: the trace that the request is a part of; it is continued.",
+        {"type": "string", "examples": ["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]},
+    ),
+    "tracestate": ("W3C Trace Context: passed on with `traceparent`.", _TEXT),
     "Prefer": (
         "RFC 7240: `respond-async` answers with a job at once, `wait=N` waits for up to "
         f"{MAX_WAIT} seconds before it does. Other preferences are ignored.",
@@ -45,6 +59,10 @@ _REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
     "If-Range": ("The ETag or date that the range is of; the whole file comes when it has changed.", _TEXT),
     "If-None-Match": ("The ETag that is known; 304 while it holds.", _TEXT),
     "Last-Event-ID": ("The last event that was seen: the stream goes on after it.", _TEXT),
+    "MCP-Protocol-Version": ("The revision that the request is of.", {"type": "string", "examples": ["2026-07-28"]}),
+    "Mcp-Method": ("`method` of the body once more, for whoever routes; it must agree.", _TEXT),
+    "Mcp-Name": ("What `params` names (a tool, a resource, a task) once more; it must agree.", _TEXT),
+    "Origin": ("The page that calls, as browsers tell it; one that is not allowed is refused.", _TEXT),
     "X-ADP-Agent-SDK": (
         "Sent by callers that cannot follow a job: redirects (303) lead to the result, and files come as JSON chunks.",
         _TEXT,
@@ -65,7 +83,7 @@ _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
     "Content-Range": ("Which bytes of how many these are; of 416 how many there are.", _TEXT),
     "Accept-Ranges": ("`bytes`, or `none` where the application knows no ranges.", {"enum": ["bytes", "none"]}),
     "Content-Disposition": ("The file's name, made safe.", _TEXT),
-    "Content-Security-Policy": ("What a browser may do with it: nothing.", _TEXT),
+    "Content-Security-Policy": ("What a browser may do with it; with a file nothing.", _TEXT),
     "Age": ("Seconds since the application gave this answer.", _SECONDS),
     "Cache-Status": (
         "RFC 9211: whether the answer was remembered.",
@@ -78,6 +96,7 @@ _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
     "Allow": ("The methods that the path takes.", _TEXT),
     "Accept-Encoding": ("`identity`: bodies are taken as they are.", _TEXT),
     "Cache-Control": ("Who may keep the answer, and for how long.", _TEXT),
+    "Set-Cookie": ("What ties the consent to this browser.", _TEXT),
     "Pragma": ("`no-cache`, as RFC 6749 has it.", _TEXT),
     "Vary": ("The request header that decided what is answered.", _TEXT),
     "Referrer-Policy": ("`no-referrer`: the address holds what others must not see.", _TEXT),
@@ -86,15 +105,19 @@ _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 _RANGE = ("Range", "If-Range", "If-None-Match")
+_RPC = ("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Origin")
 #: by method and path, beside those that every operation reads
 READ_HEADERS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("POST", _EXECUTE): ("Prefer", "Idempotency-Key", "Cache-Control", *_RANGE, "X-ADP-Agent-SDK"),
-    ("GET", _DOWNLOAD): _RANGE,
-    ("HEAD", _DOWNLOAD): _RANGE,
-    ("GET", _JOB): ("Prefer", "If-None-Match"),
-    ("GET", f"{_JOB}/events"): ("Last-Event-ID",),
-    ("GET", f"{_JOB}/result"): ("Prefer", *_RANGE, "X-ADP-Agent-SDK"),
-    ("HEAD", f"{_JOB}/result"): ("Prefer", *_RANGE),
+    ("POST", EXECUTE): ("Prefer", "Idempotency-Key", "Cache-Control", *_RANGE, "X-ADP-Agent-SDK"),
+    ("GET", DOWNLOAD): _RANGE,
+    ("HEAD", DOWNLOAD): _RANGE,
+    ("GET", JOB): ("Prefer", "If-None-Match"),
+    ("GET", f"{JOB}/events"): ("Last-Event-ID",),
+    ("GET", f"{JOB}/result"): ("Prefer", *_RANGE, "X-ADP-Agent-SDK"),
+    ("HEAD", f"{JOB}/result"): ("Prefer", *_RANGE),
+    ("POST", "/mcp"): _RPC,
+    ("POST", "/mcp/{kind}"): _RPC,
+    **{("POST", f"{AUTHORIZE}/{step}"): ("Origin",) for step in ("sign-in", "provider", "organization", "consent")},
 }
 
 _SUNSET = ("Deprecation", "Sunset", "Link")
@@ -102,35 +125,56 @@ _FILE = ("Accept-Ranges", "ETag", "Last-Modified", "Content-Disposition", "Conte
 _PART = ("Content-Range", *_FILE)
 _ACCEPTED = ("Location", "Retry-After", "Preference-Applied")
 _NO_STORE = ("Cache-Control", "Pragma")
+_PRIVATE = ("Cache-Control", "Referrer-Policy")
+_PAGE = (*_PRIVATE, "Content-Security-Policy")
+_PUBLIC: dict[int, tuple[str, ...]] = {200: ("Cache-Control", "Access-Control-Allow-Origin")}
+_EVENTS = ("Cache-Control", "X-Accel-Buffering")
 _FILES: dict[int, tuple[str, ...]] = {200: _FILE, 206: _PART, 304: _FILE, 416: ("Content-Range", "Accept-Ranges")}
+_BROWSER: dict[int, tuple[str, ...]] = {303: ("Location", "Set-Cookie", *_PRIVATE), 400: _PRIVATE}
+_GRANTED: dict[int, tuple[str, ...]] = dict.fromkeys((200, 400, 401, 413, 429), _NO_STORE)
 #: by method and path, then status
 SENT_HEADERS: dict[tuple[str, str], dict[int, tuple[str, ...]]] = {
-    ("POST", _EXECUTE): {
+    ("POST", EXECUTE): {
         200: ("Preference-Applied", "Idempotency-Replayed", "Age", "Cache-Status", *_SUNSET, *_FILE),
         202: (*_ACCEPTED, "Idempotency-Replayed", *_SUNSET),
         206: _PART,
+        303: ("Location",),
         304: _FILE,
     },
-    ("GET", _DOWNLOAD): _FILES,
-    ("HEAD", _DOWNLOAD): _FILES,
-    ("POST", _CONNECTORS): {201: ("Location", *_SUNSET)},
-    ("GET", _CONNECTOR): {200: _SUNSET},
-    ("DELETE", _CONNECTOR): {202: ("Location",)},
+    ("GET", DOWNLOAD): _FILES,
+    ("HEAD", DOWNLOAD): _FILES,
+    ("POST", CONNECTORS): dict.fromkeys((200, 201), ("Location", *_SUNSET)),
+    ("GET", CONNECTOR): {200: _SUNSET},
+    ("DELETE", CONNECTOR): {202: ("Location",)},
     ("DELETE", "/api/v1/workspaces/{workspace_id}"): {202: ("Location",)},
-    ("GET", _CONNECTORS + "/oauth/consent"): {303: ("Location", "Cache-Control", "Referrer-Policy")},
-    ("GET", _CONNECTORS + "/oauth/callback"): {303: ("Location", "Cache-Control", "Referrer-Policy")},
-    ("POST", _CONNECTOR + "/context-store/sync"): {202: _ACCEPTED},
-    ("POST", "/api/v1/connect/sessions"): {201: ("Location", "Cache-Control")},
-    ("GET", _JOB): dict.fromkeys((200, 304), ("ETag", "Retry-After", "Preference-Applied")),
-    ("GET", f"{_JOB}/events"): {200: ("Cache-Control", "X-Accel-Buffering")},
-    ("GET", f"{_JOB}/result"): {**_FILES, 202: _ACCEPTED},
-    ("HEAD", f"{_JOB}/result"): {**_FILES, 202: _ACCEPTED},
-    ("POST", f"{_JOB}/retry"): {202: _ACCEPTED},
-    ("POST", "/api/v1/account/applications/token"): {200: _NO_STORE},
-    ("POST", "/oauth/token"): dict.fromkeys((200, 400, 401, 413, 429), _NO_STORE),
-    ("POST", "/oauth/revoke"): dict.fromkeys((200, 400, 401, 413, 429), _NO_STORE),
-    ("GET", "/"): dict.fromkeys((200, 303), ("Location", "Vary")),
-    ("GET", "/docs"): {200: ("Content-Security-Policy",)},
+    ("POST", f"{CONNECTORS}/oauth/initiate"): {200: _PRIVATE},
+    ("GET", CONSENT): _BROWSER,
+    ("GET", CALLBACK): _BROWSER,
+    ("POST", f"{CONNECTOR}/context-store/sync"): {202: _ACCEPTED},
+    ("POST", CONNECT_SESSIONS): {201: ("Location", "Cache-Control")},
+    ("GET", JOB): dict.fromkeys((200, 304), ("ETag", "Retry-After", "Preference-Applied")),
+    ("GET", f"{JOB}/events"): {200: _EVENTS},
+    ("GET", f"{JOB}/result"): {**_FILES, 202: _ACCEPTED, 303: ("Location",)},
+    ("HEAD", f"{JOB}/result"): {**_FILES, 202: _ACCEPTED},
+    ("POST", f"{JOB}/retry"): {202: _ACCEPTED},
+    ("POST", TOKENS): {200: _NO_STORE},
+    ("POST", TOKEN): _GRANTED,
+    ("POST", REVOKE): _GRANTED,
+    ("POST", "/mcp"): {200: _EVENTS},
+    ("POST", "/mcp/{kind}"): {200: _EVENTS},
+    ("GET", RESOURCE_METADATA): _PUBLIC,
+    ("GET", f"{RESOURCE_METADATA}/mcp"): _PUBLIC,
+    ("GET", f"{RESOURCE_METADATA}/mcp/{{kind}}"): _PUBLIC,
+    ("GET", SERVER_METADATA): _PUBLIC,
+    ("GET", AUTHORIZE): {200: ("Set-Cookie", *_PAGE), 400: _PAGE},
+    ("POST", f"{AUTHORIZE}/sign-in"): dict.fromkeys((200, 400, 403), _PAGE),
+    ("POST", f"{AUTHORIZE}/provider"): {200: ("Set-Cookie", *_PAGE), 400: _PAGE, 403: _PAGE},
+    ("POST", f"{AUTHORIZE}/organization"): dict.fromkeys((200, 400), _PAGE),
+    ("POST", f"{AUTHORIZE}/consent"): {303: ("Location", *_PRIVATE), 400: _PAGE},
+    ("POST", REGISTER): dict.fromkeys((201, 400), ("Cache-Control",)),
+    ("GET", "/"): {200: ("Vary",), 303: ("Location", "Vary")},
+    ("GET", "/docs"): {200: ("Content-Security-Policy", "Cache-Control")},
+    ("GET", "/openapi.json"): {200: ("ETag", "Vary")},
 }
 _OF_ERRORS: dict[int, tuple[str, ...]] = {
     401: ("WWW-Authenticate",),
@@ -141,11 +185,12 @@ _OF_ERRORS: dict[int, tuple[str, ...]] = {
     503: ("Retry-After",),
 }
 _ALWAYS = ("X-Request-Id", "X-Content-Type-Options")
+_READ_ALWAYS = ("X-Request-Id", "traceparent", "tracestate")
 
 
 def header_parameters(route: Route) -> list[dict[str, Any]]:
     """The headers that the operation reads, as parameters."""
-    names = ("X-Request-Id",) if route.is_open else ("X-Request-Id", "X-Organization-Id")
+    names = _READ_ALWAYS if route.is_open else (*_READ_ALWAYS, "X-Organization-Id")
     return [_parameter(name) for name in (*names, *READ_HEADERS.get((route.method, route.path), ()))]
 
 

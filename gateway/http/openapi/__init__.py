@@ -1,0 +1,1 @@
+"""The OpenAPI document: the HTTP contract as programs read it."""

@@ -1,0 +1,118 @@
+"""The errors of operations: which statuses each may answer, with an example of every code."""
+
+from typing import Any
+
+from gateway.errors import (
+    BY_CODE,
+    FieldError,
+    GatewayError,
+    InvalidParams,
+    UpstreamError,
+    UpstreamFault,
+    UpstreamRejected,
+)
+from gateway.http.errors import PROBLEM, MethodNotAllowed, problem, status_of
+from gateway.http.openapi.headers import error_headers
+from gateway.http.openapi.parts import ref
+from gateway.http.openapi.paths import CALLBACK, CONNECTORS, CONSENT, DOWNLOAD, EXECUTE, JOB, TOKENS
+from gateway.http.openapi.requests import FORMS, request_body
+from gateway.http.route import Route
+
+MEANINGS = {
+    400: "Malformed request",
+    401: "No good token",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Another method",
+    409: "Conflict",
+    410: "Gone",
+    413: "Body too large",
+    415: "Unsupported encoding",
+    416: "Range not satisfiable",
+    422: "Invalid",
+    424: "The connector must be authorized again",
+    429: "Rate limited",
+    500: "A bug of the gateway",
+    502: "The application failed",
+    503: "Temporarily unavailable",
+    504: "The application did not answer in time",
+}
+#: what the endpoints of RFC 6749 and 7009 answer in its own shape
+FORM_ERRORS = {
+    400: "It cannot be granted",
+    401: "No such client",
+    413: "Body too large",
+    429: "Too many wrong secrets",
+}
+_OF_ALL = {400, 405, 415, 429, 500, 503}
+#: what an application may make of a call
+_OF_CALLS = {404, 409, 416, 422, 424, 502, 504}
+_CALLS = {EXECUTE, DOWNLOAD, f"{JOB}/result"}
+#: which ask an application, or its authorization server, before they answer
+_ASK = {CONNECTORS, f"{CONNECTORS}/{{connector_id}}", f"{CONNECTORS}/oauth/initiate", f"{JOB}/retry"}
+_REQUEST_ID = "5e1f0c3d"
+
+
+def statuses_of(route: Route) -> list[int]:
+    """The statuses of the errors that it may answer."""
+    found = set(_OF_ALL)
+    if not route.is_open:
+        found |= {401, 403}
+    if route.path == TOKENS:
+        found.add(401)
+    if "{" in route.path or route.path in (CONSENT, CALLBACK):
+        found.add(404)
+    if route.query is not None or "{kind}" in route.path or "{connector_type}" in route.path:
+        found |= {404, 422}
+    if request_body(route) is not None:
+        found |= {404, 413, 422}
+    if route.path in _CALLS:
+        found |= _OF_CALLS | {410}
+    if route.method != "GET" and (route.path in _ASK or "{" in route.path):
+        found |= {409, 424, 502, 504}
+    return sorted(found)
+
+
+def error_responses() -> dict[str, Any]:
+    """What any operation answers with a status, by the status."""
+    return {
+        str(status): {"description": meaning, "headers": error_headers(status), "content": problems(status)}
+        for status, meaning in MEANINGS.items()
+    }
+
+
+def problems(status: int) -> dict[str, Any]:
+    """The error documents of a status, with an example for each of its codes."""
+    examples = {
+        error.code: {"value": problem(error, _REQUEST_ID)} for error in _examples() if status_of(error) == status
+    }
+    return {PROBLEM: {"schema": ref("Problem"), "examples": examples}}
+
+
+def form_errors() -> dict[str, Any]:
+    return {"application/json": {"schema": ref("OAuthError"), "example": _FORM_EXAMPLE}}
+
+
+def is_form_error(route: Route, status: int) -> bool:
+    return route.path in FORMS and status in FORM_ERRORS
+
+
+_FORM_EXAMPLE = {"error": "invalid_client", "error_description": "the client is unknown or the secret is wrong"}
+
+
+def _examples() -> list[GatewayError]:
+    return [_example(cls) for cls in (*BY_CODE.values(), MethodNotAllowed)]
+
+
+def _example(cls: type[GatewayError]) -> GatewayError:
+    """An error of a code as it may be told; those that name faults or the application's words have some."""
+    if cls is InvalidParams:
+        said = "tickets.list: sort_order is 'up'; allowed: asc, desc"
+        right = {"entity": "tickets", "action": "list", "params": {"per_page": 10}}
+        return cls(faults=[FieldError("/params/sort_order", "sort_order", "enum", said)], extra={"example": right})
+    if cls in (UpstreamError, UpstreamRejected):
+        status, code = (503, "Unavailable") if cls is UpstreamError else (422, "RecordInvalid")
+        return cls(upstream=UpstreamFault(status, code, "the application's own words", "c0ffee"))
+    if cls is MethodNotAllowed:
+        return cls("this path takes GET", extra={"allowed": "GET"})
+    return cls()

@@ -1,0 +1,56 @@
+"""The way to the sign-in provider and back: bound to one browser, by a page that leads on without scripts."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from gateway.errors import NotFound
+from gateway.http.cookies import host_cookie
+from gateway.http.keys import PAGES, SERVICES
+from gateway.http.responses import html_response
+from gateway.identity.tokens import new_secret
+from gateway.openid.service import ProviderSignIn
+from gateway.openid.store import LIFETIME
+
+_COOKIE = "gateway-sign-in"
+_COOKIE_VALUE = re.compile(r"[\w-]{43}")
+
+
+def sign_in_ways(request: web.Request) -> dict[str, Any]:
+    """What a page to sign in on offers: the provider's name, and whether a client's secret is taken."""
+    services = request.app[SERVICES]
+    provider = services.settings.oidc_name if services.provider_sign_in else None
+    return {"provider": provider, "takes_secret": services.settings.secret_sign_in}
+
+
+def provider_of(request: web.Request) -> ProviderSignIn:
+    """The sign-in by the provider; raises NotFound where the settings name none."""
+    provider = request.app[SERVICES].provider_sign_in
+    if provider is None:
+        raise NotFound("there is no sign-in provider here: the operator sets GATEWAY_OIDC_ISSUER")
+    return provider
+
+
+async def leave_for_provider(request: web.Request, purpose: Mapping[str, Any]) -> web.Response:
+    """The page that leads on to the provider; it comes back in this browser alone. Raises ProviderUnavailable.
+
+    A page and no redirect: browsers hold a redirect after a form to the page's policy, and who knows where else the
+    provider leads.
+    """
+    browser = browser_of(request) or new_secret()
+    address = await provider_of(request).begin(browser, purpose)
+    pages = request.app[PAGES]
+    html = pages.render("leave.html", title=request.app[SERVICES].settings.oidc_name, address=address)
+    response = html_response(html, pages.headers())
+    name, is_secure = host_cookie(request, _COOKIE)
+    # Lax: the way back is a navigation from the provider's site.
+    response.set_cookie(name, browser, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
+    return response
+
+
+def browser_of(request: web.Request) -> str | None:
+    """What the browser was told when it left."""
+    value = request.cookies.get(host_cookie(request, _COOKIE)[0], "")
+    return value if _COOKIE_VALUE.fullmatch(value) else None

@@ -1,0 +1,79 @@
+"""Load shedding: what an overloaded front end says, to whom, and what it does with those who ask again at once."""
+
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+
+from gateway.http.admission import Limits
+from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
+from gateway.http.keys import LOAD_SHEDDING
+from gateway.http.load_shedding import _FEW_REFUSALS, LoadShedding
+from gateway.settings import Settings
+
+PROBE = "/healthz"
+
+
+async def alive(_request: web.Request) -> web.Response:
+    return web.Response(text="alive")
+
+
+@pytest.fixture
+def limits() -> Limits:
+    """Those of a front end that lets nobody in."""
+    limits = Limits(Settings())
+    limits.overload.most = 0
+    return limits
+
+
+@pytest.fixture
+async def base_url(limits: Limits) -> AsyncIterator[str]:
+    app = web.Application()
+    app[LOAD_SHEDDING] = LoadShedding(limits, frozenset({PROBE}))
+    app.router.add_route("*", "/{path:.*}", alive)
+    runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+async def test_a_refusal_in_an_overload_is_a_problem_like_every_other(base_url: str):
+    async with aiohttp.ClientSession(base_url) as session:
+        answers = [await session.get("/api/v1/jobs") for _ in range(2)]
+        problems = [await answer.json(content_type="application/problem+json") for answer in answers]
+
+    assert [answer.status for answer in answers] == [503, 503]
+    assert {(problem["code"], problem["retryable"]) for problem in problems} == {("unavailable", True)}
+    assert [answer.headers["X-Request-Id"] for answer in answers] == [problem["request_id"] for problem in problems]
+    assert problems[0]["request_id"] != problems[1]["request_id"]
+    assert {answer.headers["Retry-After"] for answer in answers} == {"1"}
+    assert {answer.headers["X-Content-Type-Options"] for answer in answers} == {"nosniff"}
+
+
+async def test_probes_are_answered_in_an_overload_and_everybody_afterwards(base_url: str, limits: Limits):
+    async with aiohttp.ClientSession(base_url) as session:
+        probed = await session.get(PROBE)
+        limits.overload.most = 1
+        let_in = await session.get("/api/v1/jobs")
+
+    assert (probed.status, let_in.status, limits.in_progress) == (200, 200, 0)
+
+
+async def test_only_where_refusals_are_many_their_senders_are_made_to_rest(limits: Limits):
+    rested: list[float] = []
+    handle = LoadShedding(limits, frozenset()).before(
+        cast(Any, alive), lambda _request, seconds: rested.append(seconds)
+    )
+    request = cast(BaseRequest, SimpleNamespace(path="/api/v1/jobs"))
+
+    few = [await handle(request) for _ in range(_FEW_REFUSALS)]
+    assert rested == []
+    await handle(request)
+
+    assert {answer.status for answer in few} == {503}
+    assert rested == [1]

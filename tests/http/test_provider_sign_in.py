@@ -1,0 +1,362 @@
+"""Signing in by an OpenID Connect provider: to the console and to let an agent's host in, and everything against it."""
+
+import json
+import re
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import aiohttp
+import pytest
+from joserfc import jwt
+from joserfc.jwk import OctKey, RSAKey
+from joserfc.jws import JWSRegistry
+
+from gateway.identity.people import People
+from gateway.identity.tokens import hashed
+from tests.harness.caller import Answer
+from tests.harness.in_process import FrontEnd, front_end
+from tests.harness.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, Visitor, added, openid_provider
+
+REDIRECT = "http://127.0.0.1:33333/callback"
+
+
+@pytest.fixture(scope="module")
+async def running() -> AsyncIterator[OpenIdProvider]:
+    async with openid_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(running: OpenIdProvider) -> OpenIdProvider:
+    """The provider, as good as new."""
+    running.reset()
+    return running
+
+
+@pytest.fixture(scope="module")
+async def front(
+    tmp_path_factory: pytest.TempPathFactory, database_url: str, redis_url: str, running: OpenIdProvider
+) -> AsyncIterator[FrontEnd]:
+    """A front end whose people sign in there."""
+    folder = tmp_path_factory.mktemp("front-end")
+    async with front_end(folder, database_url, redis_url, **running.settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def people(front: FrontEnd) -> People:
+    return People(front.services.database, front.services.identity)
+
+
+@pytest.fixture
+async def login(provider: OpenIdProvider, front: FrontEnd) -> str:
+    return await added(provider, front)
+
+
+@pytest.fixture
+async def visitor(front: FrontEnd) -> AsyncIterator[Visitor]:
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        yield Visitor(front, session)
+
+
+async def test_a_person_signs_in_to_the_console_and_stands_in_the_audit_log(
+    visitor: Visitor, provider: OpenIdProvider, login: str
+):
+    landed = await visitor.sign_in(next="/console/jobs")
+    page = await visitor.fetch("GET", "/console/settings")
+    while b"console.sign_in" not in (audit := await visitor.fetch("GET", "/console/audit")).body:
+        pass
+
+    assert (landed.status, landed.headers["Location"]) == (303, "/console/jobs")
+    assert login in page.body.decode()
+    assert re.search(rf"<td>{login}</td><td>console\.sign_in</td>", audit.body.decode())
+
+
+async def test_what_the_provider_is_asked_for_is_bound_to_one_answer(
+    visitor: Visitor, provider: OpenIdProvider, login: str, front: FrontEnd
+):
+    await visitor.sign_in()
+    await visitor.sign_in()
+
+    first, second = provider.asked
+    assert (first["response_type"], first["scope"], first["client_id"]) == ("code", "openid email", CLIENT_ID)
+    assert first["redirect_uri"] == f"{front.services.settings.base_url}/sign-in/callback"
+    assert first["code_challenge_method"] == "S256"
+    assert all(first[name] != second[name] for name in ("state", "nonce", "code_challenge"))
+    assert provider.token_requests[0]["code_verifier"] not in str(provider.asked)
+
+
+async def test_who_was_not_added_does_not_get_in_whatever_the_provider_says(
+    visitor: Visitor, provider: OpenIdProvider, login: str
+):
+    provider.claims = {"email": "eve@example.com", "sub": "eve"}
+
+    answer = await visitor.sign_in()
+
+    assert answer.status == 422
+    assert "eve@example.com is not known here" in answer.body.decode()
+    assert (await visitor.fetch("GET", "/console")).status == 303
+
+
+async def test_a_login_stays_with_whom_the_provider_first_meant_by_it(
+    visitor: Visitor, provider: OpenIdProvider, login: str
+):
+    first = await visitor.sign_in()
+    provider.claims = {"email": login, "sub": "somebody-who-got-the-address-later"}
+    later = await visitor.sign_in()
+    provider.claims = {"email": "married@example.com", "sub": login}
+    renamed = await visitor.sign_in()
+
+    assert [each.status for each in (first, later, renamed)] == [303, 422, 303]
+
+
+async def test_a_person_who_was_removed_is_out_at_once_and_stays_out(visitor: Visitor, people: People, login: str):
+    await visitor.sign_in()
+
+    await people.remove(login)
+
+    assert (await visitor.fetch("GET", "/console")).headers["Location"].startswith("/console/sign-in")
+    assert (await visitor.sign_in()).status == 422
+
+
+async def test_a_person_of_several_organizations_chooses_one(
+    visitor: Visitor, provider: OpenIdProvider, people: People, front: FrontEnd
+):
+    one, other = await front.organization(), await front.organization()
+    provider.claims = {"email": "both@example.com", "sub": "both"}
+    await people.add("both@example.com", [one, other], ["read"])
+
+    asked = await visitor.sign_in()
+    landed = await visitor.sign_in(organization_id=str(other))
+
+    assert re.findall(rb'name="organization_id" value="([\w-]+)"', asked.body) == [
+        str(one).encode(),
+        str(other).encode(),
+    ]
+    assert landed.status == 303
+
+
+def forged_with_the_client_secret(claims: dict[str, Any]) -> str:
+    key = OctKey.import_key(CLIENT_SECRET)
+    return jwt.encode({"alg": "HS256"}, claims, key, registry=JWSRegistry(algorithms=["HS256"]))
+
+
+def unsigned(claims: dict[str, Any]) -> str:
+    head, body = (urlsafe_b64encode(json.dumps(each).encode()).rstrip(b"=") for each in ({"alg": "none"}, claims))
+    return f"{head.decode()}.{body.decode()}."
+
+
+def signed_by_another(claims: dict[str, Any]) -> str:
+    key = RSAKey.generate_key(2048, {"kid": "k1"})
+    return jwt.encode({"alg": "RS256", "kid": "k1"}, claims, key)
+
+
+@pytest.mark.parametrize("forge", [forged_with_the_client_secret, unsigned, signed_by_another, lambda claims: "a.b"])
+async def test_a_token_that_the_provider_did_not_sign_is_refused(
+    visitor: Visitor, provider: OpenIdProvider, login: str, forge: Any
+):
+    provider.forge = forge
+
+    answer = await visitor.sign_in()
+
+    assert answer.status == 422
+    assert "ID token" in answer.body.decode()
+    assert (await visitor.fetch("GET", "/console")).status == 303
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"iss": "https://other.example"},
+        {"aud": "another-client"},
+        {"aud": ["another-client"]},
+        {"aud": [CLIENT_ID, "another-client"]},
+        {"aud": [CLIENT_ID, "another-client"], "azp": "another-client"},
+        {"exp": 1_700_000_000},
+        {"iat": 4_000_000_000},
+        {"nonce": "of-another-sign-in"},
+        {"nonce": None},
+        {"sub": None},
+        {"exp": None},
+        {"at_hash": "b3RoZXI"},
+        {"email_verified": False},
+        {"email_verified": None},
+        {"email": None},
+        {"email": ["ada@example.com"]},
+    ],
+    ids=str,
+)
+async def test_a_token_that_is_not_the_answer_to_our_request_is_refused(
+    visitor: Visitor, provider: OpenIdProvider, login: str, claims: dict[str, Any]
+):
+    provider.claims |= claims
+
+    answer = await visitor.sign_in()
+
+    assert answer.status == 422
+    assert (await visitor.fetch("GET", "/console")).status == 303
+
+
+async def test_a_token_within_what_the_protocol_and_clocks_allow_is_good(
+    visitor: Visitor, provider: OpenIdProvider, login: str
+):
+    provider.claims |= {"aud": [CLIENT_ID], "exp": int(time.time()) - 5}
+
+    assert (await visitor.sign_in()).status == 303
+
+
+@pytest.mark.parametrize(
+    "answer", [{"iss": "https://other.example"}, {"iss": None}, {"code": None}, {"error": "access_denied"}], ids=str
+)
+async def test_an_answer_of_another_provider_or_without_a_code_asks_for_no_token(
+    visitor: Visitor, provider: OpenIdProvider, login: str, answer: dict[str, Any]
+):
+    provider.answer = answer
+
+    assert (await visitor.sign_in()).status == 422
+    assert provider.token_requests == []
+
+
+async def test_a_way_back_is_good_once(visitor: Visitor, provider: OpenIdProvider, login: str):
+    back = await visitor.leave()
+    first = await visitor.fetch("GET", back)
+    session = {each.key: each.value for each in visitor.session.cookie_jar}
+
+    again = await visitor.fetch("GET", back)
+
+    assert (first.status, again.status) == (303, 403)
+    assert b"was used already" in again.body
+    assert len(provider.token_requests) == 1
+    assert session["gateway-console"]
+
+
+async def test_a_way_back_leads_in_in_the_browser_that_left_only(
+    visitor: Visitor, front: FrontEnd, provider: OpenIdProvider, login: str
+):
+    back = await visitor.leave()
+
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        victim = Visitor(front, session)
+        without_cookie = await victim.fetch("GET", back)
+        await victim.leave()
+        with_another_cookie = await victim.fetch("GET", await visitor.leave())
+
+    assert (without_cookie.status, with_another_cookie.status) == (403, 403)
+    assert "gateway-console" not in str(without_cookie.headers) + str(with_another_cookie.headers)
+    assert provider.token_requests == []
+
+
+async def test_a_state_that_nobody_began_leads_nowhere(visitor: Visitor, provider: OpenIdProvider, login: str):
+    back = await visitor.leave()
+
+    answer = await visitor.fetch("GET", re.sub(r"state=[^&]+", "state=made-up", back))
+
+    assert answer.status == 403
+    assert provider.token_requests == []
+
+
+async def test_a_session_that_was_planted_before_is_worth_nothing_after(visitor: Visitor, login: str, front: FrontEnd):
+    planted = "a" * 43
+    visitor.session.cookie_jar.update_cookies({"gateway-console": planted}, aiohttp.client.URL(front.base_url))
+
+    await visitor.sign_in()
+
+    cookie = next(each.value for each in visitor.session.cookie_jar if each.key == "gateway-console")
+    assert cookie != planted
+    async with aiohttp.ClientSession(cookies={"gateway-console": planted}) as session:
+        assert (await Visitor(front, session).fetch("GET", "/console")).status == 303
+
+
+async def authorization_page(visitor: Visitor) -> str:
+    """What a host's request for access shows a person: the sealed request of the page."""
+    host = await visitor.front.services.authorization.store.register("A host", (REDIRECT,))
+    query = {
+        "client_id": host.id,
+        "response_type": "code",
+        "redirect_uri": REDIRECT,
+        "code_challenge": "c" * 43,
+        "code_challenge_method": "S256",
+        "state": "s",
+    }
+    page = await visitor.fetch("GET", "/oauth/authorize", params=query)
+    return sealed_in(page)
+
+
+def sealed_in(page: Answer) -> str:
+    found = re.search(rb'name="request" value="([^"]+)"', page.body)
+    assert found is not None, page.body
+    return found[1].decode()
+
+
+async def test_a_person_lets_an_agents_host_in(visitor: Visitor, front: FrontEnd, people: People, login: str):
+    back = await visitor.leave("/oauth/authorize/provider", request=await authorization_page(visitor))
+    consent = await visitor.fetch("GET", back)
+
+    form = {"request": sealed_in(consent), "scope": "read", "all_workspaces": "yes", "decision": "allow"}
+    landed = await visitor.fetch("POST", "/oauth/authorize/consent", data=form)
+
+    code = dict(parse_qsl(urlsplit(landed.headers["Location"]).query))["code"]
+    row = await front.services.authorization.store.use_code(hashed(code))
+    assert f"<strong>{login}</strong>" in consent.body.decode()
+    assert row is not None
+    assert row.grant.client_id == next(each.client_id for each in await people.all() if each.login == login)
+
+
+async def test_who_was_not_added_lets_no_host_in(visitor: Visitor, provider: OpenIdProvider, login: str):
+    provider.claims = {"email": "eve@example.com", "sub": "eve"}
+
+    back = await visitor.leave("/oauth/authorize/provider", request=await authorization_page(visitor))
+    page = await visitor.fetch("GET", back)
+
+    assert page.status == 403
+    assert "is not known here" in page.body.decode()
+    assert sealed_in(page)  # from here they may try again
+
+
+async def test_a_consent_that_another_browser_began_goes_on_there_only(visitor: Visitor, front: FrontEnd, login: str):
+    """Who lures somebody onto the way back of a request of their own gets no consent from them."""
+    back = await visitor.leave("/oauth/authorize/provider", request=await authorization_page(visitor))
+
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        victim = Visitor(front, session)
+        await victim.leave()
+        answer = await victim.fetch("GET", back)
+
+    assert answer.status == 403
+    assert b"/oauth/authorize/consent" not in answer.body
+
+
+async def test_secrets_may_be_no_way_in_for_people(
+    tmp_path: Path, database_url: str, redis_url: str, provider: OpenIdProvider
+):
+    async with (
+        front_end(tmp_path, database_url, redis_url, **provider.settings, secret_sign_in=False) as front,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+    ):
+        visitor = Visitor(front, session)
+        client_id, secret = await front.client(await front.organization())
+        form = {"client_id": client_id, "client_secret": secret}
+        console = await visitor.fetch("GET", "/console/sign-in")
+        refused = await visitor.fetch("POST", "/console/sign-in", data=form)
+        form["request"] = await authorization_page(visitor)
+        refused_too = await visitor.fetch("POST", "/oauth/authorize/sign-in", data=form)
+        program = await visitor.fetch("POST", "/oauth/token", data={"grant_type": "client_credentials", **form})
+
+    assert b"client_secret" not in console.body
+    assert (refused.status, refused_too.status) == (404, 404)
+    assert program.status == 200
+
+
+async def test_without_a_provider_nothing_of_it_is_offered(tmp_path: Path, database_url: str, redis_url: str):
+    async with front_end(tmp_path, database_url, redis_url) as front, aiohttp.ClientSession() as session:
+        visitor = Visitor(front, session)
+        page = await visitor.fetch("GET", "/console/sign-in")
+        left = await visitor.fetch("POST", "/console/sign-in/provider", data={"next": ""})
+        back = await visitor.fetch("GET", "/sign-in/callback?code=c&state=s")
+
+    assert b"/console/sign-in/provider" not in page.body
+    assert (left.status, back.status) == (404, 404)
