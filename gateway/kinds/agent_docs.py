@@ -5,7 +5,10 @@ from typing import Any
 import msgspec
 
 from gateway.errors import NotFound
-from gateway.kinds.catalog import SEARCH_ACTION, Kind
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Kind
+from gateway.kinds.param_rows import param_rows
+from gateway.kinds.search_schema import search_call, search_params_schema
 from gateway.kinds.spec import Entity
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
@@ -43,6 +46,15 @@ def _overview(kind: Kind) -> list[Block]:
             ["Entity", "Actions"],
             [[entity, ", ".join(kind.actions_of(entity))] for entity in kind.spec.entities],
         ),
+        *(_query_language() if any(entity.search for entity in kind.spec.entities.values()) else ()),
+    ]
+
+
+def _query_language() -> list[Block]:
+    return [
+        _heading(2, SEARCH_ACTION),
+        _paragraph("Of every entity with a synchronized copy; its section names the fields that filters may use."),
+        _params(search_params_schema(None)),
     ]
 
 
@@ -58,39 +70,30 @@ def _entity(kind: Kind, entity_id: str) -> list[Block]:
 
 def _action(kind: Kind, entity_id: str, action_id: str) -> list[Block]:
     operation = kind.operation(entity_id, action_id)
-    rows = [
-        [name, _type(schema), "yes" if name in operation.action.required else "", str(schema.get("description", ""))]
-        for name, schema in operation.action.params.items()
-    ]
     example = {"entity": entity_id, "action": action_id, "params": operation.action.example}
-    blocks = [_heading(3, f"{entity_id}.{action_id}"), _paragraph(operation.action.description)]
-    if rows:
-        blocks.append(_table(["Param", "Type", "Required", "Meaning"], rows))
+    blocks = [
+        _heading(3, f"{entity_id}.{action_id}"),
+        _paragraph(f"{operation.action.description} Effect: {operation.action.effect}."),
+    ]
+    if operation.action.params:
+        blocks.append(_params(operation.schema))
     return [*blocks, _code(example)]
+
+
+def _params(schema: dict[str, Any]) -> Block:
+    rows = [[row.name, row.type, "yes" if row.is_required else "", row.meaning] for row in param_rows(schema)]
+    return _table(["Param", "Type", "Required", "Meaning"], rows)
 
 
 def _search(entity_id: str, entity: Entity) -> list[Block]:
     assert entity.search is not None
     fields = [[name, kind] for name, kind in entity.search.fields.items()]
-    first = next(iter(entity.search.fields))
-    example = {
-        "entity": entity_id,
-        "action": SEARCH_ACTION,
-        "params": {"query": {"filter": {"neq": {first: None}}, "sort": [{first: "desc"}]}, "limit": 10},
-    }
     return [
         _heading(3, f"{entity_id}.{SEARCH_ACTION}"),
         _paragraph("Filter and sort the synchronized copy of the records by these fields."),
         _table(["Field", "Type"], fields),
-        _code(example),
+        _code(search_call(entity_id, entity.search)),
     ]
-
-
-def _type(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return " | ".join(map(str, schema["enum"]))
-    declared = schema.get("type", "any")
-    return " | ".join(declared) if isinstance(declared, list) else str(declared)
 
 
 def _heading(level: int, text: str) -> Block:

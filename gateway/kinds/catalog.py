@@ -14,13 +14,13 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.editor_schema import members_at
 from gateway.kinds.sources import LintError, SpecError, lint_error, read_yaml
 from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging
 from gateway.kinds.suggestions import did_you_mean, known_actions
+from gateway.kinds.sunsets import call_sunsets, sunset_headers
 
-#: the action that the context store answers, on entities with search fields
-SEARCH_ACTION = "context_store_search"
 #: keywords of ours beside JSON Schema's own: where a param goes and what it is called there
 PLACEMENT_KEYWORDS = ("in", "as")
 
@@ -116,13 +116,19 @@ class Operation:
     def paging(self) -> Paging | None:
         return self.spec.paging[self.action.paging] if self.action.paging else None
 
-    @property
+    @cached_property
     def is_list(self) -> bool:
         return self.action.records is not None
 
-    @property
+    @cached_property
     def is_download(self) -> bool:
         return self.action.download is not None
+
+    @cached_property
+    def sunset_headers(self) -> Mapping[str | None, Mapping[str, str]]:
+        """By authentication method, what an answer says of the end of what the call relied on."""
+        methods = (None, *self.spec.authentication)
+        return {method: sunset_headers(call_sunsets(self.spec, method, self.path)) for method in methods}
 
     @cached_property
     def _alternatives(self) -> tuple[tuple[str, "Operation"], ...]:
@@ -138,6 +144,18 @@ class Operation:
     def changed(self, **members: Any) -> "Operation":
         """This operation with other members of its action."""
         return Operation(self.spec, self.entity_id, self.action_id, self.action.model_copy(update=members))
+
+    @cached_property
+    def unpaged(self) -> "Operation":
+        """This operation where the whole answer is its record."""
+        return self.changed(record=(), records=None, paging=None)
+
+    @cached_property
+    def file_description(self) -> "Operation | None":
+        """What reads the record of a download's file; None where the application tells nothing of it."""
+        how = self.action.download
+        request = None if how is None else how.described_by or (self.action.request if how.url else None)
+        return None if request is None else self.changed(request=request, record=(), download=None)
 
     def instead(self, params: Mapping[str, Any]) -> "Operation":
         """This operation, or the one that stands for it when a param is left out."""
@@ -185,7 +203,11 @@ class Kind:
         if found is None:
             actions = self.actions_of(entity_id)
             hint = known_actions(action_id, actions)
-            raise UnknownAction(f"{self.name} {entity_id} has no action {action_id!r}; {hint}")
+            shown = next((each for each in self.operations.values() if each.entity_id == entity_id), None)
+            raise UnknownAction(
+                f"{self.name} {entity_id} has no action {action_id!r}; {hint}",
+                extra={"example": shown.example} if shown else None,
+            )
         return found
 
     @property

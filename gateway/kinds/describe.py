@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from gateway.kinds.catalog import SEARCH_ACTION, Kind, Operation
-from gateway.kinds.search_schema import search_params_schema
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.search_schema import SEARCH_META, search_call, search_params_schema
 from gateway.kinds.spec import Action, Paging, Sunset
 
 
@@ -59,6 +60,10 @@ def _entity(kind: Kind, entity_id: str) -> dict[str, Any]:
             "effect": "read",
             "runs": "inline",
             "params": search_params_schema(entity.search),
+            "meta": list(SEARCH_META),
+            "paging": None,
+            "alternatives": [],
+            "example": search_call(entity_id, entity.search),
         }
     return view
 

@@ -27,7 +27,8 @@ _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026
 def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
     given = {name: _read(operation, operation.action.params.get(name, {}), value) for name, value in params.items()}
-    given = _with_limit_mapped(operation, given)
+    if "limit" in given and operation.is_list:
+        given = _with_limit_mapped(operation, given)
     found = list(islice(_unsafe_values(operation, given), MAX_FAULTS)) or _faults(operation, given)
     if found:
         raise invalid(operation, found)
@@ -35,7 +36,11 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
     for name, defaults in operation.member_defaults.items():
         if isinstance(completed.get(name), dict):
             completed[name] = {**defaults, **completed[name]}
-    return {name: _integral(value) for name, value in completed.items()}
+    # JSON Schema counts 2.0 as an integer; applications read `2`.
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in completed.items()
+    }
 
 
 def invalid(operation: Operation, faults: Iterable[FieldError]) -> InvalidParams:
@@ -44,12 +49,12 @@ def invalid(operation: Operation, faults: Iterable[FieldError]) -> InvalidParams
 
 
 def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
-    """`limit` under the name that the application has for it; an unpaged list is cut to it afterwards."""
+    """A list's `limit` under the name that the application has for it; an unpaged list is cut to it afterwards."""
     given = dict(params)
     paging = operation.instead(params).paging
     size = paging.size if paging else None
     is_own_param = size == "limit" or (size is None and "limit" in operation.action.params)
-    if not operation.is_list or "limit" not in given or is_own_param:
+    if is_own_param:
         return given
     limit = _whole_number(given.pop("limit"))
     if limit is None or limit < 1:
@@ -266,11 +271,6 @@ def _whole_number(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _integral(value: Any) -> Any:
-    """JSON Schema counts 2.0 as an integer; applications read `2`."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _shown(value: object) -> str:

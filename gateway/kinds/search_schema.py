@@ -1,79 +1,141 @@
-"""JSON Schema of the params of `context_store_search`: the query language, with the fields of one entity."""
+"""JSON Schema of the params of `context_store_search`: the query language, for one entity's fields or for any."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.spec import Search
 
-_OPERATORS = {
-    "eq": "the field equals the value; null asks for missing ones",
-    "neq": "the field does not equal the value",
-    "gt": "greater than",
-    "gte": "greater than or equal",
-    "lt": "less than",
-    "lte": "less than or equal",
-    "in": "the field equals one of an array of values",
-    "like": "text with % for any run and _ for one character; without either, contains; case is ignored",
-    "startswith": "text begins with the value; case is ignored",
-    "endswith": "text ends with the value; case is ignored",
-    "contains": "text contains the value; case is ignored",
-    "keyword": "any of the words occurs",
-    "fuzzy": "all of the words occur, in any order, beginnings enough",
-    "array_contains": "the array holds the value",
+#: the members of a search's `meta`
+SEARCH_META = ("has_more", "cursor", "took_ms", "as_of", "total_synced", "synchronized")
+_SCALAR = ["string", "number", "boolean"]
+_ANY_VALUE = {"type": [*_SCALAR, "null", "array", "object"]}
+_TEXT = {"type": "string"}
+#: operator → what it means, and what it compares a field with
+_OPERATORS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "eq": ("the field equals the value; null asks for missing ones", _ANY_VALUE),
+    "neq": ("the field does not equal the value", _ANY_VALUE),
+    "gt": ("greater than", {"type": _SCALAR}),
+    "gte": ("greater than or equal", {"type": _SCALAR}),
+    "lt": ("less than", {"type": _SCALAR}),
+    "lte": ("less than or equal", {"type": _SCALAR}),
+    "in": ("the field equals one of an array of values", {"type": "array", "maxItems": 1000}),
+    "like": ("text with % for any run and _ for one character; without either, contains; case is ignored", _TEXT),
+    "startswith": ("text begins with the value; case is ignored", _TEXT),
+    "endswith": ("text ends with the value; case is ignored", _TEXT),
+    "contains": ("text contains the value; case is ignored", _TEXT),
+    "keyword": ("any of the words occurs", _TEXT),
+    "fuzzy": ("all of the words occur, in any order, beginnings enough", _TEXT),
+    "array_contains": ("the array holds the value", _ANY_VALUE),
 }
-_FILTERS = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/filter"}}
+_DIRECTION = {"enum": ["asc", "desc"]}
+_SORT: dict[str, Any] = {
+    "type": "array",
+    "maxItems": 5,
+    "items": {
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {"field": {"type": "string"}, "direction": _DIRECTION},
+                "required": ["field"],
+                "additionalProperties": False,
+            },
+            {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": _DIRECTION},
+        ]
+    },
+    "description": 'such as [{"updated_at": "desc"}]; ties are broken by id, nulls come last',
+}
+_FIELDS: dict[str, Any] = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 200,
+    "items": {"type": ["string", "array"], "items": {"type": "string"}},
+    "description": 'the fields to answer with, such as ["id", "user.name"]; left out, whole records',
+}
 
 
-def search_params_schema(search: Search) -> dict[str, Any]:
-    """JSON Schema 2020-12 of a search's params; its fields are told in the description of `query.filter`."""
-    fields = ", ".join(f"{name} ({type_})" for name, type_ in search.fields.items())
+def search_params_schema(search: Search | None) -> dict[str, Any]:
+    """JSON Schema 2020-12 of a search's params; its fields, if any are meant, stand in what `query.filter` says."""
+    reference = "#/$defs/filter"
+    told = (
+        "" if search is None else f"; fields: {', '.join(f'{name} ({type_})' for name, type_ in search.fields.items())}"
+    )
+    filter_ = {"$ref": reference, "description": f"which records{told}"}
+    return {**_params(filter_, _SORT, _FIELDS), "$defs": {"filter": _filter(reference)}}
+
+
+def search_example(search: Search) -> dict[str, Any]:
+    """The params of a typical search."""
+    first = next(iter(search.fields))
+    return {"query": {"filter": {"neq": {first: None}}, "sort": [{first: "desc"}]}, "limit": 10}
+
+
+def search_call(entity_id: str, search: Search) -> dict[str, Any]:
+    """A body of execute that is such a search."""
+    return {"entity": entity_id, "action": SEARCH_ACTION, "params": search_example(search)}
+
+
+def search_components(prefix: str) -> dict[str, dict[str, Any]]:
+    """The query language of any entity as named schemas that refer to each other below the prefix."""
+    params = _params(*({"$ref": f"{prefix}{name}"} for name in ("SearchFilter", "SearchSort", "SearchFields")))
+    limit = params["properties"]["limit"] | {"type": ["integer", "string"], "pattern": "^[0-9]+$"}
+    return {
+        "SearchParams": {
+            **params,
+            "description": "The params of `context_store_search`.",
+            "properties": {**params["properties"], "limit": limit},
+        },
+        "SearchFilter": _filter(f"{prefix}SearchFilter"),
+        "SearchSort": _SORT,
+        "SearchFields": _FIELDS,
+    }
+
+
+def _params(filter_: Mapping[str, Any], sort: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
             "query": {
                 "type": "object",
-                "properties": {
-                    "filter": {"$ref": "#/$defs/filter", "description": f"which records; fields: {fields}"},
-                    "sort": {
-                        "type": "array",
-                        "maxItems": 5,
-                        "items": {"type": "object", "minProperties": 1, "maxProperties": 2},
-                        "description": 'such as [{"updated_at": "desc"}]; nulls come last',
-                    },
-                },
+                "description": "which records, in which order; {} is all of them",
+                "properties": {"filter": filter_, "sort": sort},
                 "additionalProperties": False,
             },
-            "limit": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 1_000},
-            "cursor": {"type": "string", "description": "meta.cursor of the page before"},
-            "fields": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": 200,
-                "items": {"type": ["string", "array"], "items": {"type": "string"}},
-                "description": 'the fields to answer with, such as ["id", "user.name"]; left out, whole records',
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 10_000,
+                "default": 1_000,
+                "description": "records of a page",
             },
+            "cursor": {"type": "string", "description": "meta.cursor of the page before"},
+            "fields": fields,
         },
         "required": ["query"],
         "additionalProperties": False,
-        "$defs": {"filter": _FILTER},
     }
 
 
-def _conditions(meaning: str) -> dict[str, Any]:
+def _filter(reference: str) -> dict[str, Any]:
+    """The schema of a filter, which holds filters of the schema that the reference names."""
+    filters = {"type": "array", "minItems": 1, "items": {"$ref": reference}}
+    return {
+        "type": "object",
+        "description": 'operators over fields, all of them required, such as {"eq": {"status": "open"}}',
+        "properties": {
+            **{name: _conditions(meaning, value) for name, (meaning, value) in _OPERATORS.items()},
+            "and": {**filters, "description": "every one of them holds"},
+            "or": {**filters, "description": "at least one of them holds"},
+            "not": {"$ref": reference, "description": "it does not hold"},
+        },
+        "additionalProperties": False,
+    }
+
+
+def _conditions(meaning: str, value: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "minProperties": 1,
+        "additionalProperties": value,
         "description": f"by field (dotted paths reach into objects): {meaning}",
     }
-
-
-_FILTER: dict[str, Any] = {
-    "type": "object",
-    "description": 'operators over fields, all of them required, such as {"eq": {"status": "open"}}',
-    "properties": {
-        **{name: _conditions(meaning) for name, meaning in _OPERATORS.items()},
-        "and": _FILTERS,
-        "or": _FILTERS,
-        "not": {"$ref": "#/$defs/filter"},
-    },
-    "additionalProperties": False,
-}

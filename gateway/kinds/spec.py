@@ -347,6 +347,8 @@ class Action(Model):
     also: Phrases = ()
     #: the param whose presence turns an `idempotent` operation into a `write`, as a dotted path
     write_if: JsonPath | None = None
+    #: whether a write may change or take away what is there; left out, all may but a `create` whose effect is `write`
+    destructive: bool | None = None
     params: dict[str, JsonSchema] = Field(default_factory=dict)
     required: tuple[str, ...] = ()
     #: params of other lists that this one lacks → what to do instead

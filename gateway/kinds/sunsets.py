@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
 
+from gateway.aio.clock import CLOCK
 from gateway.errors import GatewayError, ReauthorizationRequired
-from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import ConnectorSpec, Sunset
 
 
@@ -15,12 +15,12 @@ def method_sunset(spec: ConnectorSpec, auth_method: str | None) -> Sunset | None
     return method if method is not None and method.until is not None else None
 
 
-def call_sunsets(spec: ConnectorSpec, auth_method: str | None, operation: Operation | None = None) -> list[Sunset]:
-    """Everything that a call with this method, of this operation, relies on and that ends."""
+def call_sunsets(spec: ConnectorSpec, auth_method: str | None, path: str | None = None) -> list[Sunset]:
+    """Everything that a call with this method, of the application's path, relies on and that ends."""
     own = method_sunset(spec, auth_method)
     found: list[Sunset] = [] if own is None else [own]
-    if operation is not None:
-        found += [each for each in spec.ends if operation.path.startswith(each.path)]
+    if path is not None:
+        found += [each for each in spec.ends if path.startswith(each.path)]
     return found
 
 
@@ -52,7 +52,7 @@ def all_sunsets(spec: ConnectorSpec, today: date | None = None) -> Iterator[tupl
 
 def _sentence(spec: ConnectorSpec, sunset: Sunset, today: date | None) -> str:
     assert sunset.until is not None
-    verb = "ended" if (today or datetime.now(UTC).date()) >= sunset.until else "ends"
+    verb = "ended" if (today or CLOCK.now().date()) >= sunset.until else "ends"
     successor = spec.authentication.get(sunset.instead or "")
     instead = f"{successor.title} ({sunset.instead})" if successor else sunset.instead
     return f"{verb} on {sunset.until.isoformat()}" + (f"; use {instead} instead" if instead else "")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from gateway.kinds.catalog import SEARCH_ACTION
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.entries import CACHED, OperationEntry
 from gateway.operations.schemas import constraint_sentences, tool_schema
 from gateway.operations.signatures import signature_of

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from gateway.errors import InvalidParams, UnknownAction
-from gateway.kinds.catalog import SEARCH_ACTION, Catalog, Kind
-from gateway.kinds.search_schema import search_params_schema
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.search_schema import search_example, search_params_schema
 from gateway.kinds.spec import Action, Effect, Entity
 from gateway.kinds.suggestions import did_you_mean, known_actions, singular
 
@@ -43,6 +44,14 @@ class OperationEntry:
         return self.action.effect if self.action else Effect.READ
 
     @property
+    def is_destructive(self) -> bool:
+        """Whether it may change or take away what is there; most creates only add to it."""
+        if self.effect is Effect.READ or self.action is None:
+            return False
+        is_addition = self.action_id == "create" and self.effect is Effect.WRITE
+        return not is_addition if self.action.destructive is None else self.action.destructive
+
+    @property
     def title(self) -> str:
         """A few words for people: `Update ticket`."""
         verb = _OF_MANY.get(self.action_id)
@@ -69,8 +78,7 @@ class OperationEntry:
         if self.action:
             return self.action.example
         assert self.entity.search is not None
-        first = next(iter(self.entity.search.fields))
-        return {"query": {"filter": {"neq": {first: None}}, "sort": [{first: "desc"}]}, "limit": 10}
+        return search_example(self.entity.search)
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -19,6 +19,8 @@ class ToolDefinition:
     schema: Mapping[str, Any]
     #: `read`, `idempotent` or `write`
     effect: str
+    #: whether it may change or take away what is there, and does not only add to it
+    is_destructive: bool
 
 
 def as_mcp(tool: ToolDefinition) -> dict[str, Any]:
@@ -28,7 +30,7 @@ def as_mcp(tool: ToolDefinition) -> dict[str, Any]:
         "title": tool.title,
         "description": tool.description,
         "inputSchema": dict(tool.schema),
-        "annotations": annotations_of(tool.effect),
+        "annotations": annotations_of(tool),
     }
 
 
@@ -43,12 +45,12 @@ def as_anthropic(tool: ToolDefinition) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
 
 
-def annotations_of(effect: str) -> dict[str, bool]:
+def annotations_of(tool: ToolDefinition) -> dict[str, bool]:
     """MCP's hints; every operation reaches an application outside."""
     return {
-        "readOnlyHint": effect == "read",
-        "destructiveHint": effect != "read",
-        "idempotentHint": effect != "write",
+        "readOnlyHint": tool.effect == "read",
+        "destructiveHint": tool.is_destructive,
+        "idempotentHint": tool.effect != "write",
         "openWorldHint": True,
     }
 
@@ -69,6 +71,7 @@ def from_mcp(document: Mapping[str, Any], operation: str) -> ToolDefinition:
         description=document["description"],
         schema=document["inputSchema"],
         effect=effect_of(document["annotations"]),
+        is_destructive=bool(document["annotations"].get("destructiveHint", True)),
     )
 
 

@@ -17,6 +17,12 @@ _BY_ID = re.compile(r"\b(?:by|with|the) (?:its |the )?(?:id|number)\b", re.I)
 #: what follows is about the thing asked for, or is the text that goes into it
 _ASIDE = re.compile(r"(?<=\w)(?:\s+(?:with|including|saying|sorted|ordered|because|so that|that says)\b|:\s)", re.I)
 _BEFORE_ASIDE = 2
+#: what records are to be like, which is to search among all
+_CONDITION = re.compile(
+    r"\b(?:more|less|fewer|greater|larger|bigger|higher|lower|smaller|older|newer|longer) than\b"
+    r"|(?<=\w) (?:that|whose|where) \w|\b(?:over|above|below|under|between) \$?\d|[<>]=? ?\d",
+    re.I,
+)
 #: how much of a text is read: what matters stands at its beginning
 _CHARACTERS, _WORDS = 1000, 60
 #: what follows says where the thing is, or what it belongs to
@@ -98,7 +104,7 @@ def question_of(text: str, spelling_of: Callable[[str], str | None], application
         for term in _terms(words(part)[:_WORDS], spelling_of)[0]:
             terms.setdefault(term, weight)
     number = Number.ONE if _BY_ID.search(bare) else _number(words(bare), spelled)
-    priors = _priors(is_asking, number, has_value=bool(values))
+    priors = _priors(is_asking, number, has_condition=bool(values) or bool(_CONDITION.search(bare)))
     is_about = is_asking or (number is Number.MANY and not is_command)
     return Question(terms, verbs, is_command, priors, number, is_about)
 
@@ -169,13 +175,13 @@ def _is_plural(word: str) -> bool:
     return word.endswith("s") and not word.endswith(("ss", "us")) and word not in _OF_ONE and word not in COMMANDS
 
 
-def _priors(is_asking: bool, number: Number, has_value: bool) -> Mapping[str, float]:
+def _priors(is_asking: bool, number: Number, has_condition: bool) -> Mapping[str, float]:
     """What each action is worth by the look of the question, verbs aside."""
     worth = dict(_ASKING if is_asking else _TELLING)
     most = worth["list"]
     for action, share in _BY_NUMBER.get(number, {}).items():
         worth[action] = most * share
-    if has_value:
+    if has_condition:
         worth["api_search"] = max(worth["api_search"], worth["list"] * 1.05)
     return worth
 

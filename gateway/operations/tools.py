@@ -24,6 +24,7 @@ def tool_of(entry: OperationEntry) -> ToolDefinition:
         description=description if len(description) <= MAX_DESCRIPTION else f"{description[: MAX_DESCRIPTION - 1]}…",
         schema=tool_schema(entry),
         effect=entry.effect.value,
+        is_destructive=entry.is_destructive,
     )
 
 

@@ -20,6 +20,13 @@ _SPELLINGS = (
     (re.compile(r"\bcolour", re.I), "color"),
     # whoever says so wants to see something
     (re.compile(r"\b(?:give|tell|get|bring|hand) (?:me|us)\b", re.I), "show"),
+    # what I have to do is a to-do, and everybody on or in something are its people
+    (re.compile(r"\b(?:(?:i|we) (?:still )?(?:have|need|have got)|left|things|work) to do\b", re.I), "todo"),
+    (re.compile(r"\bevery(?:one|body)\b(?= (?:who|on|in|at|of)\b)", re.I), "people"),
+    (re.compile(r"\blook(s|ed|ing)? up\b", re.I), "lookup"),
+    # who is in something, or gets at it, are its people
+    (re.compile(r"\bwho(?: is|'s| are| works?) (?:in|at|on)\b", re.I), "people in"),
+    (re.compile(r"\bwho (?:can|may) (?:see|access|use|get at)\b", re.I), "people in"),
     # as people write channels in chat; a number after it is an id
     (re.compile(r"(?<!\w)#(?=[a-z])", re.I), "channel "),
 )

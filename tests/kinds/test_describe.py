@@ -2,7 +2,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from gateway.client.paging import Listing
+from gateway.client.paging import ListAction
 from gateway.client.paging import next_params as by_discovery
 from gateway.connectors.pagination import next_params as by_spec
 from gateway.context_store.fields import FieldType
@@ -23,7 +23,7 @@ PAGED = [
 @pytest.mark.parametrize(("kind", "entity", "action", "operation"), PAGED, ids=lambda value: str(value))
 def test_what_is_told_of_paging_is_enough_to_turn_every_page(kind, entity, action, operation):
     told = kind_view(CATALOG.kind(kind))["entities"][entity]["actions"][action]
-    listing = msgspec.convert(told, Listing)
+    listing = msgspec.convert(told, ListAction)
     meta = {
         **dict.fromkeys(told["meta"], "https://app.example/?page=2"),
         "has_more": True,

@@ -26,7 +26,7 @@ def test_an_authentication_method_that_ends_says_when_and_what_to_use(today, wor
 
 
 def test_an_answer_warns_in_the_fields_of_rfc_9745_and_rfc_8594():
-    headers = sunset_headers(call_sunsets(DESK.spec, "api_token", DESK.operation("tickets", "list")))
+    headers = sunset_headers(call_sunsets(DESK.spec, "api_token", DESK.operation("tickets", "list").path))
 
     assert headers["Deprecation"] == "@1793059200"
     assert headers["Sunset"] == "Fri, 30 Apr 2027 00:00:00 GMT"
@@ -34,11 +34,11 @@ def test_an_answer_warns_in_the_fields_of_rfc_9745_and_rfc_8594():
 
 
 def test_nothing_is_said_where_nothing_ends():
-    assert sunset_headers(call_sunsets(DESK.spec, "oauth", DESK.operation("tickets", "list"))) == {}
+    assert sunset_headers(call_sunsets(DESK.spec, "oauth", DESK.operation("tickets", "list").path)) == {}
 
 
 def test_addresses_that_end_concern_the_calls_that_go_there():
-    [ending] = call_sunsets(CRM.spec, "oauth", CRM.operation("contacts", "list"))
+    [ending] = call_sunsets(CRM.spec, "oauth", CRM.operation("contacts", "list").path)
 
     assert (ending.path, ending.until) == ("/crm/v3", date(2027, 9, 1))
     assert sunset_headers([ending])["Sunset"] == "Wed, 01 Sep 2027 00:00:00 GMT"

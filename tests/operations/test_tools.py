@@ -79,7 +79,7 @@ def test_every_operation_is_a_tool_that_the_format_accepts(tool, format_name):
 
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf", "not", "enum"])
 def test_the_rules_refuse_combinators_at_the_top(keyword):
-    refused = ToolDefinition("t", "k.e.a", "T", "T.", {"type": "object", "properties": {}, keyword: []}, "read")
+    refused = ToolDefinition("t", "k.e.a", "T", "T.", {"type": "object", "properties": {}, keyword: []}, "read", False)
 
     assert not jsonschema_rs.Draft202012Validator(RULES["openai"]).is_valid(as_openai(refused))
 
@@ -119,3 +119,29 @@ def test_a_definition_tells_what_its_schema_cannot():
         "Start a discussion on a page or block with parent, or reply in one with discussion_id. "
         "Exactly one of these must be given: parent, discussion_id."
     )
+
+
+@pytest.mark.parametrize(
+    ("operation", "hints"),
+    [
+        ("support-desk.tickets.list", (True, False, True)),
+        ("support-desk.tickets.context_store_search", (True, False, True)),
+        ("support-desk.tickets.create", (False, False, False)),
+        ("team-chat.messages.create", (False, False, False)),
+        ("work-management.task_tags.create", (False, False, True)),
+        ("support-desk.tickets.update", (False, True, True)),
+        ("support-desk.ticket_bulk_updates.create", (False, True, True)),
+        ("team-chat.channel_topics.create", (False, True, True)),
+        ("team-chat.channel_archives.create", (False, True, False)),
+        ("team-chat.channel_kicks.create", (False, True, False)),
+        ("team-chat.messages.delete", (False, True, False)),
+        ("work-management.tasks.delete", (False, True, True)),
+    ],
+)
+def test_hints_tell_what_only_adds_from_what_changes_or_takes_away(operation, hints):
+    tool = next(each for each in TOOLS if each.operation == operation)
+
+    told = as_mcp(tool)["annotations"]
+
+    assert (told["readOnlyHint"], told["destructiveHint"], told["idempotentHint"]) == hints
+    assert from_mcp(as_mcp(tool), operation) == tool

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.kinds.catalog import SEARCH_ACTION, load_catalog
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import load_catalog
 
 FOLDER = Path(__file__).parent
 CATALOG = load_catalog()

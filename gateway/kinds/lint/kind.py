@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gateway.errors import BY_CODE
-from gateway.kinds.catalog import SEARCH_ACTION, Kind, load_kind
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Kind, load_kind
 from gateway.kinds.hosts import host_matches
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
