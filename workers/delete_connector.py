@@ -1,16 +1,16 @@
 """Deleting connectors and workspaces with everything that belonged to them."""
 
 from gateway.connectors.responses import OperationResult
-from gateway.jobs.model import Job
+from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobJournal
 from gateway.services import Services
 
 
-async def delete_connector(services: Services, job: Job, checkpoint: JobJournal) -> OperationResult:
+async def delete_connector(services: Services, job: StoredJob, checkpoint: JobJournal) -> OperationResult:
     """One connector, its grant revoked first."""
     return await services.deletion.run_delete_connector(job, checkpoint)
 
 
-async def delete_workspace(services: Services, job: Job, checkpoint: JobJournal) -> OperationResult:
+async def delete_workspace(services: Services, job: StoredJob, checkpoint: JobJournal) -> OperationResult:
     """A workspace, after the connectors in it."""
     return await services.deletion.run_delete_workspace(job, checkpoint)

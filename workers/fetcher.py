@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gateway.jobs.claims import Claims, Shares
 from gateway.jobs.lease import Task
-from gateway.jobs.model import Job
+from gateway.jobs.model import StoredJob
 from gateway.jobs.runner import Runner
 from gateway.jobs.wakeup import BATCH
 
@@ -124,7 +124,7 @@ class Fetcher:
             claimed = await self._claims.claim_suspects(self._runner.worker, 1, is_group=False)
         self._start(claimed)
 
-    def _start(self, claimed: list[Job]) -> None:
+    def _start(self, claimed: list[StoredJob]) -> None:
         for job in claimed:
             self._runner.start(job, self._tasks[job.task], self._on_suspect_end if job.is_suspect else self.wake)
 

@@ -12,15 +12,17 @@ from typing import TypeAlias
 from gateway.aio.deadline import Deadline
 from gateway.aio.gc_tuning import tune_gc
 from gateway.aio.loops import every, running
+from gateway.aio.malloc_tuning import tune_malloc
 from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
-from gateway.jobs.model import Job
+from gateway.jobs.model import StoredJob
 from gateway.jobs.pruning import prune_jobs
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.wakeup import NotifiedWorker
 from gateway.kinds.catalog import Catalog
+from gateway.openid.store import SignInStore
 from gateway.services import CLOSING, Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import exposed
@@ -32,7 +34,7 @@ from workers.synchronize import synchronize
 
 log = logging.getLogger(__name__)
 
-WorkerTask: TypeAlias = Callable[[Services, Job, JobJournal], Awaitable[OperationResult]]
+WorkerTask: TypeAlias = Callable[[Services, StoredJob, JobJournal], Awaitable[OperationResult]]
 
 #: what a worker does with a job, by the job's task
 TASKS: Mapping[str, WorkerTask] = {
@@ -90,10 +92,12 @@ class Worker:
             every(60, services.oauth.flows.prune, name="consent pruning"),
             every(60, services.connect_links.prune, name="connect link pruning"),
             every(300, services.console_sessions.prune, name="console session pruning"),
+            every(300, SignInStore(services.database).prune, name="provider sign-in pruning"),
             every(300, services.authorization.store.prune, name="agent grant pruning"),
             every(300, services.files.prune, name="file pruning"),
         ):
             tune_gc()
+            tune_malloc()
             log.info("worker is ready", extra={"worker": services.runner.worker})
             await stopping.wait()
             deadline = Deadline(services.settings.shutdown_grace)

@@ -2,16 +2,17 @@
 
 import logging
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
 from gateway import errors
-from gateway.connectors.connector import Connector
+from gateway.aio.clock import CLOCK
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.responses import OperationResult
 from gateway.context_store import entities
-from gateway.context_store.entities import Entity
+from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.run import Report, SyncRun
 from gateway.credentials.resolver import ResolvedConnector
@@ -29,7 +30,7 @@ from gateway.errors import (
     UpstreamRateLimited,
 )
 from gateway.jobs.leases import LostLease
-from gateway.jobs.model import Job
+from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobJournal
 from gateway.services import Services
 
@@ -45,7 +46,7 @@ _PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
 _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
 
-async def synchronize(services: Services, job: Job, checkpoint: JobJournal) -> OperationResult:
+async def synchronize(services: Services, job: StoredJob, checkpoint: JobJournal) -> OperationResult:
     """The copies of a connector, from where the last attempt stopped."""
     return await _Synchronizing(services, job, checkpoint).all()
 
@@ -53,7 +54,7 @@ async def synchronize(services: Services, job: Job, checkpoint: JobJournal) -> O
 class _Synchronizing:
     """One job at work; what it has done is in its state, so that another worker goes on after it."""
 
-    def __init__(self, services: Services, job: Job, journal: JobJournal) -> None:
+    def __init__(self, services: Services, job: StoredJob, journal: JobJournal) -> None:
         self._services = services
         self._job = job
         self._journal = journal
@@ -111,7 +112,7 @@ class _Synchronizing:
         await self._give_back(entity)
         return report
 
-    async def _taken(self, opened: ResolvedConnector, name: str) -> Entity | None:
+    async def _taken(self, opened: ResolvedConnector, name: str) -> StoredEntity | None:
         """The entity, ours until the job ends; raises Unavailable while another job has it."""
         async with self._services.database.tenant(self._job.organization_id) as connection:
             entity = await entities.find(connection, opened.record.id, name)
@@ -119,7 +120,9 @@ class _Synchronizing:
                 raise Unavailable(f"{name} is being synchronized by another job", retry_after=_TIMEOUT)
         return entity
 
-    async def _run(self, connector: Connector, source: sources.Source, entity: Entity, total: int) -> SyncRun:
+    async def _run(
+        self, connector: UpstreamConnector, source: sources.Source, entity: StoredEntity, total: int
+    ) -> SyncRun:
         search, parent = connector.kind.entity(source.entity).search, None
         assert search is not None
         if source.sync.parent is not None:
@@ -155,17 +158,17 @@ class _Synchronizing:
                 if entity is not None:
                     await self._failed(entity, error, interval)
 
-    async def _failed(self, entity: Entity, error: GatewayError, interval: float) -> Report:
+    async def _failed(self, entity: StoredEntity, error: GatewayError, interval: float) -> Report:
         wait = schedule.jittered(schedule.after_failure(error, interval))
         log.warning(
             "an entity was not synchronized",
             extra={"connector_id": str(entity.connector_id), "entity": entity.entity, "code": error.code},
         )
         async with self._services.database.tenant(entity.organization_id) as connection:
-            await entities.fail(connection, entity, error, datetime.now(UTC) + timedelta(seconds=wait))
+            await entities.fail(connection, entity, error, CLOCK.now() + timedelta(seconds=wait))
             await schedule.give_back(connection, entity, self._job.id)
         return Report(entity.entity, error=errors.document(error))
 
-    async def _give_back(self, entity: Entity) -> None:
+    async def _give_back(self, entity: StoredEntity) -> None:
         async with self._services.database.tenant(entity.organization_id) as connection:
             await schedule.give_back(connection, entity, self._job.id)

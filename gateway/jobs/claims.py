@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from gateway.db.pool import Database
 from gateway.jobs.leases import LEASE
-from gateway.jobs.model import Job
+from gateway.jobs.model import StoredJob
 from gateway.jobs.rows import COLUMNS, job_of
 from gateway.jobs.sealing import PLAIN, JobSealing
 from gateway.telemetry.metrics import QUEUE_WAIT
@@ -84,7 +84,7 @@ class Claims:
         self._database = database
         self._sealing = sealing
 
-    async def claim(self, worker: str, limit: int, shares: Shares, *, is_background: bool = False) -> list[Job]:
+    async def claim(self, worker: str, limit: int, shares: Shares, *, is_background: bool = False) -> list[StoredJob]:
         """Up to `limit` queued jobs: those that somebody waits for, or those that nobody does."""
         async with self._database.system() as connection:
             rows = await connection.fetch(
@@ -105,7 +105,7 @@ class Claims:
                 QUEUE_WAIT.observe((job.started_at - job.created_at).total_seconds())
         return claimed
 
-    async def claim_suspects(self, worker: str, limit: int, *, is_group: bool) -> list[Job]:
+    async def claim_suspects(self, worker: str, limit: int, *, is_group: bool) -> list[StoredJob]:
         """The oldest jobs that lost two workers, to run in a group; or those that lost more, to run alone."""
         async with self._database.system() as connection:
             rows = await connection.fetch(_CLAIM_SUSPECTS, worker, limit, is_group)

@@ -8,9 +8,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TypeAlias
 
+from gateway.aio.clock import CLOCK
 from gateway.connectors.responses import OperationResult
 from gateway.db.retries import retry_until_available
 from gateway.errors import (
@@ -24,7 +25,7 @@ from gateway.errors import (
 )
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome, LeaseKey, Leases, LostLease
-from gateway.jobs.model import CANCELED_UNSTARTED, Job, JobStatus
+from gateway.jobs.model import CANCELED_UNSTARTED, JobStatus, StoredJob
 from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, must_go_on, told
 from gateway.jobs.run_context import JobJournal
 from gateway.kinds.spec import Effect
@@ -43,7 +44,7 @@ _SOON = 1.0
 _SMALL = 64 << 10
 
 #: what is done for a job: run it to an answer, with its checkpoint
-Task = Callable[[Job, JobJournal], Awaitable[OperationResult]]
+Task = Callable[[StoredJob, JobJournal], Awaitable[OperationResult]]
 #: how a run came out
 Outcome: TypeAlias = OperationResult | GatewayError
 
@@ -51,7 +52,7 @@ Outcome: TypeAlias = OperationResult | GatewayError
 class Lease:
     """A claimed job at work; made in a running loop, where it begins at once."""
 
-    def __init__(self, leases: Leases, job: Job, work: Task) -> None:
+    def __init__(self, leases: Leases, job: StoredJob, work: Task) -> None:
         self.job = job
         self.checkpoint = JobJournal(leases, job)
         #: done once PostgreSQL is found away and the outcome cannot be written yet
@@ -126,7 +127,7 @@ class Lease:
         if isinstance(outcome, OperationResult):
             await self._leases.finish(job, await self._success(outcome))
             return outcome
-        if is_requeued(job, outcome, checkpoint.sent_at) and datetime.now(UTC) - job.created_at < _OLDEST:
+        if is_requeued(job, outcome, checkpoint.sent_at) and CLOCK.now() - job.created_at < _OLDEST:
             await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
             await self._hold_connector(outcome)
             return outcome
@@ -187,7 +188,7 @@ class Lease:
         return False
 
 
-def _add_job_context(job: Job) -> None:
+def _add_job_context(job: StoredJob) -> None:
     """Logs and traces of this run name the job, the request that asked for it, and its trace."""
     add_context(job_id=str(job.id), **({"request_id": job.request_id} if job.request_id else {}))
     if job.traceparent is not None:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from gateway.aio.batching import Batcher
 from gateway.db.pool import Database
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.sealing import PLAIN, JobSealing, part_field
 from gateway.telemetry.metrics import JOBS_ENDED
 
@@ -181,8 +181,8 @@ class Leases:
         self._database = database
         self._sealing = sealing
         self._retention = retention
-        self._sending: Batcher[Job, bool | None] = Batcher(self._sending_all)
-        self._finishing: Batcher[tuple[Job, JobOutcome], bool] = Batcher(self._finish_all)
+        self._sending: Batcher[StoredJob, bool | None] = Batcher(self._sending_all)
+        self._finishing: Batcher[tuple[StoredJob, JobOutcome], bool] = Batcher(self._finish_all)
 
     async def heartbeat(self, worker: str, held: Sequence[LeaseKey]) -> dict[LeaseKey, bool]:
         """Extend these leases; those still ours, and whether a caller wants them canceled."""
@@ -195,54 +195,54 @@ class Leases:
         async with self._database.system() as connection:
             await connection.execute(_FORGIVE, *_columns(lost))
 
-    async def sending(self, job: Job) -> bool:
+    async def sending(self, job: StoredJob) -> bool:
         """Commit that the first byte of a write is about to go out, unless a caller wants it canceled: False."""
         is_canceled = await self._sending(job)
         if is_canceled is None:
             raise LostLease
         return not is_canceled
 
-    async def _sending_all(self, jobs: Sequence[Job]) -> Sequence[bool | None]:
+    async def _sending_all(self, jobs: Sequence[StoredJob]) -> Sequence[bool | None]:
         async with self._database.system() as connection:
             rows = await connection.fetch(_SENDING, [job.id for job in jobs], [job.fence for job in jobs])
         noted = {row["id"]: row["cancel_requested"] for row in rows}
         return [noted.get(job.id) for job in jobs]
 
-    async def not_done(self, job: Job) -> None:
+    async def not_done(self, job: StoredJob) -> None:
         """Commit that what was about to be sent was certainly not done."""
         await self._fenced(_NOT_DONE, job, job.sending_since)
 
     async def save(
-        self, job: Job, state: Mapping[str, Any], part: int, lines: str, *, is_answered: bool = True
+        self, job: StoredJob, state: Mapping[str, Any], part: int, lines: str, *, is_answered: bool = True
     ) -> None:
         """Commit what a later attempt needs, and that part of the result, together; twice is as once."""
         sealed_state = self._sealing.seal(job.key, "state", json.dumps(dict(state)))
         sealed_lines = self._sealing.seal(job.key, part_field(part), lines) if lines else ""
         await self._fenced(_SAVE, job, sealed_state, part, sealed_lines, is_answered, timeout=LARGE_TIMEOUT)
 
-    async def put_part(self, job: Job, part: int, lines: str) -> None:
+    async def put_part(self, job: StoredJob, part: int, lines: str) -> None:
         """Store one part of a result that is whole in memory."""
         sealed = self._sealing.seal(job.key, part_field(part), lines)
         await self._fenced(_PUT_PART, job, part, sealed, timeout=LARGE_TIMEOUT)
 
-    async def progress(self, job: Job, done: int, total: int | None, message: str) -> bool:
+    async def progress(self, job: StoredJob, done: int, total: int | None, message: str) -> bool:
         """Tell how far it is; whether a caller wants it canceled."""
         return bool(await self._fenced(_PROGRESS, job, done, total, _plain(message), done > job.progress))
 
-    async def finish(self, job: Job, outcome: JobOutcome) -> None:
+    async def finish(self, job: StoredJob, outcome: JobOutcome) -> None:
         """The one write that ends a job."""
         if not await self._finishing((job, outcome)):
             raise LostLease
         JOBS_ENDED.add(job.task, outcome.status)
 
-    async def _finish_all(self, outcomes: Sequence[tuple[Job, JobOutcome]]) -> Sequence[bool]:
+    async def _finish_all(self, outcomes: Sequence[tuple[StoredJob, JobOutcome]]) -> Sequence[bool]:
         columns = zip(*(self._ended(job, outcome) for job, outcome in outcomes), strict=True)
         async with self._database.system() as connection:
             rows = await connection.fetch(_FINISH, *map(list, columns), self._retention)
         ended = {row["id"] for row in rows}
         return [job.id in ended for job, _ in outcomes]
 
-    def _ended(self, job: Job, outcome: JobOutcome) -> tuple[Any, ...]:
+    def _ended(self, job: StoredJob, outcome: JobOutcome) -> tuple[Any, ...]:
         return (
             job.id,
             job.fence,
@@ -258,7 +258,7 @@ class Leases:
             else self._sealing.seal(job.key, part_field(outcome.part or 0), outcome.lines),
         )
 
-    async def wait(self, job: Job, seconds: float, reason: str) -> None:
+    async def wait(self, job: StoredJob, seconds: float, reason: str) -> None:
         """Put it aside until the application takes requests again."""
         await self._fenced(_WAIT, job, seconds, _plain(reason), self._retention)
 
@@ -267,15 +267,15 @@ class Leases:
         async with self._database.system() as connection:
             await connection.execute(_HOLD, connector_id, min(seconds, _LONGEST_HOLD))
 
-    async def requeue(self, job: Job) -> bool:
+    async def requeue(self, job: StoredJob) -> bool:
         """Give up a job that may be run again, for another worker; whether one is needed."""
         return bool(await self._fenced(_REQUEUE, job, self._retention) == JobStatus.QUEUED)
 
-    async def release(self, job: Job) -> None:
+    async def release(self, job: StoredJob) -> None:
         """Forget an inline call that came to nothing, and give its idempotency key back."""
         await self._fenced(_RELEASE, job)
 
-    async def _fenced(self, query: str, job: Job, *arguments: Any, timeout: float | None = None) -> Any:
+    async def _fenced(self, query: str, job: StoredJob, *arguments: Any, timeout: float | None = None) -> Any:
         async with self._database.system() as connection:
             row = await connection.fetchrow(query, job.id, job.fence, *arguments, timeout=timeout)
         if row is None:
@@ -287,7 +287,7 @@ def _columns(keys: Sequence[LeaseKey]) -> tuple[list[UUID], list[int]]:
     return [job_id for job_id, _ in keys], [fence for _, fence in keys]
 
 
-def sealed_head(sealing: JobSealing, job: Job, head: Mapping[str, Any] | None) -> str | None:
+def sealed_head(sealing: JobSealing, job: StoredJob, head: Mapping[str, Any] | None) -> str | None:
     """What the row keeps of a result."""
     return None if head is None else sealing.seal(job.key, "result", json.dumps(dict(head)))
 

@@ -143,7 +143,7 @@ def url_of(job: JobSummary, base_url: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Job(JobSummary):
+class StoredJob(JobSummary):
     """A job with what running it takes."""
 
     params: dict[str, Any]

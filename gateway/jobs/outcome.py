@@ -20,14 +20,14 @@ from gateway.errors import (
     UpstreamRateLimited,
 )
 from gateway.jobs.leases import JobOutcome
-from gateway.jobs.model import Job, JobStatus, moment
+from gateway.jobs.model import JobStatus, StoredJob, moment
 from gateway.kinds.spec import Effect
 
 UNKNOWN = "outcome_unknown"
 
 
 def classify_outcome(
-    job: Job, error: GatewayError, sent_at: datetime | None, state: Mapping[str, Any] | None = None
+    job: StoredJob, error: GatewayError, sent_at: datetime | None, state: Mapping[str, Any] | None = None
 ) -> JobOutcome:
     """How the job ends; `sent_at` is when a request went out whose answer is not stored, `state` what it saved last."""
     effects = Effects.of(job.state if state is None else state)
@@ -44,7 +44,7 @@ def classify_outcome(
     return JobOutcome(JobStatus.CANCELED, result=result, error=was_done, message=sentence)
 
 
-def _may_have_been_done(job: Job, error: GatewayError, sent_at: datetime | None, effects: Effects) -> bool:
+def _may_have_been_done(job: StoredJob, error: GatewayError, sent_at: datetime | None, effects: Effects) -> bool:
     """Whether the application may have done some of it, beyond what a cancellation tells.
 
     What the application refused did not happen; any other error says nothing about it. Where an earlier attempt's
@@ -61,7 +61,7 @@ def _may_have_been_done(job: Job, error: GatewayError, sent_at: datetime | None,
     return sent_at is not None and (job.sending_since is not None or not is_refusal(error))
 
 
-def known(job: Job, sent_at: datetime | None, effects: Effects) -> dict[str, Any]:
+def known(job: StoredJob, sent_at: datetime | None, effects: Effects) -> dict[str, Any]:
     """What is sure, and what there is to go by for whoever looks the write up."""
     facts = {
         "request_id": job.request_id,
@@ -80,14 +80,14 @@ def _partial(effects: Effects) -> dict[str, Any] | None:
     return {"result": dict(effects.result), "collected": effects.collected, "meta": None}
 
 
-def is_requeued(job: Job, error: GatewayError, sent_at: datetime | None) -> bool:
+def is_requeued(job: StoredJob, error: GatewayError, sent_at: datetime | None) -> bool:
     """Whether the job waits and is run again instead of ending: what it sent can be sent again, if it sent anything."""
     if job.is_inline or not isinstance(error, UpstreamRateLimited | Unavailable):
         return False
     return sent_at is None or job.effect is not Effect.WRITE
 
 
-def must_go_on(job: Job, state: Mapping[str, Any]) -> bool:
+def must_go_on(job: StoredJob, state: Mapping[str, Any]) -> bool:
     """Whether a job to be canceled is run all the same: what the application works at is followed to its end."""
     return job.effect is not Effect.READ and Effects.of(state).is_open
 

@@ -1,12 +1,12 @@
 """A job's result: a small head in its row, the records beside it a line each, put together again as they are read."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from gateway import errors
+from gateway.aio.clock import CLOCK
 from gateway.connectors.responses import OperationResult
 from gateway.errors import GatewayError, JobCanceled, ResultExpired
 from gateway.jobs.model import JobStatus, JobSummary, url_of
@@ -98,7 +98,7 @@ def partial_result(job: JobSummary, head: dict[str, Any] | None) -> dict[str, An
 
 
 def _is_expired(job: JobSummary) -> bool:
-    return job.expires_at is not None and job.expires_at <= datetime.now(UTC)
+    return job.expires_at is not None and job.expires_at <= CLOCK.now()
 
 
 def completed(head: Mapping[str, Any], job: JobSummary, base_url: str) -> Mapping[str, Any]:

@@ -1,9 +1,9 @@
-"""Job rows as they are read and written: the columns, and the way from a row to a `Job`."""
+"""Job rows as they are read and written: the columns, and the way from a row to a `StoredJob`."""
 
 import json
 from typing import Any
 
-from gateway.jobs.model import Job, JobStatus, JobSummary
+from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
 from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.kinds.spec import Effect
 
@@ -23,13 +23,18 @@ def summary_of(row: Any) -> JobSummary:
     return JobSummary(**_members(row))
 
 
-def job_of(row: Any, sealing: JobSealing) -> Job:
+def job_of(row: Any, sealing: JobSealing) -> StoredJob:
     """The job in a row of `COLUMNS`, opened."""
     members = _members(row)
     key = JobKey(members["organization_id"], members["id"], members["key_id"], members["wrapped_key"])
     for name in ("params", "shape", "state"):
         members[name] = json.loads(sealing.open(key, name, members[name]))
-    return Job(**members)
+    return StoredJob(**members)
+
+
+def accepted_job(row: Any, new: NewJob) -> StoredJob:
+    """The job in a row of `SUMMARY_COLUMNS` that was just written, with what it was written of."""
+    return StoredJob(**_members(row), params=dict(new.params), shape=dict(new.shape), state={})
 
 
 def _members(row: Any) -> dict[str, Any]:

@@ -3,15 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from gateway.aio.clock import CLOCK, steady
 from gateway.db.retries import retry_until_available
 from gateway.errors import JobCanceled, Unavailable
 from gateway.jobs.leases import LEASE, Leases, LostLease
-from gateway.jobs.model import Job
+from gateway.jobs.model import StoredJob
 from gateway.kinds.spec import Effect
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ _PROGRESS_INTERVAL = 0.5
 class JobJournal:
     """What a run notes as it goes."""
 
-    def __init__(self, leases: Leases, job: Job) -> None:
+    def __init__(self, leases: Leases, job: StoredJob) -> None:
         self._leases = leases
         self._job = job
         self.state: Mapping[str, Any] = job.state
@@ -44,13 +45,13 @@ class JobJournal:
 
     async def sending(self) -> None:
         async with self._noting:
-            asked_at = asyncio.get_running_loop().time()
+            asked_at = steady()
             if not await self._leases.sending(self._job):
                 raise JobCanceled("canceled before it was sent")
             self._in_flight += 1
-            self.sent_at = self.sent_at or datetime.now(UTC)
+            self.sent_at = self.sent_at or CLOCK.now()
         # A process that was frozen in between must not send: others may have taken its job for lost.
-        if asyncio.get_running_loop().time() - asked_at > LEASE / 2:
+        if steady() - asked_at > LEASE / 2:
             raise LostLease
 
     async def not_done(self) -> None:

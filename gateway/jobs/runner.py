@@ -14,7 +14,7 @@ from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
 from gateway.jobs.lease import Lease, Task
 from gateway.jobs.leases import LeaseKey, Leases
-from gateway.jobs.model import Job
+from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobJournal
 
 #: seconds between heartbeats; a third of the lease
@@ -35,7 +35,7 @@ class Runner:
         return len(self._held)
 
     @property
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[StoredJob]:
         return [lease.job for lease in self._held.values()]
 
     @asynccontextmanager
@@ -44,11 +44,11 @@ class Runner:
         async with running(every(self._heartbeat, self.beat, name="heartbeat")):
             yield self
 
-    def start(self, job: Job, work: Task, on_end: Callable[[], None] = lambda: None) -> None:
+    def start(self, job: StoredJob, work: Task, on_end: Callable[[], None] = lambda: None) -> None:
         """Run a claimed job to its end beside whatever else runs, or leave it to others."""
         self._hold(job, work).task.add_done_callback(lambda _: on_end())
 
-    async def run(self, job: Job, work: Task) -> OperationResult:
+    async def run(self, job: StoredJob, work: Task) -> OperationResult:
         """Run a job for the caller who waits: its answer once that is stored; raises the job's error.
 
         Raises Unavailable when it cannot be stored for now; it will be, as soon as PostgreSQL is back. The job goes on
@@ -64,15 +64,15 @@ class Runner:
             raise outcome
         raise Unavailable("the outcome cannot be stored now; send the same request with the same key", retry_after=2)
 
-    def adopt(self, job: Job, reading: "asyncio.Future[OperationResult]") -> None:
+    def adopt(self, job: StoredJob, reading: "asyncio.Future[OperationResult]") -> None:
         """Take over what is running already: a read that outlasted its caller's timeout."""
 
-        async def read_on(_job: Job, _checkpoint: JobJournal) -> OperationResult:
+        async def read_on(_job: StoredJob, _checkpoint: JobJournal) -> OperationResult:
             return await reading
 
         self._hold(job, read_on)
 
-    def _hold(self, job: Job, work: Task) -> Lease:
+    def _hold(self, job: StoredJob, work: Task) -> Lease:
         lease = Lease(self._leases, job, work)
         self._held[lease.key] = lease
         lease.task.add_done_callback(lambda _: self._held.pop(lease.key, None))
@@ -101,7 +101,7 @@ class Runner:
     def _leases_of(self, job_id: UUID) -> list[Lease]:
         return [lease for (held_id, _), lease in self._held.items() if held_id == job_id]
 
-    async def drain(self, grace: float) -> list[Job]:
+    async def drain(self, grace: float) -> list[StoredJob]:
         """Let running work finish within `grace` seconds; then hand back what was not sent, to be rung for again."""
         if self._held:
             await asyncio.wait([lease.task for lease in self._held.values()], timeout=grace)

@@ -7,7 +7,6 @@ seal, are read beside sealed ones.
 import binascii
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TypeAlias
 from uuid import UUID
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -22,13 +21,10 @@ _EMPTY = "{}"
 _REMEMBERED = 2000
 _FIELD = "job"
 
-#: the id of the key that wraps it, and the wrapped data key; None where a job's texts are plain
-WrappedKey: TypeAlias = tuple[str | None, bytes | None]
-
 
 @dataclass(frozen=True, slots=True)
 class JobKey:
-    """Whose texts they are, and what opens them."""
+    """Whose texts they are, and what opens them: a wrapped data key; None where they are plain."""
 
     organization_id: UUID
     job_id: UUID
@@ -38,6 +34,10 @@ class JobKey:
     @property
     def binding(self) -> Binding:
         return binding(self.organization_id, self.job_id)
+
+    def associated_data(self, field: str) -> bytes:
+        """What binds a sealed text to its field of this job."""
+        return self.binding.associated_data(field, with_context=False)
 
 
 def binding(organization_id: UUID, job_id: UUID) -> Binding:
@@ -53,19 +53,19 @@ class JobSealing:
         self._is_on = is_on
         self._ciphers: OrderedDict[bytes, AESGCM] = OrderedDict()
 
-    def new_key(self, organization_id: UUID, job_id: UUID) -> WrappedKey:
+    def new_key(self, organization_id: UUID, job_id: UUID) -> JobKey:
         """A data key for a job that is accepted now."""
         if self._vault is None or not self._is_on:
-            return None, None
+            return JobKey(organization_id, job_id, None, None)
         wrapped, data_key = self._vault.new_data_key(binding(organization_id, job_id))
         self._remember(wrapped.wrapped_key, AESGCM(data_key))
-        return wrapped.key_id, wrapped.wrapped_key
+        return JobKey(organization_id, job_id, wrapped.key_id, wrapped.wrapped_key)
 
     def seal(self, key: JobKey, field: str, text: str) -> str:
         """The text, readable only as this field of this job; as it is where the job has no key."""
         if key.wrapped_key is None or text == _EMPTY:
             return text
-        sealed = encrypt(self._cipher(key), text.encode(), _associated_data(key, field))
+        sealed = encrypt(self._cipher(key), text.encode(), key.associated_data(field))
         return _SEALED + binascii.b2a_base64(sealed, newline=False).decode()
 
     def open(self, key: JobKey, field: str, text: str) -> str:
@@ -73,7 +73,7 @@ class JobSealing:
         if not text.startswith(_SEALED):
             return text
         sealed = binascii.a2b_base64(text[len(_SEALED) :])
-        return decrypt(self._cipher(key), sealed, _associated_data(key, field)).decode()
+        return decrypt(self._cipher(key), sealed, key.associated_data(field)).decode()
 
     def _cipher(self, key: JobKey) -> AESGCM:
         if self._vault is None or key.key_id is None or key.wrapped_key is None:
@@ -94,10 +94,6 @@ class JobSealing:
 def part_field(part: int) -> str:
     """The field of one part of a result: parts cannot be swapped either."""
     return f"part {part}"
-
-
-def _associated_data(key: JobKey, field: str) -> bytes:
-    return key.binding.associated_data(field, with_context=False)
 
 
 #: for a process without a vault: it seals nothing, and opens nothing that is sealed

@@ -12,10 +12,10 @@ from gateway.db.pool import Connection, Database
 from gateway.db.retries import retry_until_available
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
-from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, Job, JobSummary, NewJob
+from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobSummary, NewJob, StoredJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
-from gateway.jobs.rows import COLUMNS, SUMMARY_COLUMNS, job_of, summary_of
-from gateway.jobs.sealing import PLAIN, JobKey, JobSealing, part_field
+from gateway.jobs.rows import COLUMNS, SUMMARY_COLUMNS, accepted_job, job_of, summary_of
+from gateway.jobs.sealing import PLAIN, JobSealing, part_field
 from gateway.kinds.spec import Effect
 
 _INSERTED = """
@@ -29,13 +29,13 @@ _NEW = """
            $18::text[], $19::boolean[], $20::text[], $21::bytea[])
 """
 # Sent again, because the answer to its commit was lost, it finds what it inserted.
-_INSERT = f"INSERT INTO jobs ({_INSERTED}) SELECT * FROM {_NEW} ON CONFLICT (id) DO NOTHING RETURNING {COLUMNS}"
+_INSERT = f"INSERT INTO jobs ({_INSERTED}) SELECT * FROM {_NEW} ON CONFLICT (id) DO NOTHING RETURNING {SUMMARY_COLUMNS}"
 _ACCEPTED = f"SELECT {COLUMNS} FROM jobs WHERE id = ANY ($1::uuid[])"
 # Born running: held by the process that accepted it.
 _INSERT_CLAIMED = f"""
     INSERT INTO jobs ({_INSERTED}, status, worker, lease_until, fence, attempt, started_at)
     SELECT *, 'running', $22::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {_NEW}
-    RETURNING {COLUMNS}
+    RETURNING {SUMMARY_COLUMNS}
 """
 # The first to come keeps the key, and who comes at the same time waits here; a key past its time is as good as none.
 _KEEP_KEY = """
@@ -57,7 +57,12 @@ _IS_USED = """
         WHERE organization_id = $1 AND client_id = $2 AND connector_id = $3 AND key = $4 AND expires_at > now()
     )
 """
-_GET = f"SELECT {SUMMARY_COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"
+# Who waits or streams when the organization is disabled looks here, and finds nothing more.
+_GET = f"""
+    SELECT {SUMMARY_COLUMNS} FROM jobs
+    WHERE organization_id = $1 AND id = $2 AND NOT is_inline
+      AND EXISTS (SELECT FROM organizations WHERE organizations.id = $1 AND disabled_at IS NULL)
+"""
 _LIST = f"""
     SELECT {SUMMARY_COLUMNS} FROM jobs
     WHERE organization_id = $1 AND NOT is_inline
@@ -133,14 +138,14 @@ class IdempotencyKey:
 class AcceptedJob:
     """The job of a request: a new one, or the one that its key already stands for."""
 
-    job: Job
+    job: StoredJob
     is_new: bool
     #: whether the key came with another request before
     is_mismatch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class JobEvent:
+class JobChange:
     """One numbered change of a job."""
 
     number: int
@@ -173,7 +178,7 @@ class JobStore:
         self._sealing = sealing
         self._retention = retention
         self._timeout = timeout
-        self._accepting: Batcher[NewJob, Job] = Batcher(self._accept_all)
+        self._accepting: Batcher[NewJob, StoredJob] = Batcher(self._accept_all)
 
     async def accept(
         self,
@@ -213,7 +218,7 @@ class JobStore:
         async with self._database.tenant(new.organization_id) as connection:
             return bool(await connection.fetchval(_IS_USED, *_owner(new, key)))
 
-    async def _accepted(self, new: NewJob) -> Job:
+    async def _accepted(self, new: NewJob) -> StoredJob:
         """Asks again where PostgreSQL went away before it said that the job is there: nobody else could ask for it."""
         try:
             return await self._accepting(new)
@@ -225,20 +230,43 @@ class JobStore:
         except Unavailable as away:
             raise _perhaps_accepted(new, away) from away
 
-    async def _inserted(self, connection: Connection, new: NewJob, claimed_by: str | None) -> Job:
+    async def _inserted(self, connection: Connection, new: NewJob, claimed_by: str | None) -> StoredJob:
         columns = self._columns([new])
         if claimed_by is None:
-            return job_of(await connection.fetchrow(_INSERT, *columns), self._sealing)
-        return job_of(await connection.fetchrow(_INSERT_CLAIMED, *columns, claimed_by), self._sealing)
+            return accepted_job(await connection.fetchrow(_INSERT, *columns), new)
+        return accepted_job(await connection.fetchrow(_INSERT_CLAIMED, *columns, claimed_by), new)
 
     def _columns(self, new: Sequence[NewJob]) -> list[list[Any]]:
-        return [list(column) for column in zip(*map(self._sealed, new), strict=True)]
+        return [list(column) for column in zip(*map(self._values, new), strict=True)]
 
-    def _sealed(self, new: NewJob) -> tuple[Any, ...]:
-        key = JobKey(new.organization_id, new.id, *self._sealing.new_key(new.organization_id, new.id))
-        return _values(new, key, self._sealing.seal(key, "params", json.dumps(dict(new.params))))
+    def _values(self, new: NewJob) -> tuple[Any, ...]:
+        """A new job's row, in the order of `_INSERTED`."""
+        key = self._sealing.new_key(new.organization_id, new.id)
+        return (
+            new.id,
+            new.organization_id,
+            new.client_id,
+            new.connector_id,
+            new.workspace_name,
+            new.task,
+            new.kind,
+            new.entity,
+            new.action,
+            self._sealing.seal(key, "params", json.dumps(dict(new.params))),
+            json.dumps(dict(new.shape)),
+            new.effect,
+            new.is_inline,
+            json.dumps(dict(new.labels)),
+            new.request_id,
+            new.find_by,
+            new.token_hash,
+            new.traceparent,
+            new.is_background,
+            key.key_id,
+            key.wrapped_key,
+        )
 
-    async def accept_within(self, connection: Connection, new: NewJob) -> Job:
+    async def accept_within(self, connection: Connection, new: NewJob) -> StoredJob:
         """Accept in the caller's own transaction, together with what the job is about."""
         return await self._inserted(connection, new, None)
 
@@ -251,14 +279,13 @@ class JobStore:
         kept = await connection.fetchval(_KEEP_KEY, *_owner(new, key), key.fingerprint, new.id, key.seconds)
         return kept is not None
 
-    async def _accept_all(self, new: Sequence[NewJob]) -> Sequence[Job]:
+    async def _accept_all(self, new: Sequence[NewJob]) -> Sequence[StoredJob]:
         async with self._database.system() as connection:
-            rows = list(await connection.fetch(_INSERT, *self._columns(new)))
-            if len(rows) < len(new):
-                missing = {each.id for each in new} - {row["id"] for row in rows}
-                rows += await connection.fetch(_ACCEPTED, missing)
-        accepted = {row["id"]: job_of(row, self._sealing) for row in rows}
-        return [accepted[each.id] for each in new]
+            rows = {row["id"]: row for row in await connection.fetch(_INSERT, *self._columns(new))}
+            missing = [each.id for each in new if each.id not in rows]
+            before = await connection.fetch(_ACCEPTED, missing) if missing else []
+        accepted = {row["id"]: job_of(row, self._sealing) for row in before}
+        return [accepted_job(rows[each.id], each) if each.id in rows else accepted[each.id] for each in new]
 
     async def get(self, organization_id: UUID, job_id: UUID) -> JobSummary:
         """The job; raises NotFound, for another organization's just the same."""
@@ -295,7 +322,7 @@ class JobStore:
             row = await connection.fetchrow(_CANCEL, organization_id, job_id, self._retention)
         return None if row is None else summary_of(row)
 
-    async def get_whole(self, organization_id: UUID, job_id: UUID) -> Job:
+    async def get_whole(self, organization_id: UUID, job_id: UUID) -> StoredJob:
         """The job with its params and state; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_GET_WHOLE, organization_id, job_id)
@@ -303,7 +330,7 @@ class JobStore:
             raise NotFound("there is no such job")
         return job_of(row, self._sealing)
 
-    async def queued(self, organization_id: UUID, connector_id: UUID, task: str, limit: int) -> Sequence[Job]:
+    async def queued(self, organization_id: UUID, connector_id: UUID, task: str, limit: int) -> Sequence[StoredJob]:
         """Jobs of a connector that have not begun, the oldest first."""
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_QUEUED, organization_id, connector_id, task, limit)
@@ -332,11 +359,11 @@ class JobStore:
                 yield self._sealing.open(job.key, part_field(row["part"]), row["lines"])
             last = rows[-1]["part"]
 
-    async def events(self, job: JobSummary, after: int, most: int = 500) -> list[JobEvent]:
+    async def events(self, job: JobSummary, after: int, most: int = 500) -> list[JobChange]:
         """The changes after that number up to where the job was when it was looked at, oldest first."""
         async with self._database.tenant(job.organization_id) as connection:
             rows = await connection.fetch(_EVENTS, job.organization_id, job.id, after, job.version, most)
-        return [JobEvent(**row) for row in rows]
+        return [JobChange(**row) for row in rows]
 
     async def follower(self, job_id: UUID, token_hash: bytes, seconds: int) -> tuple[UUID, UUID] | None:
         """Client and organization that this job was accepted for under that token, less than `seconds` ago."""
@@ -354,29 +381,3 @@ def _perhaps_accepted(new: NewJob, away: Unavailable) -> GatewayError:
 
 def _owner(new: NewJob, key: IdempotencyKey) -> tuple[Any, ...]:
     return (new.organization_id, new.client_id, new.connector_id, key.key)
-
-
-def _values(new: NewJob, key: JobKey, params: str) -> tuple[Any, ...]:
-    return (
-        new.id,
-        new.organization_id,
-        new.client_id,
-        new.connector_id,
-        new.workspace_name,
-        new.task,
-        new.kind,
-        new.entity,
-        new.action,
-        params,
-        json.dumps(dict(new.shape)),
-        new.effect,
-        new.is_inline,
-        json.dumps(dict(new.labels)),
-        new.request_id,
-        new.find_by,
-        new.token_hash,
-        new.traceparent,
-        new.is_background,
-        key.key_id,
-        key.wrapped_key,
-    )

@@ -12,7 +12,7 @@ from gateway.identity.store import IdentityStore
 from gateway.jobs.claims import Claims, Shares
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
-from gateway.jobs.model import Job, NewJob
+from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.kinds.spec import Effect
@@ -81,7 +81,7 @@ def new_job(organization_id: UUID) -> Callable[..., NewJob]:
 def claimed(jobs: JobStore, claims: Claims, new_job: Callable[..., NewJob]) -> Callable[..., Any]:
     """`await claimed()`: a job that this worker runs."""
 
-    async def claim(**members: Any) -> Job:
+    async def claim(**members: Any) -> StoredJob:
         await jobs.accept(new_job(**members))
         return (await claims.claim(WORKER, 1, SHARES))[0]
 
@@ -103,7 +103,7 @@ def sql(database: Database) -> Callable[..., Any]:
 def lost(sql: Callable[..., Any], database_url: str) -> Callable[..., Any]:
     """`await lost(job)`: its worker has given no sign of life for too long."""
 
-    async def lose(job: Job) -> None:
+    async def lose(job: StoredJob) -> None:
         await sql("UPDATE jobs SET lease_until = now() - interval '1 second' WHERE id = $1", job.id)
 
     return lose

@@ -12,7 +12,7 @@ from gateway.connectors.run_context import Effects
 from gateway.errors import Unavailable
 from gateway.jobs import results
 from gateway.jobs.leases import Leases
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import IdempotencyKey, JobStore
@@ -48,22 +48,22 @@ def runner(leases: Leases) -> Runner:
     return Runner(leases, WORKER)
 
 
-async def after(jobs, job: Job) -> Job:
+async def after(jobs, job: StoredJob) -> StoredJob:
     return await jobs.get(job.organization_id, job.id)
 
 
-async def nothing_more(job: Job, journal: JobJournal) -> OperationResult:
+async def nothing_more(job: StoredJob, journal: JobJournal) -> OperationResult:
     raise AssertionError
 
 
-async def ended(jobs, runner: Runner, job: Job, work: Task) -> Job:
+async def ended(jobs, runner: Runner, job: StoredJob, work: Task) -> StoredJob:
     done = asyncio.Event()
     runner.start(job, work, done.set)
     await done.wait()
     return await after(jobs, job)
 
 
-async def partial(jobs, job: Job):
+async def partial(jobs, job: StoredJob):
     head = results.partial_result(job, await jobs.head(job))
     pieces = results.document(head, jobs.lines(job, job.parts))
     return json.loads(b"".join([piece async for piece in pieces]))

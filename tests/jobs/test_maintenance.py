@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
 from tests.jobs.conftest import SHARES, WORKER
@@ -50,7 +50,7 @@ async def test_an_unknown_write_tells_what_is_known(jobs, leases, maintenance, c
 NEXT = {1: "as any", 2: "in a group", 3: "alone"}
 
 
-async def claimed_again(claims) -> tuple[str, Job]:
+async def claimed_again(claims) -> tuple[str, StoredJob]:
     """The job that is due, and how it was claimed."""
     for how, claim in (
         ("as any", lambda: claims.claim(WORKER, 1, SHARES)),

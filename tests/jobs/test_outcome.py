@@ -8,7 +8,7 @@ import pytest
 
 from gateway import errors
 from gateway.connectors.run_context import Effects
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, told
 from gateway.kinds.spec import Effect
 
@@ -27,9 +27,9 @@ HALF = Effects(
 HALF_DONE, UNDER_WAY = HALF.document(), replace(HALF, is_open=True).document()
 
 
-def job(effect: Effect, **members: Any) -> Job:
-    usual: dict[str, Any] = dict.fromkeys(Job.__dataclass_fields__)
-    return Job(**{**usual, "effect": effect, "request_id": "r-1", "find_by": "a list", "state": {}, **members})
+def job(effect: Effect, **members: Any) -> StoredJob:
+    usual: dict[str, Any] = dict.fromkeys(StoredJob.__dataclass_fields__)
+    return StoredJob(**{**usual, "effect": effect, "request_id": "r-1", "find_by": "a list", "state": {}, **members})
 
 
 @pytest.mark.parametrize(

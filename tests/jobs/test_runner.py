@@ -12,12 +12,13 @@ from gateway import errors
 from gateway.connectors.responses import OperationResult
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome, Leases
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
-from tests.databases import refusing
+from tests.harness.databases import refusing
+from tests.harness.waiting import eventually
 from tests.jobs.conftest import SEALING, SHARES, WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)
@@ -35,14 +36,14 @@ def answer(document) -> OperationResult:
     return OperationResult(msgspec.Raw(json.dumps(document).encode()))
 
 
-async def ended(jobs, runner, job: Job, work) -> Job:
+async def ended(jobs, runner, job: StoredJob, work) -> StoredJob:
     done = asyncio.Event()
     runner.start(job, work, done.set)
     await done.wait()
     return await jobs.get(job.organization_id, job.id)
 
 
-async def whole(jobs, job: Job) -> bytes:
+async def whole(jobs, job: StoredJob) -> bytes:
     head = results.require_result(job, await jobs.head(job))
     lines = jobs.lines(job, results.stored_parts(job, head))
     return b"".join([piece async for piece in results.document(head, lines)])
@@ -156,8 +157,7 @@ async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claim
     job = await claimed()
     done = asyncio.Event()
     runner.start(job, run, done.set)
-    while not sent:  # noqa: ASYNC110  it goes on in the same loop
-        await asyncio.sleep(0)
+    await eventually(lambda: sent)
     await jobs.request_cancel(job.organization_id, job.id)
     runner.on_notify("cancel", str(job.id))
     may_go_on.set()
@@ -241,7 +241,7 @@ async def test_a_job_whose_end_was_just_written_is_not_taken_for_a_lost_one(data
     class Slow(Leases):
         """Hears of its own write late, as a busy process does."""
 
-        async def finish(self, job: Job, outcome: JobOutcome) -> None:
+        async def finish(self, job: StoredJob, outcome: JobOutcome) -> None:
             await super().finish(job, outcome)
             written.set()
             await may_be_heard.wait()
@@ -272,15 +272,16 @@ async def test_heartbeats_go_on_after_any_error_of_postgresql(database_url, runn
         return (await sql("SELECT lease_until FROM jobs WHERE id = $1", job.id))[0][0]
 
     job, failed = await claimed(), BACKGROUND_FAILURES.value("heartbeat")
-    async with refusing(database_url, "UPDATE ON jobs", sqlstate), asyncio.timeout(10):
+    async with refusing(database_url, "UPDATE ON jobs", sqlstate):
         runner.start(job, run)
-        while BACKGROUND_FAILURES.value("heartbeat") == failed:  # noqa: ASYNC110  the loop tells nobody
-            await asyncio.sleep(0.01)
+        await eventually(lambda: BACKGROUND_FAILURES.value("heartbeat") > failed)
 
     before = await lease_until()
-    async with asyncio.timeout(10):
-        while await lease_until() == before:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+
+    async def is_renewed() -> bool:
+        return await lease_until() > before
+
+    assert await eventually(is_renewed)
 
 
 async def test_a_job_that_the_same_process_claims_again_keeps_its_result(

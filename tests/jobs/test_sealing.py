@@ -5,7 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from gateway.cli.keys import SEALED
 from gateway.connectors.run_context import Effects
 from gateway.credentials.rotation import Rotation
 from gateway.credentials.vault import Vault
@@ -13,9 +12,10 @@ from gateway.db.pool import Database
 from gateway.errors import InternalError
 from gateway.jobs.claims import Claims
 from gateway.jobs.leases import JobOutcome, Leases
-from gateway.jobs.model import Job, JobStatus
+from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
+from gateway.sealed_tables import SEALED_TABLES
 from tests.jobs.conftest import KEY, RETENTION, SEALING, SHARES
 
 CANARY = "CANARY-of-a-tenant"
@@ -24,19 +24,19 @@ HEAD = {"result": {"note": CANARY}, "collected": "results", "meta": None}
 STATE = Effects(known={"items_done": 1}, summary=CANARY).document()
 
 
-async def done(leases: Leases, job: Job) -> None:
+async def done(leases: Leases, job: StoredJob) -> None:
     await leases.save(job, STATE, 1, json.dumps({"text": CANARY}) + "\n")
     await leases.put_part(job, 2, json.dumps({"more": CANARY}) + "\n")
     await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result=HEAD, part=3, lines=f'"{CANARY}"\n'))
 
 
-async def at_rest(sql, job: Job) -> str:
+async def at_rest(sql, job: StoredJob) -> str:
     rows = await sql("SELECT jobs::text FROM jobs WHERE id = $1", job.id)
     rows += await sql("SELECT job_results::text FROM job_results WHERE job_id = $1", job.id)
     return "\n".join(row[0] for row in rows)
 
 
-async def read(jobs: JobStore, job: Job) -> list[str]:
+async def read(jobs: JobStore, job: StoredJob) -> list[str]:
     return [lines async for lines in jobs.lines(job, 3)]
 
 
@@ -89,7 +89,7 @@ async def test_after_a_rotation_the_old_key_opens_nothing_that_the_new_one_does_
     job = await claimed(params={"subject": CANARY})
     await done(leases, job)
 
-    rotation = Rotation(database, Vault([NEW, KEY]), SEALED)
+    rotation = Rotation(database, Vault([NEW, KEY]), SEALED_TABLES)
     rows = [each async for each in rotation.run()]
     renewed = JobStore(database, RETENTION, sealing=JobSealing(Vault([NEW])))
     whole = await renewed.get_whole(job.organization_id, job.id)
@@ -109,5 +109,5 @@ async def test_a_claim_opens_what_another_process_sealed(database: Database, job
 
 
 def test_a_job_without_a_key_stays_plain_and_nothing_is_sealed_without_a_vault():
-    assert JobSealing().new_key(UUID(int=1), UUID(int=2)) == (None, None)
-    assert SEALING.new_key(UUID(int=1), UUID(int=2))[0] == "k1"
+    assert JobSealing().new_key(UUID(int=1), UUID(int=2)).wrapped_key is None
+    assert SEALING.new_key(UUID(int=1), UUID(int=2)).key_id == "k1"
