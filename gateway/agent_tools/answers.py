@@ -9,7 +9,7 @@ from gateway.connectors import pagination
 from gateway.connectors.responses import OperationResult
 from gateway.errors import GatewayError, UpstreamRejected
 from gateway.jobs.model import JobStatus, JobSummary, moment
-from gateway.kinds.catalog import SEARCH_ACTION
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.mcp.results import Result, resource_link, structured
 from gateway.operations.entries import OperationEntry
 from gateway.operations.signatures import signature_of

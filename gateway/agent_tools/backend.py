@@ -63,7 +63,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectLink:
+class ConsentLink:
     """A page by which a person connects an application, and what tells later whether they did."""
 
     url: str
@@ -82,6 +82,9 @@ class Backend(Protocol):
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         """All that the caller may use, in a fixed order."""
 
+    async def connector(self, caller: Any, name: str) -> ConnectorInfo | None:
+        """The connector whose id the name is, among those that the caller may use."""
+
     async def execute(self, caller: Any, call: AgentCall) -> OperationResult | JobSummary:
         """The answer, or the job that will have it; raises GatewayError."""
 
@@ -95,7 +98,7 @@ class Backend(Protocol):
         """A range of what is kept; raises NotFound and ResultExpired."""
 
 
-class Jobs(Protocol):
+class JobsBackend(Protocol):
     """Jobs that go on after a call, and links for people; what only a hosted gateway has."""
 
     async def get(self, caller: Any, job_id: UUID) -> JobSummary: ...
@@ -106,13 +109,13 @@ class Jobs(Protocol):
     async def cancel(self, caller: Any, job: JobSummary) -> JobSummary:
         """The job, canceled or told so; raises JobNotCancelable."""
 
-    async def retry(self, caller: Any, job: JobSummary) -> JobSummary:
-        """The same work as a new job; raises OutcomeUnknown for a write that may have happened."""
+    async def retry(self, caller: Any, job: JobSummary, *, confirm: bool) -> JobSummary:
+        """The same work as a new job; raises OutcomeUnknown for a write that may have happened, unless `confirm`."""
 
     async def answer(self, caller: Any, job: JobSummary) -> OperationResult:
         """The answer of a job that is done; raises the job's own error."""
 
-    async def connect_link(self, caller: Any, kind: str, connector: ConnectorInfo | None) -> ConnectLink:
+    async def connect_link(self, caller: Any, kind: str, connector: ConnectorInfo | None) -> ConsentLink:
         """A link to connect a kind, or a connector again; raises GatewayError where there can be none."""
 
     async def is_connected(self, caller: Any, link_id: str, seconds: float) -> bool:

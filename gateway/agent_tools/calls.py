@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.agent_tools import answers
-from gateway.agent_tools.backend import AgentCall, Backend, ConnectorInfo, Jobs
+from gateway.agent_tools.backend import AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agent_tools.surface import DEFAULT_BYTES, MAX_WAIT
 from gateway.connectors.responses import OperationResult
 from gateway.errors import GatewayError, InvalidParams, JobNotCancelable
@@ -26,7 +26,7 @@ _MAX_PAGES, _PAGES_SECONDS = 100, 40.0
 class Calls:
     """Operations as agents call them."""
 
-    def __init__(self, backend: Backend, jobs: Jobs | None) -> None:
+    def __init__(self, backend: Backend, jobs: JobsBackend | None) -> None:
         self._backend = backend
         self._jobs = jobs
 
@@ -121,8 +121,8 @@ class Calls:
     async def cancel(self, context: Context, job: JobSummary) -> JobSummary:
         return await self._hosted().cancel(context.caller, job)
 
-    async def retry(self, context: Context, job: JobSummary) -> JobSummary:
-        return await self._hosted().retry(context.caller, job)
+    async def retry(self, context: Context, job: JobSummary, *, confirm: bool) -> JobSummary:
+        return await self._hosted().retry(context.caller, job, confirm=confirm)
 
     async def job(self, context: Context, job_id: str) -> JobSummary:
         """The job of that id; raises NotFound."""
@@ -137,7 +137,7 @@ class Calls:
         except JobNotCancelable:
             return
 
-    def _hosted(self) -> Jobs:
+    def _hosted(self) -> JobsBackend:
         assert self._jobs is not None
         return self._jobs
 

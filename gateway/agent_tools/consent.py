@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway.agent_tools import answers
-from gateway.agent_tools.backend import ConnectLink, ConnectorInfo, Jobs
+from gateway.agent_tools.backend import ConnectorInfo, ConsentLink, JobsBackend
 from gateway.errors import GatewayError
 from gateway.mcp.context import Context
 from gateway.mcp.results import Result, input_required, structured, url_elicitation
@@ -18,10 +18,10 @@ _QUESTION = "connect"
 _TIMEOUT = 45
 
 
-class Consent:
+class PendingConsents:
     """Consents that calls wait for; the link's id travels with the client, sealed."""
 
-    def __init__(self, jobs: Jobs, states: "RequestStates") -> None:
+    def __init__(self, jobs: JobsBackend, states: "RequestStates") -> None:
         self._jobs = jobs
         self._states = states
 
@@ -54,7 +54,7 @@ class Consent:
             return False
         return await self._jobs.is_connected(context.caller, state["link"], _TIMEOUT)
 
-    async def _link(self, context: Context, kind: str, connector: ConnectorInfo | None) -> ConnectLink | None:
+    async def _link(self, context: Context, kind: str, connector: ConnectorInfo | None) -> ConsentLink | None:
         try:
             return await self._jobs.connect_link(context.caller, kind, connector)
         except GatewayError:
@@ -64,6 +64,6 @@ class Consent:
         """Whether the person has not answered yet: nobody is asked twice in one call."""
         return _QUESTION not in context.input_responses
 
-    def _question(self, context: Context, link: ConnectLink, message: str) -> Result:
+    def _question(self, context: Context, link: ConsentLink, message: str) -> Result:
         state = self._states.sealed(context.message, context.caller.principal, {"link": link.id})
         return input_required({_QUESTION: url_elicitation(message, link.url, link.id)}, state)

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.agent_tools.backend import Backend
 from gateway.agent_tools.six import SixTools, told
 from gateway.mcp.context import Context
-from gateway.mcp.features import Call, Listing, Tool
+from gateway.mcp.features import Call, ListPage, ServerTool
 from gateway.mcp.results import Result
 from gateway.operations.entries import OperationEntry
 from gateway.operations.formats import annotations_of
@@ -28,7 +28,7 @@ class FlatTools:
         self._patterns = patterns
 
     @cached_property
-    def _tools(self) -> dict[str, Tool]:
+    def _tools(self) -> dict[str, ServerTool]:
         wanted = (
             entry
             for entry in self._backend.index.entries
@@ -37,22 +37,22 @@ class FlatTools:
         tools = [self._tool(entry) for entry in wanted]
         return {tool.name: tool for tool in tools}
 
-    async def listed(self, context: Context) -> Listing:
-        return Listing([tool.as_document() for tool in self._tools.values()], scope="public")
+    async def listed(self, context: Context) -> ListPage:
+        return ListPage([tool.as_document() for tool in self._tools.values()], scope="public")
 
-    async def named(self, context: Context, name: str) -> Tool | None:
+    async def named(self, context: Context, name: str) -> ServerTool | None:
         return self._tools.get(name)
 
-    def _tool(self, entry: OperationEntry) -> Tool:
+    def _tool(self, entry: OperationEntry) -> ServerTool:
         tool = tool_of(entry)
         properties = {**tool.schema["properties"], _CONNECTOR: _CONNECTOR_SCHEMA}
-        return Tool(
+        return ServerTool(
             tool.name,
             tool.description,
             told(self._call(entry)),
             {**tool.schema, "properties": properties},
             {"type": "object"},
-            annotations_of(tool.effect),
+            annotations_of(tool),
             tool.title,
         )
 

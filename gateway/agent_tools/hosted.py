@@ -8,18 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
-from gateway.agent_tools.backend import AgentCall, ConnectLink, ConnectorInfo, Part
+from gateway.agent_tools.backend import AgentCall, ConnectorInfo, ConsentLink, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.connect_links.store import SessionStatus
 from gateway.connectors.responses import OperationResult
-from gateway.credentials.store import ConnectorStatus
-from gateway.errors import JobNotCancelable, NotFound
+from gateway.credentials.store import ConnectorRecord, ConnectorStatus
+from gateway.errors import GatewayError, JobNotCancelable, NotFound
 from gateway.execution import Done, OperationCall
 from gateway.field_selection import FieldSelection
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
-from gateway.kinds.catalog import SEARCH_ACTION, Catalog
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import Effect
 from gateway.operations.index import OperationIndex
 from gateway.services import Services
@@ -81,18 +82,16 @@ class HostedBackend:
     async def connectors(self, caller: HostedCaller) -> Sequence[ConnectorInfo]:
         caller.caller.require(Scope.READ)
         records = await self._services.connector_store.find(caller.organization_id)
-        return [
-            ConnectorInfo(
-                str(record.id),
-                record.name,
-                record.kind,
-                record.status.value,
-                record.workspace_name,
-                record.status_reason,
-            )
-            for record in records
-            if record.status is not ConnectorStatus.DISABLED and caller.may_see(record.workspace_name)
-        ]
+        return [_info(record) for record in records if _may_use(caller, record)]
+
+    async def connector(self, caller: HostedCaller, name: str) -> ConnectorInfo | None:
+        """As it was opened last, so that a warm call looks nothing up."""
+        caller.caller.require(Scope.READ)
+        try:
+            opened = await self._services.connectors.get(caller.organization_id, UUID(name))
+        except (ValueError, GatewayError):
+            return None
+        return _info(opened.record) if _may_use(caller, opened.record) else None
 
     async def execute(self, caller: HostedCaller, call: AgentCall) -> OperationResult | JobSummary:
         asked = self._call(caller, call)
@@ -158,6 +157,16 @@ class HostedBackend:
         return await part_of_text(results.document(head, lines), offset, limit)
 
 
+def _may_use(caller: HostedCaller, record: ConnectorRecord) -> bool:
+    return record.status is not ConnectorStatus.DISABLED and caller.may_see(record.workspace_name)
+
+
+def _info(record: ConnectorRecord) -> ConnectorInfo:
+    return ConnectorInfo(
+        str(record.id), record.name, record.kind, record.status.value, record.workspace_name, record.status_reason
+    )
+
+
 class HostedJobs:
     """Jobs of the caller's organization, and links for its people."""
 
@@ -178,14 +187,14 @@ class HostedJobs:
             raise JobNotCancelable(f"the job has ended: it is {job.status}")
         return canceled
 
-    async def retry(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
+    async def retry(self, caller: HostedCaller, job: JobSummary, *, confirm: bool) -> JobSummary:
         caller.caller.require(Scope.WRITE)
-        return await self._services.execution.retry(caller.caller, job, confirm=False, request_id=caller.request_id)
+        return await self._services.execution.retry(caller.caller, job, confirm=confirm, request_id=caller.request_id)
 
     async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
         return await self._services.execution.outcome(job, caller.base_url)
 
-    async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConnectLink:
+    async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConsentLink:
         caller.caller.require(Scope.WRITE)
         link = await self._services.connect_links.create(
             caller.caller,
@@ -195,7 +204,7 @@ class HostedJobs:
             None,
             _LINK_SECONDS,
         )
-        return ConnectLink(link.url, str(link.id))
+        return ConsentLink(link.url, str(link.id))
 
     async def _workspace(self, caller: HostedCaller, connector: ConnectorInfo | None) -> str:
         """That of the connector, or the organization's only one."""

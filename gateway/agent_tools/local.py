@@ -14,7 +14,7 @@ from gateway.connectors.responses import OperationResult
 from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge
 from gateway.field_selection import FieldSelection, selected
 from gateway.in_process import LocalConnector
-from gateway.jobs.model import Job
+from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
 from gateway.operations.index import OperationIndex
 
@@ -35,7 +35,10 @@ class LocalBackend:
         kind = self._connector.kind
         return [ConnectorInfo(kind.name, kind.spec.title, kind.name)]
 
-    async def execute(self, caller: Any, call: AgentCall) -> OperationResult | Job:
+    async def connector(self, caller: Any, name: str) -> ConnectorInfo | None:
+        return next((each for each in await self.connectors(caller) if each.id == name), None)
+
+    async def execute(self, caller: Any, call: AgentCall) -> OperationResult | StoredJob:
         if call.idempotency_key is not None:
             raise InvalidParams("idempotency_key needs a gateway, which remembers it; leave it out here")
         if call.entry.action is not None and call.entry.action.download is not None:

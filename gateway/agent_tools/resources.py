@@ -11,7 +11,7 @@ from gateway.agent_tools.backend import Backend, Part
 from gateway.errors import GatewayError
 from gateway.kinds.agent_docs import skill_docs
 from gateway.mcp.context import Context
-from gateway.mcp.features import Listing
+from gateway.mcp.features import ListPage
 from gateway.mcp.messages import RpcError, invalid_params
 from gateway.mcp.results import Result, page
 
@@ -25,7 +25,7 @@ class KeptResources:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
-    async def listed(self, context: Context) -> Listing:
+    async def listed(self, context: Context) -> ListPage:
         """What is written of each kind; results are found by their links."""
         documents = [
             {
@@ -37,15 +37,15 @@ class KeptResources:
             }
             for kind in self._backend.catalog
         ]
-        return Listing(documents, scope="public")
+        return ListPage(documents, scope="public")
 
-    async def templates(self, context: Context) -> Listing:
+    async def templates(self, context: Context) -> ListPage:
         result = {
             "uriTemplate": "gateway://results/{id}{?offset,limit}",
             "name": "result",
             "description": "A kept answer or file; offset and limit count the records of a list, else bytes",
         }
-        return Listing([result], scope="public")
+        return ListPage([result], scope="public")
 
     async def read(self, context: Context, uri: str) -> Result:
         """The part that the URI names; raises RpcError for what is not there."""

@@ -4,9 +4,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from gateway.agent_tools import surface
-from gateway.agent_tools.backend import Backend, Jobs
+from gateway.agent_tools.backend import Backend, JobsBackend
 from gateway.agent_tools.calls import Calls
-from gateway.agent_tools.consent import Consent
+from gateway.agent_tools.confirmation import RetryConfirmation
+from gateway.agent_tools.consent import PendingConsents
 from gateway.agent_tools.flat import FlatTools
 from gateway.agent_tools.resources import KeptResources
 from gateway.agent_tools.six import SixTools
@@ -24,12 +25,15 @@ _NAME, _TITLE = "agent-connector-gateway", "Agent connector gateway"
 class Servers:
     """The server with six tools, and those with a tool for each operation."""
 
-    def __init__(self, backend: Backend, jobs: Jobs | None = None, states: "RequestStates | None" = None) -> None:
+    def __init__(
+        self, backend: Backend, jobs: JobsBackend | None = None, states: "RequestStates | None" = None
+    ) -> None:
         self._backend = backend
         self._jobs = jobs
         self._calls = Calls(backend, jobs)
-        consent = Consent(jobs, states) if jobs is not None and states is not None else None
-        self._six = SixTools(backend, self._calls, jobs, consent)
+        consent = PendingConsents(jobs, states) if jobs is not None and states is not None else None
+        confirmation = None if states is None else RetryConfirmation(states)
+        self._six = SixTools(backend, self._calls, jobs, consent, confirmation)
         self.six = self._server(StaticTools(self._six.tools()))
 
     def flat(self, patterns: tuple[str, ...]) -> Server:

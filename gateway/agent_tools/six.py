@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.agent_tools import answers, surface
-from gateway.agent_tools.backend import Backend, ConnectorInfo, Jobs
+from gateway.agent_tools.backend import ACTIVE, Backend, ConnectorInfo, JobsBackend
 from gateway.agent_tools.calls import Calls, call_of
 from gateway.agent_tools.choosing import NotConnected, chosen
-from gateway.agent_tools.consent import Consent
+from gateway.agent_tools.confirmation import RetryConfirmation
+from gateway.agent_tools.consent import PendingConsents
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
+from gateway.jobs.model import JobStatus, JobSummary
 from gateway.kinds.spec import Effect
 from gateway.mcp.context import Context
-from gateway.mcp.features import Call, Tool
+from gateway.mcp.features import Call, ServerTool
 from gateway.mcp.results import Result, structured
 from gateway.operations.descriptions import describe
 from gateway.operations.entries import OperationEntry, entry_of
@@ -24,13 +26,21 @@ _FOUND = 6
 class SixTools:
     """The tools over a backend; without jobs (in process) there are four."""
 
-    def __init__(self, backend: Backend, calls: Calls, jobs: Jobs | None, consent: Consent | None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        calls: Calls,
+        jobs: JobsBackend | None,
+        consent: PendingConsents | None,
+        confirmation: RetryConfirmation | None = None,
+    ) -> None:
         self._backend = backend
         self._calls = calls
         self._jobs = jobs
         self._consent = consent
+        self._confirmation = confirmation
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[ServerTool]:
         """The tools in the order in which an agent needs them."""
         calls: dict[str, Call] = {
             "find_operations": self.find,
@@ -103,6 +113,9 @@ class SixTools:
             return answers.refused(error, entry)
 
     async def _chosen(self, context: Context, entry: OperationEntry, wanted: str | None) -> ConnectorInfo:
+        known = None if wanted is None else await self._backend.connector(context.caller, wanted)
+        if known is not None and known.kind == entry.kind.name and known.status == ACTIVE:
+            return known
         try:
             return chosen(await self._backend.connectors(context.caller), entry.kind.name, wanted)
         except NotConnected:
@@ -123,9 +136,15 @@ class SixTools:
             case "cancel":
                 job = await self._calls.cancel(context, job)
             case "retry":
-                job = await self._calls.retry(context, job)
+                confirm = arguments.get("confirm", False) or self._was_confirmed(context, job)
+                if job.status is JobStatus.UNKNOWN and not confirm and self._confirmation is not None:
+                    return self._confirmation.asked(context, job)
+                job = await self._calls.retry(context, job, confirm=confirm)
         job = await self._calls.followed(context, job, arguments.get("wait_seconds", 0))
         return await self._calls.outcome(context, job)
+
+    def _was_confirmed(self, context: Context, job: JobSummary) -> bool:
+        return self._confirmation is not None and self._confirmation.was_given(context, job)
 
     async def connect(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """The connectors and their state, and a link where one is to be connected."""
@@ -158,8 +177,8 @@ def told(call: Call) -> Call:
     return safe
 
 
-def _tool(name: str, call: Call) -> Tool:
-    return Tool(
+def _tool(name: str, call: Call) -> ServerTool:
+    return ServerTool(
         name,
         surface.DESCRIPTIONS[name],
         call,

@@ -24,7 +24,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "describe_operation": "An operation's params schema, example, record fields, paging, query language.",
     "read": "Run an operation that changes nothing. A long answer comes as a preview and a resource link.",
     "write": "Run an operation that changes data. dry_run shows the requests and sends nothing.",
-    "job": "Follow, cancel or retry a job. If it ends unknown the write may have happened: look before retrying.",
+    "job": "Follow, cancel or retry a job. If it ends unknown the write may have happened: look, then confirm a retry.",
     "connect": "Show connectors and their state; get a link by which a person connects an app.",
 }
 
@@ -55,6 +55,7 @@ INPUTS: Mapping[str, Mapping[str, Any]] = {
         "job_id": _TEXT,
         "wait_seconds": {"type": "integer", "minimum": 0, "maximum": MAX_WAIT},
         "do": {"enum": ["follow", "cancel", "retry"]},
+        "confirm": {"type": "boolean", "description": "retry though it may happen twice"},
     },
     "connect": {"kind": _TEXT, "connector": _CONNECTOR},
 }
@@ -80,7 +81,7 @@ ANNOTATIONS: Mapping[str, Mapping[str, bool]] = {
     "describe_operation": {"readOnlyHint": True, "openWorldHint": False},
     "read": {"readOnlyHint": True},
     "write": {"destructiveHint": True},
-    "job": {"destructiveHint": False},
+    "job": {"destructiveHint": True},
     "connect": {"destructiveHint": False},
 }
 

@@ -14,7 +14,7 @@ Call = Callable[[Context, Mapping[str, Any]], Awaitable[Result]]
 
 
 @dataclass(frozen=True)
-class Tool:
+class ServerTool:
     """A tool as it is listed, and what runs it."""
 
     name: str
@@ -52,7 +52,7 @@ class Tool:
 
 
 @dataclass(frozen=True)
-class Listing:
+class ListPage:
     """One page of a list; `ttl_ms` is for how long it may be kept, `scope` for whom: `public` or `private`."""
 
     items: Sequence[Mapping[str, Any]]
@@ -64,19 +64,19 @@ class Listing:
 class Tools(Protocol):
     """The tools that a caller may use."""
 
-    async def listed(self, context: Context) -> Listing:
+    async def listed(self, context: Context) -> ListPage:
         """All of them, in a fixed order."""
 
-    async def named(self, context: Context, name: str) -> Tool | None:
+    async def named(self, context: Context, name: str) -> ServerTool | None:
         """The one of that name."""
 
 
 class Resources(Protocol):
     """What can be read by its URI."""
 
-    async def listed(self, context: Context) -> Listing: ...
+    async def listed(self, context: Context) -> ListPage: ...
 
-    async def templates(self, context: Context) -> Listing: ...
+    async def templates(self, context: Context) -> ListPage: ...
 
     async def read(self, context: Context, uri: str) -> Result:
         """`{contents, ttlMs, cacheScope}`; raises RpcError for what is not there."""
@@ -85,7 +85,7 @@ class Resources(Protocol):
 class Prompts(Protocol):
     """Messages to begin with."""
 
-    async def listed(self, context: Context) -> Listing: ...
+    async def listed(self, context: Context) -> ListPage: ...
 
     async def get(self, context: Context, name: str, arguments: Mapping[str, str]) -> Result: ...
 
@@ -123,14 +123,14 @@ class Subscriptions(Protocol):
 class StaticTools:
     """Tools that are the same for every caller."""
 
-    tools: Sequence[Tool]
+    tools: Sequence[ServerTool]
 
     @cached_property
-    def _by_name(self) -> dict[str, Tool]:
+    def _by_name(self) -> dict[str, ServerTool]:
         return {tool.name: tool for tool in self.tools}
 
-    async def listed(self, context: Context) -> Listing:
-        return Listing([tool.as_document() for tool in self.tools], scope="public")
+    async def listed(self, context: Context) -> ListPage:
+        return ListPage([tool.as_document() for tool in self.tools], scope="public")
 
-    async def named(self, context: Context, name: str) -> Tool | None:
+    async def named(self, context: Context, name: str) -> ServerTool | None:
         return self._by_name.get(name)

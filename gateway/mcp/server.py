@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from gateway.mcp import headers as header_rules
 from gateway.mcp.context import Context
-from gateway.mcp.features import Completions, Listing, Prompts, Resources, Subscriptions, Tasks, Tools
+from gateway.mcp.features import Completions, ListPage, Prompts, Resources, Subscriptions, Tasks, Tools
 from gateway.mcp.messages import (
     HANDSHAKE_VERSIONS,
     SUBSCRIPTION_ID,
@@ -255,7 +255,7 @@ def _check_shape(context: Context) -> None:
         raise invalid_params("; ".join(faults)) from error
 
 
-def _page(member: str, listing: Listing) -> Result:
+def _page(member: str, listing: ListPage) -> Result:
     return page(member, listing.items, ttl_ms=listing.ttl_ms, scope=listing.scope, next_cursor=listing.next_cursor)
 
 

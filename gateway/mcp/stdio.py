@@ -102,7 +102,7 @@ async def standard_streams() -> AsyncIterator[tuple[asyncio.StreamReader, asynci
         writer.close()
 
 
-class LocalServer:
+class StdioServer:
     """A server in this process; a client that began with `initialize` keeps its revision."""
 
     def __init__(self, server: Server, caller: Any = None) -> None:

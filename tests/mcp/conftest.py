@@ -10,8 +10,8 @@ from aiohttp import web
 
 from gateway.mcp.headers import NAMED_BY
 from gateway.mcp.messages import VERSIONS
+from tests.harness.processes import free_port
 from tests.mcp.fixture_server import fixture_app
-from tests.running import free_port
 
 VERSION, CAPABILITIES = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"
 

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from gateway.mcp import http
 from gateway.mcp.context import Context
-from gateway.mcp.features import Call, Listing, StaticTools, Tool
+from gateway.mcp.features import Call, ListPage, ServerTool, StaticTools
 from gateway.mcp.messages import TASKS, RpcError, invalid_params, missing_capability
 from gateway.mcp.request_state import RequestStates
 from gateway.mcp.results import Result, elicitation, input_required, page, text, tool_result
@@ -316,17 +316,17 @@ LIST_CHANGES = {
 class FixtureResources:
     """Two resources and a template."""
 
-    async def listed(self, context: Context) -> Listing:
-        return Listing(
+    async def listed(self, context: Context) -> ListPage:
+        return ListPage(
             [
                 {"uri": uri, "name": uri.removeprefix("test://"), "mimeType": content["mimeType"]}
                 for uri, content in STATIC.items()
             ]
         )
 
-    async def templates(self, context: Context) -> Listing:
+    async def templates(self, context: Context) -> ListPage:
         template = {"uriTemplate": "test://template/{id}/data", "name": "template", "mimeType": "application/json"}
-        return Listing([template])
+        return ListPage([template])
 
     async def read(self, context: Context, uri: str) -> Result:
         match = re.fullmatch(r"test://template/([^/]+)/data", uri)
@@ -343,8 +343,8 @@ class FixtureResources:
 class FixturePrompts:
     """Prompts of each sort of content."""
 
-    async def listed(self, context: Context) -> Listing:
-        return Listing(
+    async def listed(self, context: Context) -> ListPage:
+        return ListPage(
             [
                 {
                     "name": name,
@@ -456,7 +456,7 @@ def fixture_server() -> Server:
         "multi_input": tasked(tasks, ask_two),
         "wait_until_canceled": wait_until_canceled,
     }
-    tools = [Tool(name, f"The fixture {name}", call) for name, call in calls.items()]
+    tools = [ServerTool(name, f"The fixture {name}", call) for name, call in calls.items()]
     named = {"type": "object", "properties": {"name": STRING}, "required": ["name"]}
     routed = {"type": "object", "properties": {"region": {**STRING, "x-mcp-header": "Region"}}}
     schema_words = {
@@ -471,11 +471,11 @@ def fixture_server() -> Server:
         "additionalProperties": False,
     }
     tools += [
-        Tool("json_schema_2020_12_tool", "Has many schema keywords", fixed(text("ok")), schema_words),
-        Tool("greet", "Says hello", greet, named),
-        Tool("routed", "Has a param with a header", fixed(text("routed")), routed),
-        Tool("failing_job", "Always fails", tasked(tasks, fail_later), needs_tasks=True),
-        Tool("test_tool_with_task", "Asks, then works", asking_then_tasked(tasks), needs_tasks=True),
+        ServerTool("json_schema_2020_12_tool", "Has many schema keywords", fixed(text("ok")), schema_words),
+        ServerTool("greet", "Says hello", greet, named),
+        ServerTool("routed", "Has a param with a header", fixed(text("routed")), routed),
+        ServerTool("failing_job", "Always fails", tasked(tasks, fail_later), needs_tasks=True),
+        ServerTool("test_tool_with_task", "Asks, then works", asking_then_tasked(tasks), needs_tasks=True),
     ]
     return Server(
         "fixture",

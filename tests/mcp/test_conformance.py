@@ -14,9 +14,12 @@ FOLDER = os.environ.get("MCP_CONFORMANCE")
 #: scenarios of revision 2026-07-28 that a server must pass, and those of the extension for tasks
 SCENARIOS, OF_TASKS = 37, 10
 
-pytestmark = pytest.mark.skipif(
-    FOLDER is None, reason="MCP_CONFORMANCE names no folder with node 22 and @modelcontextprotocol/conformance"
-)
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(
+        FOLDER is None, reason="MCP_CONFORMANCE names no folder with node 22 and @modelcontextprotocol/conformance"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
