@@ -7,6 +7,8 @@ In your own process, with your own credentials:
     async with connect("support-desk", {"subdomain": "acme", "email": "a@acme.com", "api_token": "…"}) as desk:
         page = await desk.execute("tickets", "list", {"per_page": 2})
 
+`connect_sync` is the same without `async`.
+
 Against a gateway that runs elsewhere: `gateway.client.Gateway`.
 """
 
@@ -16,9 +18,9 @@ from gateway import errors
 from gateway.errors import GatewayError
 
 if TYPE_CHECKING:
-    from gateway.in_process import LocalConnector, Page, connect
+    from gateway.in_process import LocalConnector, Page, SyncLocalConnector, connect, connect_sync
 
-__all__ = ["GatewayError", "LocalConnector", "Page", "connect", "errors"]
+__all__ = ["GatewayError", "LocalConnector", "Page", "SyncLocalConnector", "connect", "connect_sync", "errors"]
 
 
 def __getattr__(name: str) -> Any:

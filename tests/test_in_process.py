@@ -1,5 +1,6 @@
 """The engine in a caller's own process, against the sandbox."""
 
+import asyncio
 import hashlib
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 import gateway
-from gateway import connect
-from gateway.errors import InvalidCredentials, InvalidParams, UnknownAction, UpstreamNotFound
+from gateway import connect, connect_sync
+from gateway.errors import InvalidCredentials, InvalidParams, UnknownAction, UpstreamNotFound, UpstreamTruncated
 from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.app import create_sandbox
 
@@ -42,12 +43,90 @@ async def test_a_single_record_is_the_result_itself(desk):
 
 async def test_pages_go_on_by_themselves_and_only_as_far_as_asked(desk):
     ids = []
-    async for record in desk.pages("tickets", params={"per_page": 2}):
+    async for record in desk.records("tickets", params={"per_page": 2}):
         ids.append(record["id"])
         if len(ids) == 5:
             break
 
     assert ids == [1, 2, 3, 4, 5]
+
+
+async def test_pages_are_pages_as_a_gateways_are(desk):
+    pages = []
+    async for page in desk.pages("tickets", params={"per_page": 2}):
+        pages.append(page)
+        if len(pages) == 2:
+            break
+
+    assert [[record["id"] for record in page.records] for page in pages] == [[1, 2], [3, 4]]
+    assert pages[0].meta["count"] > 4
+
+
+async def test_records_are_limited_and_selected(desk):
+    found = [record async for record in desk.records("tickets", params={"per_page": 2}, select=["id"], limit=3)]
+    one = await desk.execute("tickets", "get", {"ticket_id": 1}, exclude=["description"])
+
+    assert found == [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert "subject" in one.record
+    assert "description" not in one.record
+    with pytest.raises(InvalidParams, match="did you mean subject"):
+        await desk.execute("tickets", "list", select=["subjet"])
+
+
+class _Enough(Exception):
+    """Stops a download in the middle."""
+
+
+async def test_a_file_is_saved_and_gone_on_with(desk, tmp_path):
+    file = ("attachments", {"attachment_id": 3}, tmp_path / "a.bin")
+    whole = b"".join([chunk async for chunk in desk.download(*file[:2])])
+
+    def stop(at, of):
+        if at > 1 << 20:
+            raise _Enough
+
+    with pytest.raises(_Enough):
+        await desk.save(*file, on_progress=stop)
+    kept = (tmp_path / "a.bin.part").stat().st_size
+    found = await desk.save(*file, sha256=hashlib.sha256(whole).hexdigest())
+    named = await desk.save(*file[:2], tmp_path)
+
+    assert kept > 1 << 20
+    assert found.resumed_from == kept
+    assert found.path.read_bytes() == whole == named.path.read_bytes()
+    assert named.path.name != "a.bin"
+    with pytest.raises(UpstreamTruncated, match="nothing was kept"):
+        await desk.save(*file, sha256="0" * 64)
+
+
+async def test_a_program_without_a_loop_has_the_same(upstream, tmp_path):
+    def journey():
+        with connect_sync("support-desk", CREDENTIALS, upstream=upstream) as desk:
+            first = desk.execute("tickets", "list", {"per_page": 2}).records
+            some = list(desk.records("tickets", select=["id"], limit=3))
+            file = desk.save("attachments", {"attachment_id": 1}, tmp_path / "a.bin")
+            refused = pytest.raises(InvalidParams)
+            with refused:
+                desk.execute("tickets", "list", {"sort_ordr": "asc"})
+            return first, some, file, desk.dry_run("tickets", "list"), desk.kind.name
+
+    first, some, file, dry_run, kind = await asyncio.to_thread(journey)
+
+    assert [record["id"] for record in first] == [1, 2]
+    assert some == [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert file.size == 1 << 20
+    assert (dry_run[0]["method"], kind) == ("GET", "support-desk")
+
+
+async def test_without_credentials_every_method_is_named_with_its_fields():
+    with pytest.raises(InvalidCredentials) as raised:
+        async with connect("support-desk", {}):
+            pass
+
+    assert "api_token (email, api_token)" in raised.value.detail
+    assert "oauth (" in raised.value.detail
+    assert raised.value.detail.endswith("beside them subdomain")
+    assert {fault.code for fault in raised.value.faults} == {"required"}
 
 
 async def test_a_bulk_update_runs_to_its_end_here_too(desk):

@@ -1,15 +1,16 @@
-"""`gateway api`, `token`, `workspaces` and `audit`: the gateway's own API, for what has no command of its own."""
+"""`gateway api`, and `token`, `workspaces`, `audit`, `grants`: the gateway's own API, asked for what it has."""
 
 import sys
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import click
 import msgspec
 
 from gateway.cli.arguments import read_pairs
 from gateway.cli.client_session import gateway_options, run
-from gateway.cli.failures import EXIT_CODES
+from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
 from gateway.client.retries import RetryPolicy
 from gateway.client.session import ApiRequest, Session
@@ -44,7 +45,7 @@ def api(
 
     \b
     gateway api GET jobs -q status=failed
-    gateway api POST /api/v1/connect/sessions -d '{"kind": "team-chat"}'
+    gateway api POST /api/v1/connect/sessions -d '{"workspace_name": "acme"}'
     """
     call = ApiRequest(
         method.upper(),
@@ -104,6 +105,33 @@ def audit(connector_id: str | None, since: str | None, limit: int, wanted: str |
     """List who did what, when and with which outcome, the newest first; needs the scope admin."""
     query = {"connector_id": connector_id, "since": since, "limit": limit}
     _print_data("/api/v1/audit", query, wanted, where)
+
+
+@click.group(epilog=EXIT_CODES)
+def grants() -> None:
+    """What people let agents' hosts do; needs the scope admin."""
+
+
+@grants.command("list")
+@output_option
+@gateway_options
+def list_grants(wanted: str | None, **where: Any) -> None:
+    """List which hosts may act for whom, the newest first."""
+    _print_data("/api/v1/grants", {}, wanted, where)
+
+
+@grants.command("revoke")
+@click.argument("grant_id", metavar="ID")
+@gateway_options
+def revoke_grant(grant_id: str, **where: Any) -> None:
+    """End a grant with all its tokens, at once."""
+
+    async def work() -> None:
+        async with _session(**where) as session:
+            await session.fetch(ApiRequest("DELETE", f"/api/v1/grants/{quote(grant_id, safe='')}"))
+        note(f"{grant_id} is revoked")
+
+    run(work())
 
 
 def _print_data(path: str, query: Mapping[str, Any], wanted: str | None, where: dict[str, Any]) -> None:

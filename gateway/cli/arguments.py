@@ -1,14 +1,14 @@
 """Params as they are typed on a command line: `key=value`, `key:=json`, `key=@file` and `@params.json`."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-Schema = Mapping[str, Any]
+from gateway.operations.command_line import Schema, plain, typed
 
 PARAMS_HELP = """\b
 Params:
@@ -41,7 +41,7 @@ def _read_word(word: str, schema: Schema) -> tuple[list[str], Any]:
         text = _file(text[1:])
         return _place(name, schema), _json(name, text) if is_json else text
     place = _place(name, schema)
-    return place, _json(name, text) if is_json else typed(text, schema_at(schema, place))
+    return place, _json(name, text) if is_json else typed_value(name, text, schema_at(schema, place))
 
 
 def _place(name: str, schema: Schema) -> list[str]:
@@ -65,56 +65,27 @@ def schema_at(schema: Schema, place: Iterable[str]) -> Schema:
     """The schema of a member; {} where nothing is said of it."""
     definitions, found = schema.get("$defs", {}), schema
     for name in place:
-        found = _plain(found.get("properties", {}).get(name, {}), definitions)
+        found = plain(found.get("properties", {}).get(name, {}), definitions)
     return {**found, "$defs": definitions}
 
 
-def _plain(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    """The schema itself, where it only refers to one."""
-    reference = schema.get("$ref", "")
-    return definitions.get(reference.removeprefix("#/$defs/"), {}) if reference else schema
-
-
-def typed(text: str, schema: Schema) -> Any:
-    """The text as the type that is expected; what does not fit stays text, for the gateway to explain."""
-    expected = schema.get("type", "string")
-    for name in [expected] if isinstance(expected, str) else expected:
-        match name:
-            case "integer" if text.lstrip("-").isdecimal():
-                return int(text)
-            case "number" if _is_number(text):
-                return float(text) if "." in text or "e" in text.lower() else int(text)
-            case "boolean" if text.lower() in ("true", "false", "yes", "no"):
-                return text.lower() in ("true", "yes")
-            case "null" if text == "null":
-                return None
-            case "array":
-                return _array(text, schema)
-            case "object" if text.startswith("{"):
-                return _json("params", text)
-    return text
-
-
-def _array(text: str, schema: Schema) -> Any:
-    if text.startswith("["):
-        return _json("params", text)
-    items = _plain(schema.get("items", {}), schema.get("$defs", {}))
-    return [typed(part, items) for part in text.split(",")]
-
-
-def _is_number(text: str) -> bool:
+def typed_value(name: str, text: str, schema: Schema) -> Any:
+    """The text as the type that is expected; raises click.BadParameter."""
     try:
-        float(text)
-    except ValueError:
-        return False
-    return text.lower().lstrip("-") not in ("nan", "inf", "infinity")
+        return typed(text, schema)
+    except msgspec.DecodeError as error:
+        raise _no_json(name, text, error) from error
 
 
 def _json(name: str, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise click.BadParameter(f"{name}: {text[:60]!r} is not JSON ({error}); quote it for the shell") from error
+        raise _no_json(name, text, error) from error
+
+
+def _no_json(name: str, text: str, error: msgspec.DecodeError) -> click.BadParameter:
+    return click.BadParameter(f"{name}: {text[:60]!r} is not JSON ({error}); quote it for the shell")
 
 
 def _object(word: str, text: str) -> dict[str, Any]:

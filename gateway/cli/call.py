@@ -7,11 +7,18 @@ import click
 from gateway.cli.arguments import PARAMS_HELP, read_params
 from gateway.cli.client_session import find, gateway_options, names, opened, run, schema_of
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import Format, format_of, output_option, write, write_stream
+from gateway.cli.output import Format, format_of, format_option, write, write_request, write_stream
 from gateway.cli.progress import follow
-from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind
+from gateway.cli.shell_completion import (
+    complete_action,
+    complete_connector,
+    complete_entity,
+    complete_field,
+    complete_kind,
+    complete_param,
+)
 from gateway.client import Answer, Connector, Gateway, Job
-from gateway.client.paging import Listing, next_params
+from gateway.client.paging import ListAction, next_params
 from gateway.errors import UpstreamRejected
 
 
@@ -19,10 +26,31 @@ from gateway.errors import UpstreamRejected
 @click.argument("kind", shell_complete=complete_kind)
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("action", shell_complete=complete_action)
-@click.argument("params", nargs=-1)
-@click.option("-c", "--connector", metavar="NAME|ID", help="Which connector, where the kind has several.")
-@click.option("--select", "selected", multiple=True, metavar="FIELDS", help="Only these fields: id,user.name")
-@click.option("--exclude", "excluded", multiple=True, metavar="FIELDS", help="All fields but these.")
+@click.argument("params", nargs=-1, shell_complete=complete_param)
+@click.option(
+    "-c",
+    "--connector",
+    metavar="NAME|ID",
+    shell_complete=complete_connector,
+    help="Which connector, where the kind has several.",
+)
+@click.option(
+    "--select",
+    "--fields",
+    "selected",
+    multiple=True,
+    metavar="FIELDS",
+    shell_complete=complete_field,
+    help="Only these fields: id,user.name",
+)
+@click.option(
+    "--exclude",
+    "excluded",
+    multiple=True,
+    metavar="FIELDS",
+    shell_complete=complete_field,
+    help="All fields but these.",
+)
 @click.option("--all", "wants_all", is_flag=True, help="Every page of a list.")
 @click.option("--limit", type=click.IntRange(min=1), help="Follow pages until there are so many records.")
 @click.option("--async", "is_async", is_flag=True, help="Leave it to the workers and print the job.")
@@ -31,7 +59,7 @@ from gateway.errors import UpstreamRejected
 @click.option("--meta", "wants_meta", is_flag=True, help="Print what the application says of the page, too.")
 @click.option("--intent", metavar="TEXT", help="Why, for the audit log.")
 @click.option("--idempotency-key", metavar="KEY", help="The same key never writes twice.")
-@output_option
+@format_option
 @gateway_options
 def call(**options: Any) -> None:
     """Run one operation of a connector; KIND may be a connector's name or id as well.
@@ -67,11 +95,15 @@ async def _call(
         fields = {"select": names(selected), "exclude": names(options.pop("excluded"))}
         if wants_all or limit is not None:
             records = gateway.records(found, entity, action, given, limit=limit, **fields)
-            await write_stream(records, format_of(wanted, Format.NDJSON), fields["select"] or ())
+            await write_stream(records, format_of(wanted), fields["select"] or ())
             return
         outcome = await _outcome(gateway, found, (entity, action, given), fields, **options)
         if isinstance(outcome, Job):
             _write_job(outcome, wanted)
+            return
+        if options["dry_run"] and format_of(wanted) is Format.TABLE:
+            for request in outcome.result:
+                write_request(request)
             return
         _write_answer(outcome, wanted, fields["select"], wants_meta=options["wants_meta"])
         if format_of(wanted) is Format.TABLE:
@@ -116,7 +148,7 @@ def _write_job(job: Job, wanted: str | None) -> None:
     note(f"follow it with: gateway jobs watch {job.id}")
 
 
-def _tell_of_more(listing: Listing, params: dict[str, Any], answer: Answer) -> None:
+def _tell_of_more(listing: ListAction, params: dict[str, Any], answer: Answer) -> None:
     try:
         if next_params(listing, params, answer.meta) is not None:
             note("there are more: --all prints every page, --limit N so many records")

@@ -8,8 +8,8 @@ _DATABASE = "GATEWAY_DATABASE_URL"
 _EXTRAS: Mapping[str, str] = {
     **dict.fromkeys(
         (
-            *("arq", "asyncpg", "authlib", "cryptography", "jinja2"),
-            *("prometheus_client", "pydantic_settings", "redis", "uvloop"),
+            *("arq", "asyncpg", "authlib", "cryptography", "jinja2", "joserfc"),
+            *("pydantic_settings", "redis", "uvloop"),
         ),
         "server",
     ),

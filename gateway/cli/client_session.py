@@ -1,8 +1,10 @@
 """What callers' commands share: the options that name a gateway, and the client that they open."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -58,3 +60,16 @@ async def schema_of(gateway: Gateway, kind: str, entity: str, action: str) -> di
 def names(words: tuple[str, ...]) -> list[str] | None:
     """The names in options that may be repeated and may hold several: `--select id,subject --select status`."""
     return [name for word in words for name in word.split(",") if name] or None
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends the block at once: asyncio's own handler would wait until the loop has its turn."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals reach the main thread only
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

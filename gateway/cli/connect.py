@@ -1,22 +1,22 @@
 """`gateway connect`: bind an account, by credentials or by a person's consent."""
 
 import os
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
-from typing import Any
+from contextlib import AsyncExitStack
+from typing import Any, get_args
 
 import click
 import msgspec
 
 from gateway.cli.arguments import read_pairs
 from gateway.cli.callback_page import callback_page
-from gateway.cli.client_session import gateway_options, opened, run
+from gateway.cli.client_session import gateway_options, interruptible, opened, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import format_of, output_option, write
-from gateway.cli.shell_completion import complete_kind
+from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.client import Connector, Gateway
+from gateway.client.connectors import IfExists
+from gateway.errors import Conflict
 
 
 @click.command(epilog=EXIT_CODES)
@@ -24,7 +24,19 @@ from gateway.client import Connector, Gateway
 @click.option("--credential", "credentials", multiple=True, metavar="NAME=VALUE", help="A credential; NAME=@FILE too.")
 @click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable such as the subdomain.")
 @click.option("--name", metavar="NAME", help="What to call the connector.")
-@click.option("--renew", metavar="CONNECTOR", help="Authorize this connector again; it keeps its id.")
+@click.option(
+    "--if-exists",
+    type=click.Choice(get_args(IfExists)),
+    default="fail",
+    show_default=True,
+    help="Where the workspace has a connector of that name: fail, authorize it anew, or create another.",
+)
+@click.option(
+    "--renew",
+    metavar="CONNECTOR",
+    shell_complete=complete_connector,
+    help="Authorize this connector again; it keeps its id.",
+)
 @click.option("--method", metavar="METHOD", help="How to authenticate, where the kind has several ways.")
 @click.option("--redirect-url", metavar="URL", help="Where the browser goes after consent; a page here by default.")
 @click.option("--no-browser", is_flag=True, help="Only print the consent's address.")
@@ -49,6 +61,7 @@ async def _connect(
     credentials: tuple[str, ...],
     environment: tuple[str, ...],
     name: str | None,
+    if_exists: IfExists,
     renew: str | None,
     method: str | None,
     redirect_url: str | None,
@@ -62,9 +75,10 @@ async def _connect(
     given = read_pairs(credentials, "--credential")
     async with opened(url, workspace, organization) as gateway:
         facts = await gateway.type(kind)
+        existing = None if renew else await _existing(gateway, name or facts["title"], if_exists)
         variables = _completed(read_pairs(environment, "--env"), _needed(facts["environment"]), "--env", facts)
         if not given and _is_by_consent(facts, method):
-            made = await _consented(gateway, kind, redirect_url, no_browser, name, variables, renew)
+            made = await _consented(gateway, kind, redirect_url, no_browser, name, variables, renew or existing)
         else:
             fields = _method(facts, method, given)["fields"]
             given = _completed(given, _needed(fields), "--credential", facts)
@@ -72,9 +86,27 @@ async def _connect(
                 made = await gateway.connectors.update(renew, credentials=given, name=name)
             else:
                 made = await gateway.connectors.create(
-                    kind, given, name=name, environment=variables, validate=not no_check
+                    kind,
+                    given,
+                    name=name,
+                    environment=variables,
+                    validate=not no_check,
+                    if_exists=if_exists,
                 )
         write(msgspec.to_builtins(made), format_of(wanted))
+
+
+async def _existing(gateway: Gateway, name: str, if_exists: IfExists) -> str | None:
+    """The id of the connector of that name that is to be authorized anew; raises Conflict before anything is asked."""
+    if if_exists == "create":
+        return None
+    ids = [each.id for each in await gateway.connectors.list() if each.name == name]
+    if ids and (if_exists == "fail" or len(ids) > 1):
+        raise Conflict(
+            f"the workspace has a connector {name!r} already: {', '.join(ids)}; --if-exists update authorizes it anew, "
+            "--name NAME makes another"
+        )
+    return ids[0] if ids else None
 
 
 async def _consented(
@@ -133,16 +165,6 @@ def _completed(
         raise click.UsageError(f"{facts['kind']} needs {wanted}")
     for name, field in missing.items():
         prompt = f"{name} ({field['description']})"
-        with _interruptible():
+        with interruptible():
             given[name] = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
     return given
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C ends the block at once: asyncio's own handler would wait until the loop has its turn."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

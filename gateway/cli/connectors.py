@@ -5,10 +5,11 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.client_session import gateway_options, opened, run
+from gateway.cli.client_session import gateway_options, interruptible, opened, run
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
 from gateway.cli.output import format_of, output_option, write
 from gateway.cli.progress import follow
+from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.cli.words import printable
 from gateway.client import Health
 
@@ -21,7 +22,7 @@ def connectors() -> None:
 
 
 @connectors.command("list")
-@click.option("--kind", metavar="KIND")
+@click.option("--kind", metavar="KIND", shell_complete=complete_kind, help="Only those of this kind.")
 @output_option
 @gateway_options
 def list_connectors(kind: str | None, wanted: str | None, **where: Any) -> None:
@@ -35,7 +36,7 @@ def list_connectors(kind: str | None, wanted: str | None, **where: Any) -> None:
 
 
 @connectors.command()
-@click.argument("connector")
+@click.argument("connector", shell_complete=complete_connector)
 @output_option
 @gateway_options
 def show(connector: str, wanted: str | None, **where: Any) -> None:
@@ -49,7 +50,7 @@ def show(connector: str, wanted: str | None, **where: Any) -> None:
 
 
 @connectors.command()
-@click.argument("connector")
+@click.argument("connector", shell_complete=complete_connector)
 @gateway_options
 def check(connector: str, **where: Any) -> None:
     """Ask the application whether it accepts the credentials; exit code 3 when it does not."""
@@ -66,7 +67,7 @@ def check(connector: str, **where: Any) -> None:
 
 
 @connectors.command()
-@click.argument("connector")
+@click.argument("connector", shell_complete=complete_connector)
 @click.argument("entities", nargs=-1)
 @click.option("--full", is_flag=True, help="From scratch.")
 @gateway_options
@@ -83,7 +84,7 @@ def sync(connector: str, entities: tuple[str, ...], full: bool, **where: Any) ->
 
 
 @connectors.command()
-@click.argument("connector")
+@click.argument("connector", shell_complete=complete_connector)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @gateway_options
 def delete(connector: str, yes: bool, **where: Any) -> None:
@@ -93,7 +94,8 @@ def delete(connector: str, yes: bool, **where: Any) -> None:
         async with opened(**where) as gateway:
             found = await gateway.connectors.resolve(connector)
             if not yes:
-                click.confirm(f"Delete {printable(found.name)} ({found.kind}, {found.id})?", abort=True, err=True)
+                with interruptible():
+                    click.confirm(f"Delete {printable(found.name)} ({found.kind}, {found.id})?", abort=True, err=True)
             await follow(await gateway.connectors.delete(found))
             note(f"deleted {found.name} ({found.id})")
 

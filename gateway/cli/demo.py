@@ -15,6 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
+from rich.text import Text
 
 from gateway.client import Connector, Gateway, JobView
 from gateway.errors import GatewayError, InvalidParams
@@ -60,7 +61,7 @@ def demo() -> None:
     try:
         asyncio.run(_demo(console))
     except (DemoFailed, GatewayError) as error:
-        console.print(f"[red]The demo failed:[/] {error}")
+        Console(stderr=True, soft_wrap=True).print(Text.assemble(("The demo failed: ", "red"), str(error)))
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -8,11 +8,11 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from gateway.cli.checks import CheckResult, CheckStatus, check_results
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
 from gateway.cli.output import Format, format_of, output_option, write
 from gateway.db.pool import Database
+from gateway.health_checks import CheckResult, CheckStatus, check_results
 from gateway.settings import Settings
 from gateway.telemetry.statistics import Statistics, read_statistics
 

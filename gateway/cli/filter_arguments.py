@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.arguments import typed
+from gateway.cli.arguments import typed_value
 
 _OPERATORS = {"!=": "neq", ">=": "gte", "<=": "lte", "=": "eq", ">": "gt", "<": "lt", "~": "like"}
 _CONDITION = re.compile(r"([\w.]+)\s*(!=|>=|<=|=|>|<|~)\s*(.*)", re.DOTALL)
@@ -37,8 +37,8 @@ def _condition(word: str, fields: Mapping[str, str]) -> dict[str, Any]:
     name, sign, text = parts.groups()
     schema = {"type": fields.get(name, "string")}
     if sign == "=" and "," in text:
-        return {"in": {name: [typed(part, schema) for part in text.split(",")]}}
-    return {_OPERATORS[sign]: {name: text if sign == "~" else typed(text, schema)}}
+        return {"in": {name: [typed_value(name, part, schema) for part in text.split(",")]}}
+    return {_OPERATORS[sign]: {name: text if sign == "~" else typed_value(name, text, schema)}}
 
 
 def _filter(text: str) -> dict[str, Any]:

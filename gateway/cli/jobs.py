@@ -11,6 +11,7 @@ from gateway.cli.client_session import gateway_options, opened, run
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
 from gateway.cli.output import Format, format_of, output_option, write, write_stream
 from gateway.cli.progress import follow
+from gateway.cli.shell_completion import complete_connector, complete_job
 from gateway.cli.words import printable, size_of
 from gateway.client import Job, JobView
 
@@ -25,7 +26,7 @@ def jobs() -> None:
 @jobs.command("list")
 @click.option("--status", metavar="STATUS", help="queued, running, waiting, succeeded, failed, canceled or unknown.")
 @click.option("--entity", metavar="ENTITY")
-@click.option("-c", "--connector", metavar="NAME|ID", help="Only this connector's.")
+@click.option("-c", "--connector", metavar="NAME|ID", shell_complete=complete_connector, help="Only this connector's.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @output_option
 @gateway_options
@@ -54,7 +55,7 @@ def _facts(view: JobView) -> dict[str, Any]:
 
 
 @jobs.command()
-@click.argument("job_id")
+@click.argument("job_id", shell_complete=complete_job)
 @output_option
 @gateway_options
 def show(job_id: str, wanted: str | None, **where: Any) -> None:
@@ -68,7 +69,7 @@ def show(job_id: str, wanted: str | None, **where: Any) -> None:
 
 
 @jobs.command()
-@click.argument("job_id")
+@click.argument("job_id", shell_complete=complete_job)
 @output_option
 @gateway_options
 def watch(job_id: str, wanted: str | None, **where: Any) -> None:
@@ -89,7 +90,7 @@ def watch(job_id: str, wanted: str | None, **where: Any) -> None:
 
 
 @jobs.command()
-@click.argument("job_id")
+@click.argument("job_id", shell_complete=complete_job)
 @click.option("--save", "to", type=click.Path(path_type=Path), metavar="FILE", help="Where to, when it is a file.")
 @output_option
 @gateway_options
@@ -111,7 +112,7 @@ def result(job_id: str, to: Path | None, wanted: str | None, **where: Any) -> No
 
 
 @jobs.command()
-@click.argument("job_id")
+@click.argument("job_id", shell_complete=complete_job)
 @gateway_options
 def cancel(job_id: str, **where: Any) -> None:
     """Ask for a job's end; what was sent to the application already runs to its true end."""
@@ -124,7 +125,7 @@ def cancel(job_id: str, **where: Any) -> None:
 
 
 @jobs.command()
-@click.argument("job_id")
+@click.argument("job_id", shell_complete=complete_job)
 @click.option("--confirm", is_flag=True, help="Even a write that may have happened already.")
 @click.option("--watch", "wants_watch", is_flag=True, help="Follow the new job to its end.")
 @gateway_options

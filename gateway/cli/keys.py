@@ -13,24 +13,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
-from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.output import format_of, output_option, write
 from gateway.credentials import key_list
 from gateway.credentials.key_list import Keys
-from gateway.credentials.rotation import CONNECTOR_SECRETS, Rotation, SealedTable
+from gateway.credentials.rotation import Rotation
 from gateway.credentials.vault import KeyListError, Vault, new_key, parse_keys, read_keys
 from gateway.db.pool import Database
 from gateway.embedded.directory import write_private
-from gateway.jobs import sealing
-from gateway.oauth import apps, store
+from gateway.sealed_tables import SEALED_TABLES
 from gateway.settings import Settings
 
-#: everything that is sealed
-SEALED = (
-    CONNECTOR_SECRETS,
-    SealedTable("oauth_apps", "kind", apps.binding),
-    SealedTable("oauth_flows", "id", store.binding),
-    SealedTable("jobs", "id", sealing.binding, sealed="''::bytea"),
-)
 _RESTART = "Restart the front ends and workers, one after another, so that they know."
 
 
@@ -64,7 +56,7 @@ def list_keys(wanted: str | None) -> None:
         for number, (key_id, _) in enumerate(known)
     ]
     shown += [{"id": key_id, "use": "missing", "credentials": count} for key_id, count in sorted(rows.items())]
-    write(shown, format_of(wanted, Format.JSON), ("id", "use", "credentials"))
+    write(shown, format_of(wanted), ("id", "use", "credentials"))
     sys.exit(1 if any(each["use"] == "missing" for each in shown) else 0)
 
 
@@ -132,7 +124,7 @@ async def _rotation(settings: Settings) -> AsyncIterator[Rotation]:
     async with Database.open(
         settings.database_url, size=2, command_timeout=30, has_pooler=settings.has_pooler
     ) as database:
-        yield Rotation(database, Vault(_known(settings)), SEALED)
+        yield Rotation(database, Vault(_known(settings)), SEALED_TABLES)
 
 
 def _known(settings: Settings) -> Keys:

@@ -69,7 +69,7 @@ async def _local(stack: AsyncExitStack, kind: str, upstream: str | None) -> Any:
     from gateway.agent_tools.server import Servers
     from gateway.errors import InvalidCredentials
     from gateway.kinds.catalog import load_catalog
-    from gateway.mcp.stdio import LocalServer
+    from gateway.mcp.stdio import StdioServer
 
     catalog = load_catalog()
     try:
@@ -79,4 +79,4 @@ async def _local(stack: AsyncExitStack, kind: str, upstream: str | None) -> Any:
     except InvalidCredentials as error:
         names = ", ".join(variables_of(kind, catalog).values())
         raise click.UsageError(f"{error.detail}; the environment may hold {names}") from error
-    return LocalServer(Servers(LocalBackend(connector)).six).answer
+    return StdioServer(Servers(LocalBackend(connector)).six).answer

@@ -1,6 +1,9 @@
 """The operator's commands: run the gateway or its parts, and look after them."""
 
 import asyncio
+import contextlib
+import logging
+import resource
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -13,9 +16,11 @@ import msgspec
 from gateway.cli.local_settings import local_settings
 from gateway.kinds.catalog import load_catalog
 from gateway.settings import Settings, require_port, settings_of
-from gateway.telemetry.logs import configure_logs
+from gateway.telemetry.logs import configure_logs, log_format_of
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 _BIND = click.option("--bind", metavar="HOST:PORT", help="Where to listen; 127.0.0.1:8080 by default.")
 
@@ -30,6 +35,14 @@ def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return uvloop.run(main())
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _raise_file_limit() -> None:
+    """As many open files as the system allows: each connection takes one, and shells allow few unasked."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # some systems allow less than they say
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    log.debug("the limit of open files", extra={"was": soft, "is": resource.getrlimit(resource.RLIMIT_NOFILE)[0]})
 
 
 def _settings(**overrides: Any) -> Settings:
@@ -60,6 +73,7 @@ def up(
     from gateway.embedded.up import up as start
 
     settings = _settings(bind=bind, data_dir=data_dir)
+    _raise_file_limit()
     given = settings.model_fields_set
     options = UpOptions(
         data_dir=settings.data_dir,
@@ -71,6 +85,7 @@ def up(
         front_ends=front_ends,
         workers=workers,
         sandbox=sandbox,
+        log_format=log_format_of(settings.log_format),
         kinds=tuple(load_catalog(settings.specs).kinds),
     )
     try:
@@ -110,6 +125,7 @@ def serve(bind: str | None, reuse_port: bool) -> None:
     from gateway.http.serve import serve as start
 
     settings = _settings(bind=bind)
+    _raise_file_limit()
     run(lambda: start(settings, reuse_port=reuse_port))
 
 
@@ -119,6 +135,7 @@ def worker() -> None:
     from workers.main import work
 
     settings = _settings()
+    _raise_file_limit()
     run(lambda: work(settings))
 
 
@@ -180,9 +197,10 @@ def migrate(check: bool) -> None:
 
 @click.group()
 def admin() -> None:
-    """Manage organizations and clients in the database of GATEWAY_DATABASE_URL, else of the `gateway up` in the folder.
+    """Manage organizations, clients and people.
 
-    Prints JSON, one object a line.
+    Works on the database of GATEWAY_DATABASE_URL, else of the `gateway up` in the folder. Prints JSON, one object a
+    line.
     """
 
 
@@ -196,17 +214,34 @@ def client() -> None:
     """Programs that may call the gateway."""
 
 
-def _with_store(use: Callable[[Any], Awaitable[T]]) -> T:
+@admin.group()
+def person() -> None:
+    """People who may sign in by the provider of GATEWAY_OIDC_ISSUER; nobody else does."""
+
+
+def _with_database(use: Callable[[Any], Awaitable[T]]) -> T:
     from gateway.db.pool import Database
-    from gateway.identity.store import IdentityStore
 
     settings = local_settings()
 
     async def main() -> T:
         async with Database.open(settings.database_url, size=1, has_pooler=settings.has_pooler) as database:
-            return await use(IdentityStore(database))
+            return await use(database)
 
     return run(main)
+
+
+def _with_store(use: Callable[[Any], Awaitable[T]]) -> T:
+    from gateway.identity.store import IdentityStore
+
+    return _with_database(lambda database: use(IdentityStore(database)))
+
+
+def _with_people(use: Callable[[Any], Awaitable[T]]) -> T:
+    from gateway.identity.people import People
+    from gateway.identity.store import IdentityStore
+
+    return _with_database(lambda database: use(People(database, IdentityStore(database))))
 
 
 def _print(*documents: dict[str, Any]) -> None:
@@ -314,3 +349,47 @@ def disable_client(client_id: UUID) -> None:
     """Disable a client and end its tokens at once."""
     _with_store(lambda store: store.disable_client(client_id))
     _print({"client_id": str(client_id), "disabled": True})
+
+
+@person.command("add")
+@click.argument("login")
+@click.option("--organization", "organization_ids", type=click.UUID, multiple=True, required=True)
+@click.option(
+    "--scope", "scopes", type=click.Choice(["read", "write", "admin"]), multiple=True, default=("read",),
+    show_default=True,
+)  # fmt: skip
+def add_person(login: str, organization_ids: tuple[UUID, ...], scopes: tuple[str, ...]) -> None:
+    """Let somebody sign in; LOGIN is what the provider calls them: their email address, unless GATEWAY_OIDC_CLAIM.
+
+    The first who signs in with it has it from then on, whomever the provider gives it to later.
+    """
+    login = _login(login)
+    added = _with_people(lambda people: people.add(login, organization_ids, scopes))
+    _print({"client_id": str(added.client_id), "login": added.login, "scopes": list(scopes)})
+
+
+@person.command("list")
+def list_people() -> None:
+    """List who may sign in; `subject` is whom the provider means, once they have."""
+    found = _with_people(lambda people: people.all())
+    _print(
+        *(
+            {"client_id": str(each.client_id), "login": each.login, "issuer": each.issuer, "subject": each.subject}
+            for each in found
+        )
+    )
+
+
+@person.command("remove")
+@click.argument("login")
+def remove_person(login: str) -> None:
+    """Sign somebody out everywhere at once, with all that they let agents' hosts do, and let them in no more."""
+    login = _login(login)
+    client_id = _with_people(lambda people: people.remove(login))
+    _print({"client_id": str(client_id), "login": login, "removed": True})
+
+
+def _login(text: str) -> str:
+    from gateway.openid.model import login_of
+
+    return login_of(local_settings().oidc_claim, text)

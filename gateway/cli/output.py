@@ -1,25 +1,37 @@
 """Records on stdout: a table for people, JSON or NDJSON for programs."""
 
 import sys
-from collections.abc import AsyncIterable, Mapping, Sequence
+import textwrap
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gateway.cli.shell_completion import complete_field
 from gateway.cli.words import printable, shown
+from gateway.kinds.suggestions import did_you_mean
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: where a command's context keeps its `--fields`
+_FIELDS = "gateway.fields"
 #: characters of a cell at most
-_CELL = 40
+_CELL = 400
 #: characters of a value that is never cut, and of what is left at least of one that is
 _SHORT, _LEAST = 20, 8
+#: characters between two columns
+_GAP = 2
+#: characters of a cell that are enough to choose its column
+_USUAL = 40
 #: members that say most of a record
-_TELLING = ("id", "gid", "key", "name", "title", "subject", "status", "email", "text", "priority", "updated_at")
+_TELLING = ("id", "gid", "key", "status", "name", "title", "subject", "email", "text", "priority", "updated_at")
 #: records whose members decide on the columns
 _SAMPLE = 50
 
@@ -32,24 +44,51 @@ class Format(StrEnum):
     NDJSON = "ndjson"
 
 
-output_option = click.option(
-    "-o",
-    "--output",
-    "wanted",
-    type=click.Choice(list(Format), case_sensitive=False),
-    help="table on a terminal, else json; ndjson is one record a line.",
-)
+def format_option(command: Command) -> Command:
+    """`-o table|json|ndjson` and `--json`: one rule for every command, a table on a terminal and JSON elsewhere."""
+    command = click.option("--json", "wanted", flag_value=Format.JSON.value, help="The same as -o json.")(command)
+    return click.option(
+        "-o",
+        "--output",
+        "wanted",
+        type=click.Choice(list(Format), case_sensitive=False),
+        help="table on a terminal, else json; ndjson is one record a line.",
+    )(command)
 
 
-def format_of(wanted: str | None, piped: Format = Format.JSON) -> Format:
-    """The format asked for, else a table where people look."""
+def output_option(command: Command) -> Command:
+    """`format_option`, and `--fields` for what is printed of each record."""
+    return click.option(
+        "--fields",
+        multiple=True,
+        metavar="FIELDS",
+        expose_value=False,
+        callback=_keep_fields,
+        shell_complete=complete_field,
+        help="Print only these: id,status",
+    )(format_option(command))
+
+
+def _keep_fields(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> None:
+    ctx.meta[_FIELDS] = [name for word in given for name in word.split(",") if name]
+
+
+def _asked_fields() -> list[str]:
+    ctx = click.get_current_context(silent=True)
+    return [] if ctx is None else ctx.meta.get(_FIELDS, [])
+
+
+def format_of(wanted: str | None) -> Format:
+    """The format asked for, else a table where people look and JSON elsewhere."""
     if wanted is not None:
         return Format(wanted)
-    return Format.TABLE if sys.stdout.isatty() else piped
+    return Format.TABLE if sys.stdout.isatty() else Format.JSON
 
 
 def write(value: Any, format: Format, columns: Sequence[str] = ()) -> None:  # noqa: A002 - the option's own word
     """A result as a whole: records, one record, or anything else."""
+    fields = _asked_fields()
+    value, columns = _narrowed(value, fields), fields or columns
     match format:
         case Format.JSON:
             _line(msgspec.json.format(msgspec.json.encode(value), indent=2))
@@ -59,9 +98,39 @@ def write(value: Any, format: Format, columns: Sequence[str] = ()) -> None:  # n
         case Format.TABLE if isinstance(value, list):
             write_table(value, columns)
         case Format.TABLE if isinstance(value, Mapping):
-            _print(_facts(value))
+            Console().print(_facts(value))
         case Format.TABLE:
             _line(printable(str(value)).encode())
+
+
+def write_request(request: Mapping[str, Any]) -> None:
+    """A request of a dry run as HTTP has it, to be read and copied: nothing of it is cut or wrapped."""
+    lines = [f"{request['method']} {request['url']}"]
+    lines += [f"{name}: {value}" for name, value in (request.get("headers") or {}).items()]
+    body = request.get("body")
+    if body is not None:
+        text = body if isinstance(body, str) else msgspec.json.format(msgspec.json.encode(body), indent=2).decode()
+        lines += ["", *text.splitlines()]
+    _line("\n".join(map(printable, [*lines, ""])).encode())
+
+
+def _narrowed(value: Any, fields: Sequence[str]) -> Any:
+    """Only these fields of a record, or of each; raises click.BadParameter for one that none has."""
+    if not fields:
+        return value
+    if isinstance(value, Mapping):
+        return _only(value, fields)
+    if not isinstance(value, list):
+        return value
+    known = {name: None for record in value if isinstance(record, Mapping) for name in record}
+    for name in fields:
+        if known and name not in known and name.partition(".")[0] not in known:
+            raise click.BadParameter(f"no record has {name!r}; {did_you_mean(name, known)}", param_hint="--fields")
+    return [_only(record, fields) for record in value]
+
+
+def _only(record: Any, fields: Sequence[str]) -> Any:
+    return {name: member(record, name) for name in fields} if isinstance(record, Mapping) else record
 
 
 async def write_stream(
@@ -70,19 +139,28 @@ async def write_stream(
     columns: Sequence[str] = (),
 ) -> int:
     """Records as they come, in flat memory where the format allows; how many there were."""
-    count = 0
-    if format is Format.NDJSON:
-        async for record in records:
-            _line(msgspec.json.encode(record))
-            count += 1
-        return count
-    found = [record async for record in records]
-    write(found, format, columns)
-    return len(found)
+    if format is Format.TABLE:
+        found = [record async for record in records]
+        write(found, format, columns)
+        return len(found)
+    fields, count = _asked_fields(), 0
+    async for record in records:
+        body = msgspec.json.encode(_only(record, fields) if fields else record)
+        if format is Format.JSON:
+            body = (b",\n" if count else b"[\n") + textwrap.indent(
+                msgspec.json.format(body, indent=2).decode(), "  "
+            ).encode()
+            _write(body)
+        else:
+            _line(body)
+        count += 1
+    if format is Format.JSON:
+        _line(b"\n]" if count else b"[]")
+    return count
 
 
 def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
-    """Records as a table, with as many columns as the terminal has room for."""
+    """Records as a table that fits the terminal: what is cut ends with …, columns that find no room are named."""
     if not records:
         Console(stderr=True).print(Text("no records", style="dim"))
         return
@@ -92,16 +170,37 @@ def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
         return
     console = Console()
     names = list(columns) or columns_of(records, console.width)
-    most = console.width if columns else _CELL
+    cells = {name: [shown(member(record, name), _CELL) for record in records] for name in names}
+    widths = fitted({name: max(map(cell_len, (name, *texts))) for name, texts in cells.items()}, console.width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in names:
-        longest = max(len(shown(member(record, name), most)) for record in records)
-        # an id that is cut is of no use, and short values are not worth cutting
-        least = longest if name == "id" or longest <= _SHORT else _LEAST
-        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, min_width=least)
-    for record in records:
-        table.add_row(*(Text(shown(member(record, name), most)) for name in names))
+    for name, width in widths.items():
+        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, width=width)
+    for row in zip(*(cells[name] for name in widths), strict=True):
+        table.add_row(*map(Text, row))
     console.print(table)
+    left_out = [name for name in names if name not in widths]
+    if left_out:
+        note = f"no room for {', '.join(left_out)}; choose with --fields, or see all with --json"
+        Console(stderr=True, soft_wrap=True).print(Text(printable(note), style="dim"))
+
+
+def fitted(wanted: Mapping[str, int], width: int) -> dict[str, int]:
+    """The columns that find room and how wide each is, in the order given.
+
+    Short values and ids are never cut, long ones down to a few characters; what says least of a record goes first.
+    """
+    least = {name: size if name == "id" or size <= _SHORT else max(_LEAST, len(name)) for name, size in wanted.items()}
+    kept: list[str] = []
+    for name in sorted(wanted, key=_weight):
+        if not kept or sum(least[each] for each in (*kept, name)) + _GAP * len(kept) <= width:
+            kept.append(name)
+    sizes = {name: min(least[name], width) for name in wanted if name in kept}
+    spare = width - sum(sizes.values()) - _GAP * (len(sizes) - 1)
+    for name in sorted(sizes, key=_weight):
+        more = min(spare, wanted[name] - sizes[name])
+        sizes[name] += more
+        spare -= more
+    return sizes
 
 
 def columns_of(records: Sequence[Mapping[str, Any]], width: int) -> list[str]:
@@ -109,15 +208,20 @@ def columns_of(records: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     sample = records[:_SAMPLE]
     names = dict.fromkeys(name for record in sample for name in record)
     cells = {name: [record.get(name) for record in sample] for name in names}
-    plain = [name for name in names if any(cells[name]) and not any(map(_is_unfit, cells[name]))]
+    plain = [name for name in names if any(map(_is_there, cells[name])) and not any(map(_is_unfit, cells[name]))]
     chosen: list[str] = []
     left = width
     for name in sorted(plain or names, key=_weight):
-        left -= 2 + max(len(name), *(len(shown(value, _CELL)) for value in cells[name]))
+        left -= _GAP + max(len(name), *(len(shown(value, _USUAL)) for value in cells[name]))
         if left < 0 and chosen:
             break
         chosen.append(name)
     return sorted(chosen, key=list(names).index)
+
+
+def _is_there(value: object) -> bool:
+    """Whether a value says something; zeros and refusals do."""
+    return value is not None and value not in ("", [], {})
 
 
 def _is_unfit(value: object) -> bool:
@@ -148,10 +252,10 @@ def _facts(record: Mapping[str, Any]) -> Table:
     return table
 
 
-def _print(table: Table) -> None:
-    Console().print(table)
-
-
 def _line(text: bytes) -> None:
-    sys.stdout.buffer.write(text + b"\n") if hasattr(sys.stdout, "buffer") else sys.stdout.write(text.decode() + "\n")
+    _write(text + b"\n")
+
+
+def _write(text: bytes) -> None:
+    sys.stdout.buffer.write(text) if hasattr(sys.stdout, "buffer") else sys.stdout.write(text.decode())
     sys.stdout.flush()

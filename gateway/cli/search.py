@@ -7,21 +7,29 @@ import click
 from gateway.cli.client_session import find, gateway_options, names, opened, run
 from gateway.cli.failures import EXIT_CODES
 from gateway.cli.filter_arguments import CONDITIONS_HELP, read_filter, read_sort
-from gateway.cli.output import Format, format_of, output_option, write_stream
-from gateway.cli.shell_completion import complete_entity, complete_kind
+from gateway.cli.output import format_of, format_option, write_stream
+from gateway.cli.shell_completion import complete_connector, complete_entity, complete_field, complete_kind
 
 
 @click.command(epilog=f"{CONDITIONS_HELP}\n\n{EXIT_CODES}")
 @click.argument("kind", shell_complete=complete_kind)
 @click.argument("entity", shell_complete=complete_entity)
-@click.argument("conditions", nargs=-1)
-@click.option("-c", "--connector", metavar="NAME|ID", help="Which connector, where the kind has several.")
+@click.argument("conditions", nargs=-1, shell_complete=complete_field)
+@click.option(
+    "-c",
+    "--connector",
+    metavar="NAME|ID",
+    shell_complete=complete_connector,
+    help="Which connector, where the kind has several.",
+)
 @click.option("--filter", "filter_json", metavar="JSON", help="A filter in the query language, with the conditions.")
 @click.option("--sort", multiple=True, metavar="FIELD[:desc]", help="How to sort; may be repeated.")
-@click.option("--fields", multiple=True, metavar="FIELDS", help="Only these fields: id,user.name")
+@click.option(
+    "--fields", multiple=True, metavar="FIELDS", shell_complete=complete_field, help="Only these fields: id,user.name"
+)
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many records.")
 @click.option("--all", "wants_all", is_flag=True, help="All of them.")
-@output_option
+@format_option
 @gateway_options
 def search(**options: Any) -> None:
     """Search the records of an entity; KIND may be a connector's name or id as well.
@@ -54,4 +62,4 @@ async def _search(
         condition = read_filter(conditions, known, filter_json)
         most = None if wants_all else limit
         records = gateway.search(found, entity, condition, sort=order, fields=picked, limit=most)
-        await write_stream(records, format_of(wanted, Format.NDJSON), picked or ())
+        await write_stream(records, format_of(wanted), picked or ())

@@ -1,17 +1,26 @@
-"""What a shell offers after TAB: kinds, entities and actions, from the names of the shipped spec files alone."""
+"""What a shell offers after TAB: kinds, entities, actions, params and fields from the shipped spec files alone,
+connectors and jobs from the gateway, or nothing when it is away."""
 
+import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, split_arg_string
+
+if TYPE_CHECKING:
+    from gateway.client import Gateway
+
+#: seconds after which a shell is no longer kept waiting
+_TIMEOUT = 1.5
+_MAX_JOBS = 30
 
 
 def complete_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from gateway.kinds.catalog import spec_folders
-
-    return _offered((folder.name for folder in spec_folders(own_folders())), incomplete)
+    return _offered((folder.name for folder in _folders()), incomplete)
 
 
 def complete_entity(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -21,15 +30,55 @@ def complete_entity(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def complete_action(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from gateway.kinds.catalog import SEARCH_ACTION
-    from gateway.kinds.sources import read_yaml
+    from gateway.kinds.actions import SEARCH_ACTION
 
-    folder = _folder(ctx)
-    path = folder / f"{ctx.params.get('entity')}.yaml" if folder else None
-    if path is None or not path.is_file():
-        return []
-    entity = read_yaml(path)
-    return _offered([*entity["actions"], *([SEARCH_ACTION] if "search" in entity else [])], incomplete)
+    entity = _entity(ctx)
+    return _offered([*entity.get("actions", {}), *([SEARCH_ACTION] if "search" in entity else [])], incomplete)
+
+
+def complete_param(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`per_page=` and `ticket.`, and after `sort_order=` its values."""
+    action = _typed(ctx, "action") or str(ctx.info_name)
+    members: Mapping[str, Any] = {"properties": _entity(ctx).get("actions", {}).get(action, {}).get("params", {})}
+    *outer, last = incomplete.partition("=")[0].split(".")
+    for name in outer:
+        members = members.get("properties", {}).get(name, {})
+    place = "".join(f"{name}." for name in outer)
+    properties = members.get("properties", {})
+    if "=" in incomplete:
+        return _offered((f"{place}{last}={value}" for value in properties.get(last, {}).get("enum", ())), incomplete)
+    words = (f"{place}{name}{'.' if 'properties' in schema else '='}" for name, schema in properties.items())
+    return _offered(words, incomplete)
+
+
+def complete_field(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Fields of the entity, after a comma too."""
+    entity = _entity(ctx)
+    fields = [*(entity.get("fields") or ()), *(entity.get("search") or {}).get("fields", ())]
+    before, comma, _ = incomplete.rpartition(",")
+    return _offered((f"{before}{comma}{name}" for name in fields), incomplete)
+
+
+def complete_connector(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of the workspace's connectors; where names are shared, or ids begun, ids."""
+
+    async def names(gateway: "Gateway") -> list[str]:
+        found = await gateway.connectors.list()
+        times = [each.name for each in found]
+        ids = [each.id for each in found if times.count(each.name) > 1 or incomplete]
+        return [*(name for name in times if times.count(name) == 1), *ids]
+
+    return _offered(_told(ctx, names), incomplete)
+
+
+def complete_job(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The newest jobs, each with what it does."""
+
+    async def jobs(gateway: "Gateway") -> list[CompletionItem]:
+        found = gateway.jobs.list(limit=_MAX_JOBS)
+        return [CompletionItem(job.id, help=f"{job.status} {job.view.entity}.{job.view.action}") async for job in found]
+
+    return [item for item in _told(ctx, jobs) if item.value.startswith(incomplete)]
 
 
 def own_folders() -> list[Path]:
@@ -37,12 +86,60 @@ def own_folders() -> list[Path]:
     return [Path(folder) for folder in os.environ.get("GATEWAY_SPECS", "").split(os.pathsep) if folder]
 
 
+def _told(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]") -> list[Any]:
+    """What the gateway tells within the time that a shell waits; nothing when it does not."""
+    from gateway.client import Gateway, RetryPolicy
+
+    async def asked() -> list[Any]:
+        where = [ctx.params.get(name) for name in ("url", "workspace", "organization")]
+        url, workspace, organization = where
+        async with asyncio.timeout(_TIMEOUT):
+            never = RetryPolicy(retries=0)
+            async with Gateway(
+                url, workspace_name=workspace, organization_id=organization, retry_policy=never
+            ) as gateway:
+                return await ask(gateway)
+
+    try:
+        return asyncio.run(asked())
+    except Exception:  # whatever it is, the line that somebody types is no place for it
+        return []
+
+
+def _typed(ctx: click.Context, argument: str) -> str:
+    """An argument typed so far; click forgets them all when an option's value is to be completed."""
+    if ctx.params.get(argument):
+        return str(ctx.params[argument])
+    words = split_arg_string(os.environ.get("COMP_WORDS", ""))
+    after = words[words.index(ctx.info_name) + 1 :] if ctx.info_name in words else []
+    names = [each.name for each in ctx.command.params if isinstance(each, click.Argument)]
+    return dict(zip(names, takewhile(lambda word: not word.startswith("-"), after), strict=False)).get(argument, "")
+
+
 def _folder(ctx: click.Context) -> Path | None:
     """The folder of the kind typed so far."""
-    from gateway.kinds.catalog import spec_folders
+    kind = _typed(ctx, "kind").lower().replace("_", "-")
+    return next((folder for folder in _folders() if folder.name == kind), None)
 
-    kind = str(ctx.params.get("kind", "")).lower().replace("_", "-")
-    return next((folder for folder in spec_folders(own_folders()) if folder.name == kind), None)
+
+def _folders() -> list[Path]:
+    """The folders of all kinds; none where GATEWAY_SPECS is wrong, of which a command will tell."""
+    from gateway.kinds.catalog import spec_folders
+    from gateway.kinds.sources import SpecError
+
+    try:
+        return spec_folders(own_folders())
+    except SpecError:
+        return []
+
+
+def _entity(ctx: click.Context) -> Mapping[str, Any]:
+    """The spec file of the entity typed so far; {} where there is none."""
+    from gateway.kinds.sources import read_yaml
+
+    folder = _folder(ctx)
+    path = folder / f"{_typed(ctx, 'entity')}.yaml" if folder else None
+    return read_yaml(path) if path is not None and path.is_file() else {}
 
 
 def _offered(names: Iterable[str], incomplete: str) -> list[CompletionItem]:

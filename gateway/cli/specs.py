@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.output import Format, output_option, write
 from gateway.kinds.catalog import Kind, load_catalog, load_kind, spec_folders
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.kinds.editor_schema import editor_schema_text
@@ -53,7 +53,7 @@ def _known_folders() -> list[Path]:
 @output_option
 def show_spec(kind: str, entity: str | None, action: str | None, wanted: str | None) -> None:
     """Show what a spec came to: KIND is a name, or a folder that is not loaded yet."""
-    write(_shown(_kind(kind), entity, action), format_of(wanted, Format.JSON) if wanted else Format.JSON)
+    write(_shown(_kind(kind), entity, action), Format(wanted) if wanted else Format.JSON)
 
 
 def _kind(name: str) -> Kind:

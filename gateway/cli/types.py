@@ -10,13 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from gateway.cli.client_session import gateway_options, opened, run
-from gateway.cli.examples import example_call
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.python_types import python_types
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, own_folders
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable, UnknownAction, UnknownEntity
 from gateway.kinds.suggestions import did_you_mean, known_actions
+from gateway.operations.command_line import example_call
 
 Facts = Mapping[str, Any]
 
@@ -26,22 +27,40 @@ Facts = Mapping[str, Any]
 @click.argument("entity", required=False, shell_complete=complete_entity)
 @click.argument("action", required=False, shell_complete=complete_action)
 @click.option("--offline", is_flag=True, help="From the shipped specs, without asking the gateway.")
+@click.option("--python", "is_python", is_flag=True, help="Print KIND as a module of Python types.")
 @output_option
 @gateway_options
 def types(
-    kind: str | None, entity: str | None, action: str | None, offline: bool, wanted: str | None, **where: Any
+    kind: str | None,
+    entity: str | None,
+    action: str | None,
+    offline: bool,
+    is_python: bool,
+    wanted: str | None,
+    **where: Any,
 ) -> None:
-    """Show what there is to call: all kinds, or one kind, entity or action, with an example for each operation."""
+    """Show what there is to call: all kinds, or one kind, entity or action, with an example for each operation.
+
+    \b
+    gateway types support-desk tickets
+    gateway types support-desk --python > support_desk.py
+    """
+    if is_python and (kind is None or entity is not None):
+        raise click.UsageError("--python prints one kind as a whole: gateway types KIND --python")
     found = _shipped(kind) if offline else run(_facts(kind, **where))
     form = format_of(wanted)
     if kind is None:
         write(found, form, ("kind", "title", "description"))
         return
     assert isinstance(found, dict)
+    if is_python:
+        click.echo(python_types(found), nl=False)
+        return
     place = _place(found, entity, action)
     if form is Format.TABLE:
         for part in _told(found, entity, action):
-            Console(soft_wrap=False).print(part)
+            # text holds commands to copy, which must not be broken
+            Console().print(part, soft_wrap=isinstance(part, Text))
     else:
         write(place, form)
 

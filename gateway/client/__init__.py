@@ -5,13 +5,13 @@ async with Gateway() as gateway:
 """
 
 from gateway.client.connectors import Consent
-from gateway.client.downloads import Downloaded
 from gateway.client.gateway import Gateway
 from gateway.client.jobs import Job
 from gateway.client.models import Answer, Connector, Health, JobEvent, JobView, OperationMatch
 from gateway.client.retries import RetryPolicy
-from gateway.client.synchronous import SyncGateway
+from gateway.client.synchronous import SyncConnectors, SyncConsent, SyncGateway, SyncJob, SyncTool
 from gateway.client.tools import Tool
+from gateway.saving.save import Downloaded
 
 __all__ = [
     "Answer",
@@ -25,6 +25,10 @@ __all__ = [
     "JobView",
     "OperationMatch",
     "RetryPolicy",
+    "SyncConnectors",
+    "SyncConsent",
     "SyncGateway",
+    "SyncJob",
+    "SyncTool",
     "Tool",
 ]

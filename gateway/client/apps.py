@@ -9,7 +9,7 @@ from gateway.client.session import ApiRequest, Session
 _PATH = "/api/v1/oauth/credentials"
 
 
-class App(msgspec.Struct, frozen=True):
+class AppView(msgspec.Struct, frozen=True):
     """An OAuth app as the gateway tells of it; its secret never comes back."""
 
     connector_type: str
@@ -19,7 +19,7 @@ class App(msgspec.Struct, frozen=True):
 
 
 class _Apps(msgspec.Struct):
-    data: list[App]
+    data: list[AppView]
 
 
 class Apps:
@@ -28,12 +28,12 @@ class Apps:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def set(self, kind: str, client_id: str, client_secret: str) -> App:
+    async def set(self, kind: str, client_id: str, client_secret: str) -> AppView:
         """Let consent for this kind be asked in the name of this app from now on."""
         body = {"connector_type": kind, "configuration": {"client_id": client_id, "client_secret": client_secret}}
-        return (await self._session.fetch(ApiRequest("PUT", _PATH, body=body))).into(App)
+        return (await self._session.fetch(ApiRequest("PUT", _PATH, body=body))).into(AppView)
 
-    async def list(self) -> list[App]:
+    async def list(self) -> list[AppView]:
         """The apps that are set."""
         return (await self._session.fetch(ApiRequest("GET", _PATH))).into(_Apps).data
 

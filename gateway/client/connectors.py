@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -15,6 +15,9 @@ from gateway.client.session import ApiRequest, Session
 from gateway.errors import Conflict, GatewayError, NotFound, ReauthorizationRequired
 
 _PATH = "/api/v1/integrations/connectors"
+
+#: what becomes of a connector whose name one in the workspace has
+IfExists = Literal["create", "fail", "update"]
 
 
 class _Connectors(msgspec.Struct):
@@ -37,9 +40,9 @@ class Consent:
     def __init__(self, connectors: "Connectors", session: Session, initiated: _Initiated) -> None:
         self._connectors = connectors
         self._session = session
-        self.url = initiated.consent_url
-        self.flow_id = initiated.flow_id
-        self.expires_at = initiated.expires_at
+        self.url: str = initiated.consent_url
+        self.flow_id: str = initiated.flow_id
+        self.expires_at: datetime | None = initiated.expires_at
 
     async def state(self) -> FlowView:
         """How far it has come."""
@@ -84,9 +87,14 @@ class Connectors:
         name: str | None = None,
         environment: Mapping[str, Any] | None = None,
         validate: bool = True,
+        if_exists: IfExists | None = None,
     ) -> Connector:
-        """A connector from credentials that the application accepts; raises InvalidCredentials naming the field."""
-        members = {"name": name, "environment": environment}
+        """A connector from credentials that the application accepts; raises InvalidCredentials naming the field.
+
+        Where the workspace has one of that name, `if_exists` says whether to `create` another, as by default, to `fail`
+        with a Conflict that names it (`extra["connector_id"]`), or to `update` it.
+        """
+        members = {"name": name, "environment": environment, "if_exists": if_exists}
         body = {
             "workspace_name": self._session.settings.workspace_name,
             "connector_type": kind,

@@ -11,16 +11,17 @@ import msgspec
 
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
-from gateway.client.downloads import Downloaded, Progress, Resource, chunks, download
+from gateway.client.downloads import Resource, ResourceSource, chunks
 from gateway.client.jobs import Job, Jobs, accepted
 from gateway.client.models import Answer, Connector, OperationMatch
-from gateway.client.paging import Listing, next_params
+from gateway.client.paging import ListAction, next_params
 from gateway.client.retries import RetryPolicy
 from gateway.client.session import ApiRequest, ApiResponse, Session
-from gateway.client.settings import client_settings
+from gateway.client.settings import ClientSettings, client_settings
 from gateway.client.tools import Tool, runner
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
 from gateway.operations.formats import from_mcp
+from gateway.saving.save import Downloaded, Progress, save
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 _TYPES = "/api/v1/integrations/connector-types"
@@ -60,7 +61,7 @@ class Gateway:
         retry_policy: RetryPolicy | None = None,
     ) -> None:
         settings = client_settings(base_url, client_id, client_secret, workspace_name, organization_id)
-        self.settings = settings
+        self.settings: ClientSettings = settings
         self._session = Session(settings, retry_policy or RetryPolicy())
         self._types: dict[str, dict[str, Any]] = {}
         self.connectors = Connectors(self._session)
@@ -231,7 +232,7 @@ class Gateway:
     ) -> Downloaded:
         """A file to `to`, or into it when that is a folder: resumed where a try stopped, in place when whole."""
         resource = await self._file(connector, entity, params)
-        return await download(self._session, resource, to, sha256=sha256, on_progress=on_progress)
+        return await save(ResourceSource(self._session, resource), to, sha256=sha256, on_progress=on_progress)
 
     async def chunks(
         self, connector: str | Connector, entity: str, params: Mapping[str, Any]
@@ -291,10 +292,10 @@ class Gateway:
         members = {"kind": kind, "effect": effect, "connector_id": connector_id}
         return {name: value for name, value in members.items() if value is not None}
 
-    async def listing(self, kind: str, entity: str, action: str) -> Listing:
+    async def listing(self, kind: str, entity: str, action: str) -> ListAction:
         """How an action of a kind turns its pages."""
         actions = (await self.type(kind))["entities"].get(entity, {}).get("actions", {})
-        return msgspec.convert(actions.get(action, {}), Listing)
+        return msgspec.convert(actions.get(action, {}), ListAction)
 
     async def _execute(
         self,

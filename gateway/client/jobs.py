@@ -10,11 +10,12 @@ from typing import Any, Self
 import aiohttp
 import msgspec
 
-from gateway.client.downloads import Downloaded, Progress, Resource, download
+from gateway.client.downloads import Resource, ResourceSource
 from gateway.client.events import EventReader
 from gateway.client.models import FINAL, Answer, JobEvent, JobView
 from gateway.client.session import ApiRequest, ApiResponse, Session, lost
 from gateway.errors import GatewayError, InvalidParams, Unavailable
+from gateway.saving.save import Downloaded, Progress, save
 
 #: seconds that the gateway is asked to hold a call: short enough for proxies between us
 _WAIT = 25
@@ -39,7 +40,7 @@ class Job:
 
     def __init__(self, session: Session, view: JobView) -> None:
         self._session = session
-        self.view = view
+        self.view: JobView = view
 
     def __repr__(self) -> str:
         return f"<Job {self.id} {self.status}>"
@@ -147,9 +148,8 @@ class Job:
         """The file that the job stored, resumed where an earlier try stopped."""
         await self.wait()
         with _named(self.id):
-            return await download(
-                self._session, Resource(self._path("result")), to, sha256=sha256, on_progress=on_progress
-            )
+            source = ResourceSource(self._session, Resource(self._path("result")))
+            return await save(source, to, sha256=sha256, on_progress=on_progress)
 
     async def cancel(self) -> Self:
         """Ask for the end; work that was sent already runs to its true end."""

@@ -9,7 +9,7 @@ from yarl import URL
 from gateway.errors import UpstreamRejected
 
 
-class Paging(msgspec.Struct, frozen=True):
+class ActionPaging(msgspec.Struct, frozen=True):
     """How a list turns its pages."""
 
     #: the param that asks for the next page
@@ -28,25 +28,27 @@ class Paging(msgspec.Struct, frozen=True):
     incomplete: str | None = None
 
 
-class Alternative(msgspec.Struct, frozen=True):
+class AlternativePaging(msgspec.Struct, frozen=True):
     """Another paging, when a param is left out."""
 
     without: str
-    paging: Paging | None = None
+    paging: ActionPaging | None = None
 
 
-class Listing(msgspec.Struct, frozen=True):
+class ListAction(msgspec.Struct, frozen=True):
     """An action as far as paging goes."""
 
-    paging: Paging | None = None
-    alternatives: tuple[Alternative, ...] = ()
+    paging: ActionPaging | None = None
+    alternatives: tuple[AlternativePaging, ...] = ()
 
-    def paging_for(self, params: Mapping[str, Any]) -> Paging | None:
+    def paging_for(self, params: Mapping[str, Any]) -> ActionPaging | None:
         """The paging of a call with these params."""
         return next((other.paging for other in self.alternatives if other.without not in params), self.paging)
 
 
-def next_params(listing: Listing, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def next_params(
+    listing: ListAction, params: Mapping[str, Any], meta: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
     """The params of the page after the one that answered with this Meta, or None at the end.
 
     Raises UpstreamRejected where the list goes on but the application does not: a part must not look like the whole.
@@ -63,7 +65,7 @@ def next_params(listing: Listing, params: Mapping[str, Any], meta: Mapping[str, 
     return None if follow is None else {**params, paging.param: follow}
 
 
-def _followed(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any]) -> Any:
+def _followed(paging: ActionPaging, params: Mapping[str, Any], meta: Mapping[str, Any]) -> Any:
     """What names the next page; None at the end, and for a page that names itself."""
     follow = _at(meta, paging.next)
     if follow in (None, "") or (paging.more is not None and meta.get(paging.more) is False):
@@ -80,7 +82,7 @@ def _at(meta: Mapping[str, Any], path: str) -> Any:
     return found
 
 
-def _page_number(paging: Paging, params: Mapping[str, Any], next_page: str) -> int:
+def _page_number(paging: ActionPaging, params: Mapping[str, Any], next_page: str) -> int:
     """The number in the application's own link, else one more than the page just read."""
     named = URL(next_page).query.get(paging.param, "")
     return int(named) if named.isdigit() else int(params.get(paging.param, 1)) + 1

@@ -16,6 +16,8 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_WORKSPACE = "default"
 #: written by the first `gateway up` in a data directory, readable by its owner alone
 _FIRST_CLIENT = "first-client.json"
+#: holds the URL of the `gateway up` that runs in a data directory
+_ADDRESS = "address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,13 @@ def client_settings(
     organization_id: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> ClientSettings:
-    """Settings from arguments, `GATEWAY_…` variables and a local first client, in this order; raises RequestError."""
-    url = _gateway_url(base_url or environ.get("GATEWAY_URL") or DEFAULT_URL)
+    """Settings from arguments, `GATEWAY_…` variables and a local `gateway up`, in this order; raises RequestError."""
+    data_dir = Path(environ.get("GATEWAY_DATA_DIR") or ".gateway")
+    url = _gateway_url(base_url or environ.get("GATEWAY_URL") or _local_address(data_dir) or DEFAULT_URL)
     client_id = client_id or environ.get("GATEWAY_CLIENT_ID")
     client_secret = client_secret or environ.get("GATEWAY_CLIENT_SECRET")
     if client_id is None and client_secret is None and _is_loopback(url):
-        client_id, client_secret = _first_client(Path(environ.get("GATEWAY_DATA_DIR") or ".gateway"))
+        client_id, client_secret = _first_client(data_dir)
     if not client_id or not client_secret:
         missing = "client_secret (GATEWAY_CLIENT_SECRET)" if client_id else "client_id (GATEWAY_CLIENT_ID)"
         raise Unauthorized(f"{missing} is not set; `gateway up` shows a first client, `gateway admin` makes more")
@@ -73,6 +76,14 @@ def _is_loopback(url: URL) -> bool:
         return ip_address(url.host or "").is_loopback
     except ValueError:
         return False
+
+
+def _local_address(data_dir: Path) -> str | None:
+    """Where the `gateway up` of this data directory answers; None where none runs."""
+    try:
+        return (data_dir / _ADDRESS).read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return None
 
 
 def _first_client(data_dir: Path) -> tuple[str | None, str | None]:

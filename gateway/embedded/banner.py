@@ -54,7 +54,7 @@ def announce(
         click.echo("  Make a client with: gateway admin client create")
     else:
         _introduce(client, data_dir, show_secret=first_run and sys.stdout.isatty())
-        click.echo("\nTo call it, paste this into another shell:\n")
+        click.echo("\nCommands in this folder find it. To call it from elsewhere, paste this into another shell:\n")
         click.echo("\n".join(exports(base_url, data_dir, client, sandbox_url)) + "\n")
     click.echo("Stop it with Ctrl-C.")
 

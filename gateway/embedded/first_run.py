@@ -1,4 +1,4 @@
-"""What the first run leaves in the data directory for all later ones: the encryption key and the first client."""
+"""What a run leaves in the data directory: the encryption key, the first client, and its address while it lasts."""
 
 import base64
 import json
@@ -12,6 +12,8 @@ from gateway.embedded.directory import write_private
 
 KEYS = "encryption.keys"
 FIRST_CLIENT = "first-client.json"
+#: read by `gateway.client.settings`
+ADDRESS = "address"
 
 #: the key of AES-256
 KEY_BYTES = 32

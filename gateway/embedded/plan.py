@@ -28,6 +28,8 @@ class UpOptions:
     front_ends: int = 1
     workers: int = 1
     sandbox: bool = False
+    #: how front ends and workers write their logs
+    log_format: str = "auto"
     #: every kind there is, to be pointed at the sandbox
     kinds: tuple[str, ...] = ()
     #: what `serve`, `worker` and `sandbox` are appended to
@@ -59,6 +61,7 @@ def child_environment(
         "GATEWAY_BIND": str(address),
         "GATEWAY_PUBLIC_URL": options.public_url or address.base_url,
         "GATEWAY_DATA_DIR": str(options.data_dir.expanduser().absolute()),
+        "GATEWAY_LOG_FORMAT": options.log_format,
         "GATEWAY_DATABASE_URL": database_url,
         "GATEWAY_REDIS_URL": redis_url,
     }

@@ -14,8 +14,15 @@ import click
 from gateway.embedded import StartupError, plan
 from gateway.embedded.address import Address, free_address, parse_address
 from gateway.embedded.banner import announce, write_ready_file
-from gateway.embedded.directory import DirectoryLock, private_directory
-from gateway.embedded.first_run import Credentials, database_label, ensure_keys, recall_client, remember_client
+from gateway.embedded.directory import DirectoryLock, private_directory, write_private
+from gateway.embedded.first_run import (
+    ADDRESS,
+    Credentials,
+    database_label,
+    ensure_keys,
+    recall_client,
+    remember_client,
+)
 from gateway.embedded.plan import UpOptions
 from gateway.embedded.postgres import SERVICE_ROLE, EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
@@ -101,6 +108,7 @@ class _Up:
         await self._supervisor.start(*plan.front_ends(options, environment), *plan.workers(options, environment))
         await _answering(self._address.base_url, self._supervisor)
         self._is_ready = True
+        self._tell_address()
         announce(
             self._address.base_url,
             self._data_dir,
@@ -109,6 +117,12 @@ class _Up:
             sandbox_url=sandbox.base_url if sandbox else None,
         )
         self._refresh_ready_file()
+
+    def _tell_address(self) -> None:
+        """Callers in this folder find the gateway for as long as it runs, wherever it listens."""
+        path = self._data_dir / ADDRESS
+        write_private(path, f"{self._address.base_url}\n")
+        self._held.callback(path.unlink, missing_ok=True)
 
     async def _open_database(self) -> tuple[str, bool]:
         """The URL for front ends and workers, and whether the first client was made now."""

@@ -1,33 +1,15 @@
-"""The command line as people and scripts run it: a process, its two streams and its exit code."""
+"""The command line on the stub of the client: a command in this process, or one of its own where that matters."""
 
-import asyncio
-import json
-import os
-import sys
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.client.stub import Stub
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A command that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    def lines(self) -> list[Any]:
-        return [json.loads(line) for line in self.out.splitlines()]
+from tests.harness.command_line import Ended, invoked, ran, started
+from tests.harness.processes import bare_environment
 
 
 @pytest.fixture
@@ -37,15 +19,14 @@ def stub() -> Stub:
 
 @pytest.fixture
 async def server(stub: Stub) -> AsyncIterator[TestServer]:
-    async with TestServer(stub.application()) as server:
+    async with stub.serving() as server:
         yield server
 
 
 @pytest.fixture
-def environment(server: TestServer, tmp_path: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
+def environment(server: TestServer) -> dict[str, str]:
     return {
-        **kept,
+        **bare_environment(),
         "GATEWAY_URL": str(server.make_url("")).rstrip("/"),
         "GATEWAY_CLIENT_ID": "id",
         "GATEWAY_CLIENT_SECRET": "s3cret",
@@ -54,29 +35,30 @@ def environment(server: TestServer, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def start(environment: dict[str, str], tmp_path: Path) -> Callable[..., Awaitable[asyncio.subprocess.Process]]:
-    """`await start("call", …)`: a command that is still running, in a folder of its own."""
+def command(environment: dict[str, str], tmp_path: Path) -> Callable[..., Awaitable[Ended]]:
+    """`await command("call", …)`: a command run to its end in this process, in a folder of its own."""
 
-    async def started(*words: str, **variables: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", *words),
-            env={**environment, **variables},
-            cwd=tmp_path,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+    async def run(*words: str, stdin: bytes = b"", **variables: str) -> Ended:
+        return await invoked(*words, environment={**environment, **variables}, directory=tmp_path, stdin=stdin)
 
-    return started
+    return run
 
 
 @pytest.fixture
-def command(start: Callable[..., Awaitable[asyncio.subprocess.Process]]) -> Callable[..., Awaitable[Ended]]:
-    """`await command("call", …)`: a command run to its end."""
+def process(environment: dict[str, str], tmp_path: Path) -> Callable[..., Awaitable[Ended]]:
+    """`command` in a process of its own: for what imports, shells and terminals do to it."""
 
-    async def run(*words: str, stdin: bytes = b"", **variables: str) -> Ended:
-        process = await start(*words, **variables)
-        out, err = await process.communicate(stdin)
-        return Ended(process.returncode or 0, out.decode(), err.decode())
+    async def run(*words: str, **variables: str) -> Ended:
+        return await ran(*words, environment={**environment, **variables}, directory=tmp_path)
+
+    return run
+
+
+@pytest.fixture
+def start(environment: dict[str, str], tmp_path: Path) -> Callable[..., Awaitable[Process]]:
+    """`await start("call", …)`: a process that still runs, for signals and pipes."""
+
+    async def run(*words: str, **variables: str) -> Process:
+        return await started(*words, environment={**environment, **variables}, directory=tmp_path)
 
     return run

@@ -2,8 +2,8 @@ import click
 import pytest
 
 from gateway.cli.arguments import read_pairs, read_params
-from gateway.cli.examples import words_of
 from gateway.kinds.catalog import load_catalog
+from gateway.operations.command_line import words_of
 
 SCHEMA = {
     "properties": {

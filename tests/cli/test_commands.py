@@ -7,10 +7,11 @@ import signal
 import pytest
 
 from tests.client.stub import BLOB, CONNECTOR_ID, JOB_ID, TICKETS, problem
+from tests.harness.waiting import eventually
 
 
-async def test_a_list_is_json_when_piped(command):
-    ended = await command("call", "support-desk", "tickets", "list", "per_page=2")
+async def test_a_list_is_json_when_piped(process):
+    ended = await process("call", "support-desk", "tickets", "list", "per_page=2")
 
     assert ended.code == 0
     assert ended.json() == TICKETS[:2]
@@ -23,10 +24,37 @@ async def test_words_are_typed_by_the_operations_schema(command, stub):
     assert stub.bodies[-1]["params"] == {"ticket": {"subject": "42", "requester_id": 7}}
 
 
-async def test_all_pages_are_followed_as_ndjson(command):
-    ended = await command("call", "support-desk", "tickets", "list", "--all", "--select", "id")
+async def test_all_pages_are_followed_and_are_json_as_everything_piped_is(command):
+    piped = await command("call", "support-desk", "tickets", "list", "--all", "--select", "id")
+    lines = await command("call", "support-desk", "tickets", "list", "--all", "-o", "ndjson")
+    nothing = await command("call", "support-desk", "tickets", "list", "page=9", "--all")
 
-    assert [record["id"] for record in ended.lines()] == [1, 2, 3, 4, 5]
+    assert [record["id"] for record in piped.json()] == [1, 2, 3, 4, 5]
+    assert [record["id"] for record in lines.lines()] == [1, 2, 3, 4, 5]
+    assert nothing.json() == []
+
+
+async def test_fields_are_chosen_wherever_records_are_printed(command):
+    listed = await command("connectors", "list", "--fields", "name,status")
+    jobs = await command("jobs", "list", "--json", "--fields", "id")
+    one = await command("jobs", "show", JOB_ID, "--fields", "status")
+    wrong = await command("connectors", "list", "--fields", "nam")
+
+    assert listed.json()[0] == {"name": "Help", "status": "active"}
+    assert jobs.json() == [{"id": JOB_ID}]
+    assert one.json() == {"status": "succeeded"}
+    assert (wrong.code, "did you mean name" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize("columns", ["80", "60"])
+async def test_a_table_keeps_the_status_on_a_narrow_terminal_and_says_what_it_leaves_out(command, columns):
+    ended = await command("connectors", "list", "-o", "table", COLUMNS=columns)
+
+    assert CONNECTOR_ID in ended.out
+    assert "active" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= int(columns)
+    assert "no room for " in ended.err
+    assert "created_at" in ended.err
 
 
 async def test_a_table_is_for_people(command):
@@ -48,7 +76,18 @@ async def test_a_connector_is_named_by_its_name(command):
 async def test_a_dry_run_shows_the_request(command):
     ended = await command("call", "support-desk", "tickets", "list", "--dry-run")
 
+    shown = await command("call", "support-desk", "tickets", "list", "--dry-run", "-o", "table", COLUMNS="40")
+
     assert ended.json()[0]["method"] == "GET"
+    assert shown.out.splitlines() == [
+        "GET https://acme.example/api/v2/tickets.json?per_page=2&sort_by=created_at",
+        "Authorization: ***",
+        "",
+        "{",
+        '  "reason": "none"',
+        "}",
+        "",
+    ]
 
 
 async def test_async_prints_the_job_and_how_to_follow_it(command):
@@ -124,7 +163,7 @@ async def test_a_gateway_that_is_away_is_exit_code_5(command, unused_tcp_port):
 async def test_a_search_goes_by_conditions(command, stub):
     ended = await command("search", "support-desk", "tickets", "status=open", "--sort", "id:desc", "--limit", "3")
 
-    assert ended.lines() == TICKETS[:3]
+    assert ended.json() == TICKETS[:3]
     assert stub.bodies[-1]["params"]["query"] == {"filter": {"eq": {"status": "open"}}, "sort": [{"id": "desc"}]}
 
 
@@ -141,8 +180,7 @@ async def test_ctrl_c_keeps_a_files_bytes_and_the_same_command_goes_on(start, co
     words = ("download", "support-desk", "attachments", "attachment_id=7", "-o", "a.bin")
     process = await start(*words)
     part = tmp_path / "a.bin.part"
-    while not part.exists() or part.stat().st_size < 500_000:  # noqa: ASYNC110 - a file of another process has no event
-        await asyncio.sleep(0.01)
+    await eventually(lambda: part.exists() and part.stat().st_size >= 500_000)
     process.send_signal(signal.SIGINT)
     _, err = await process.communicate()
     stub.progress(500_000, None)
@@ -182,6 +220,19 @@ async def test_a_connector_is_made_with_a_secret_from_a_file(command, stub, tmp_
 
     assert ended.json()["id"] == CONNECTOR_ID
     assert stub.bodies[-1]["credentials"] == {"email": "a@b.example", "api_token": "s3cret-token"}
+
+
+async def test_a_second_connector_of_one_name_is_refused_unless_it_is_meant(command, stub):
+    words = ("connect", "support-desk", "--name", "Help", "--env", "subdomain=acme")
+    credentials = ("--credential", "email=a@b.example", "--credential", "api_token=t")
+
+    refused = await command(*words)
+    updated = await command(*words, *credentials, "--if-exists", "update")
+
+    assert refused.code == 1
+    assert f"{CONNECTOR_ID}; --if-exists update authorizes it anew" in refused.err
+    assert updated.code == 0
+    assert stub.bodies[-1]["if_exists"] == "update"
 
 
 async def test_missing_credentials_are_named_with_their_options(command):
@@ -231,7 +282,9 @@ async def test_jobs_are_listed_watched_and_read(command, stub):
 
 
 async def test_a_watched_job_that_fails_is_exit_code_6(command, stub):
-    stub.job_states.append({"status": "failed", "done": True, "error": {"detail": "no such ticket"}})
+    stub.job_states.append(
+        {"status": "failed", "done": True, "error": {"code": "upstream_not_found", "detail": "no such ticket"}}
+    )
 
     ended = await command("jobs", "watch", JOB_ID)
 
@@ -262,20 +315,60 @@ async def test_types_need_no_gateway(command):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-async def test_shells_learn_the_commands(command, shell):
-    ended = await command("completion", shell, PATH="/usr/bin:/bin")
+async def test_shells_learn_the_commands(process, shell):
+    ended = await process("completion", shell, PATH="/usr/bin:/bin")
 
     assert "_GATEWAY_COMPLETE" in ended.out
 
 
-async def test_a_shell_is_offered_kinds_entities_and_actions(command):
-    kinds = await command(_GATEWAY_COMPLETE="bash_complete", COMP_WORDS="gateway call support", COMP_CWORD="2")
-    actions = await command(
+async def test_a_shell_is_offered_kinds_entities_and_actions(process):
+    kinds = await process(_GATEWAY_COMPLETE="bash_complete", COMP_WORDS="gateway call support", COMP_CWORD="2")
+    actions = await process(
         _GATEWAY_COMPLETE="bash_complete", COMP_WORDS="gateway call support-desk tickets ", COMP_CWORD="4"
     )
 
     assert kinds.out.splitlines() == ["plain,support-desk"]
     assert "plain,context_store_search" in actions.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("gateway call support-desk tickets list per", ["per_page="]),
+        ("gateway call support-desk tickets list sort_order=", ["sort_order=asc", "sort_order=desc"]),
+        ("gateway call support-desk tickets create ticket.comment.pu", ["ticket.comment.public="]),
+        ("gateway call support-desk tickets list --select id,subj", ["id,subject"]),
+        ("gateway search support-desk tickets subj", ["subject"]),
+        ("gateway connectors check H", ["Help"]),
+        ("gateway jobs watch 0b6f", [JOB_ID]),
+    ],
+)
+async def test_a_shell_is_offered_params_fields_connectors_and_jobs(command, words, offered, unused_tcp_port):
+    ask = {"_GATEWAY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+
+    found = await command(**ask)
+    away = await command(**ask, GATEWAY_URL=f"http://127.0.0.1:{unused_tcp_port}")
+
+    misled = await command(**ask, GATEWAY_SPECS="/not/there")
+
+    assert [line.partition(",")[2] for line in found.out.splitlines()] == offered
+    assert (away.code, away.err) == (misled.code, misled.err) == (0, "")
+
+
+async def test_a_file_that_is_not_there_says_so_wherever_it_was_to_go(command, stub, tmp_path):
+    stub.missing_file = "the application has no file 7"
+
+    into = await command("download", "support-desk", "attachments", "attachment_id=7", "-o", str(tmp_path))
+
+    assert into.code == 4
+    assert into.err == "Error: the application has no file 7\n"
+
+
+async def test_examples_to_copy_are_never_wrapped(command):
+    ended = await command("types", "support-desk", "tickets", "--offline", "-o", "table", COLUMNS="40")
+
+    lines = [line.strip() for line in ended.out.splitlines()]
+    assert any(line.startswith("gateway call support-desk tickets create ") and len(line) > 60 for line in lines)
 
 
 async def test_colour_is_for_terminals(command):

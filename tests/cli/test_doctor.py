@@ -3,13 +3,16 @@
 import asyncio
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from gateway.cli.checks import (
+from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.vault import Vault, new_key, read_keys
+from gateway.health_checks import (
     CheckStatus,
     of_environment,
     of_front_end,
@@ -19,21 +22,10 @@ from gateway.cli.checks import (
     of_settings,
     of_sunsets,
 )
-from gateway.credentials.store import ConnectorStore, NewConnector
-from gateway.credentials.vault import Vault, new_key, read_keys
 from gateway.identity.store import IdentityStore
 from gateway.settings import Settings
-from tests.databases import created_database, url_of
-
-
-async def command(*arguments: str, **environment: str) -> tuple[int | None, str]:
-    """Exit code and stdout of `gateway …`."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", *arguments), env={**inherited, **environment}, stdout=asyncio.subprocess.PIPE
-    )
-    output, _ = await process.communicate()
-    return process.returncode, output.decode()
+from tests.harness.command_line import invoked
+from tests.harness.databases import created_database, url_of
 
 
 @pytest.mark.parametrize("name", ["GATEWAY_BIND", "GATEWAY_UPSTREAM_TEAM_CHAT", "GATEWAY_OAUTH_X_CLIENT_ID", "HOME"])
@@ -74,6 +66,38 @@ def test_a_data_directory_is_looked_at_where_it_will_be(tmp_path: Path):
     [finding, *_] = of_machine(Settings(data_dir=tmp_path / "not" / "there" / "yet"))
 
     assert (finding.what, finding.status) == ("data directory", CheckStatus.PASSED)
+
+
+def test_a_limit_of_open_files_below_the_configured_connections_is_odd(tmp_path: Path):
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    few = of_machine(Settings(data_dir=tmp_path, max_connections=1, max_upstream_connections=1))
+    many = of_machine(Settings(data_dir=tmp_path, max_connections=allowed))
+
+    assert "open files" not in {each.what for each in few}
+    assert {each.what: each.status for each in many}["open files"] is CheckStatus.WARNING
+
+
+@pytest.mark.processes
+async def test_a_process_raises_its_limit_of_open_files_to_what_the_system_allows(tmp_path: Path):
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    serve = f"ulimit -Sn 256 && exec {sys.executable} -m gateway serve --bind 127.0.0.1:0"
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", serve),
+        env={**os.environ, "GATEWAY_LOG_LEVEL": "debug", "GATEWAY_ENCRYPTION_KEYS": new_key()},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(60):
+        said = await process.stdout.readline()
+        while b"the limit of open files" not in said:
+            said = await process.stdout.readline()
+            assert said, "it ended without a word"
+        process.terminate()
+        await process.communicate()
+
+    event = json.loads(said)
+    assert (event["was"], event["is"]) == (256, allowed)
 
 
 async def test_a_database_that_does_not_answer_is_told_without_its_password():
@@ -141,18 +165,20 @@ async def test_the_doctor_ends_with_1_when_something_is_wrong(database_url: str,
         "GATEWAY_BIND": "127.0.0.1:1",
     }
 
-    code, output = await command("doctor", "-o", "json", **environment)
+    ended = await invoked("doctor", "-o", "json", environment=environment, directory=tmp_path)
 
-    wrong = {finding["what"] for finding in json.loads(output) if finding["status"] == "failed"}
-    assert code == 1
+    wrong = {finding["what"] for finding in ended.json() if finding["status"] == "failed"}
+    assert ended.code == 1
     assert wrong == {"encryption keys", "workers"}
 
 
-async def test_the_status_shows_queue_workers_and_connectors(database_url: str):
-    code, output = await command("status", "-o", "json", GATEWAY_DATABASE_URL=database_url)
+async def test_the_status_shows_queue_workers_and_connectors(database_url: str, tmp_path: Path):
+    environment = {"GATEWAY_DATABASE_URL": database_url}
 
-    document = json.loads(output)
-    assert code == 0
+    ended = await invoked("status", "-o", "json", environment=environment, directory=tmp_path)
+
+    document = ended.json()
+    assert ended.code == 0
     assert [job["status"] for job in document["jobs"]] == ["queued", "running", "waiting"]
     assert document["workers"] == document["connectors"] == document["context_store"] == []
     assert document["version"]

@@ -1,9 +1,6 @@
 """`gateway keys` on a key file and a database, as an operator runs it."""
 
-import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,6 +10,7 @@ from gateway.credentials.store import ConnectorStore, NewConnector
 from gateway.credentials.vault import Vault, parse_keys
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
+from tests.harness.command_line import invoked
 
 CREDENTIALS = {"api_token": "CANARY"}
 
@@ -23,21 +21,16 @@ class Operator:
     def __init__(self, database_url: str, key_file: Path) -> None:
         self.key_file = key_file
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")},
             "GATEWAY_DATABASE_URL": database_url,
             "GATEWAY_ENCRYPTION_KEYS_FILE": str(key_file),
         }
 
-    async def keys(self, *arguments: str, **environment: str) -> tuple[int | None, str, str]:
+    async def keys(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
         """Exit code, stdout and stderr of `gateway keys …`."""
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", "keys", *arguments),
-            env={**self.environment, **environment},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+        ended = await invoked(
+            "keys", *arguments, environment={**self.environment, **environment}, directory=self.key_file.parent
         )
-        output, errors = await process.communicate()
-        return process.returncode, output.decode(), errors.decode()
+        return ended.code, ended.out, ended.err
 
     def known(self) -> list[tuple[str, bytes]]:
         return parse_keys(self.key_file.read_text())

@@ -15,7 +15,7 @@ import pytest
 from gateway.db.pool import Database
 from gateway.identity.model import Client
 from gateway.identity.store import IdentityStore
-from tests.databases import url_of
+from tests.harness.databases import url_of
 
 NOBODY = "postgresql://nobody@127.0.0.1:1/gateway"
 
@@ -78,9 +78,9 @@ def _as(url: str, role: str) -> str:
     return f"{scheme}://{role}@{rest.partition('@')[2]}"
 
 
-async def test_a_port_that_is_taken_is_named(command):
+async def test_a_port_that_is_taken_is_named(process):
     with socket.create_server(("127.0.0.1", 0)) as other:
-        ended = await command("sandbox", "--bind", f"127.0.0.1:{other.getsockname()[1]}")
+        ended = await process("sandbox", "--bind", f"127.0.0.1:{other.getsockname()[1]}")
 
     require_one_line(ended, "address already in use")
 
@@ -94,12 +94,12 @@ async def test_a_port_that_is_taken_is_named(command):
         ("pydantic_settings", ("doctor",), "server"),
     ],
 )
-async def test_a_base_install_says_which_extra_to_install(command, tmp_path: Path, package, words, extra):
+async def test_a_base_install_says_which_extra_to_install(process, tmp_path: Path, package, words, extra):
     absent = f"raise ModuleNotFoundError(name={package!r})"
     (tmp_path / "absent").mkdir()
     (tmp_path / "absent" / f"{package}.py").write_text(absent)
 
-    ended = await command(*words, PYTHONPATH=f"{tmp_path / 'absent'}{os.pathsep}{Path.cwd()}")
+    ended = await process(*words, PYTHONPATH=f"{tmp_path / 'absent'}{os.pathsep}{Path.cwd()}")
 
     require_one_line(ended, f'install "agent-connector-gateway[{extra}]"')
 
@@ -126,6 +126,25 @@ async def test_the_redirect_urls_of_a_client_are_replaced(command, database: Dat
     assert unknown.code == 4
 
 
+async def test_people_are_added_listed_and_removed(command, database: Database, database_url: str):
+    organization = await IdentityStore(database).create_organization(f"o-{uuid4().hex}")
+    there, login = {"GATEWAY_DATABASE_URL": database_url}, f"Ada-{uuid4().hex}@example.com"
+    words = ("admin", "person", "add", login, "--organization", str(organization.id))
+
+    added = await command(*words, **there)
+    again = await command(*words, **there)
+    listed = await command("admin", "person", "list", **there)
+    removed = await command("admin", "person", "remove", login, **there)
+    nobody = await command("admin", "person", "remove", login, **there)
+
+    assert (added.json()["login"], added.json()["scopes"]) == (login.lower(), ["read"])
+    require_one_line(again, "already")
+    assert login.lower() in {each["login"] for each in listed.lines()}
+    assert removed.json()["client_id"] == added.json()["client_id"]
+    assert nobody.code == 4
+
+
+@pytest.mark.processes
 async def test_one_interrupt_ends_a_prompt(environment: dict[str, str], tmp_path: Path):
     terminal, end = pty.openpty()
     process = await asyncio.create_subprocess_exec(

@@ -2,7 +2,7 @@ import pytest
 
 from gateway import errors
 from gateway.cli.failures import exit_code, one_line
-from gateway.cli.output import columns_of
+from gateway.cli.output import columns_of, fitted
 from gateway.cli.words import printable, shown, size_of
 from gateway.errors import FieldError, UpstreamFault
 
@@ -75,3 +75,15 @@ def test_columns_are_those_that_tell_most():
     records = [{"url": "https://x", "via": {}, "noise": "n" * 40, "id": 7, "empty": None, "subject": "Fire"}]
 
     assert columns_of(records, width=30) == ["id", "subject"]
+
+
+def test_zeros_and_refusals_are_worth_a_column():
+    assert columns_of([{"id": 1, "count": 0, "open": False, "note": ""}], width=80) == ["id", "count", "open"]
+
+
+def test_what_finds_no_room_is_cut_to_what_can_be_read_and_then_left_out():
+    wanted = {"id": 36, "status": 6, "subject": 300, "email": 30, "created_at": 19}
+
+    assert fitted(wanted, 400) == {**wanted, "subject": 300}
+    assert sum(fitted(wanted, 80).values()) + 2 * (len(fitted(wanted, 80)) - 1) <= 80
+    assert list(fitted(wanted, 50)) == ["id", "status"]

@@ -17,7 +17,7 @@ def stub() -> Stub:
 
 @pytest.fixture
 async def server(stub: Stub) -> AsyncIterator[TestServer]:
-    async with TestServer(stub.application()) as server:
+    async with stub.serving() as server:
         yield server
 
 

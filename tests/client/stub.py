@@ -3,96 +3,40 @@
 import asyncio
 import json
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from tests.client.contract import LATER, breaches, example
+from tests.client.stub_kind import KIND
 
 CONNECTOR_ID = "0b6f1f04-0c1f-4c7c-9c52-000000000001"
 CHAT_ID = "0b6f1f04-0c1f-4c7c-9c52-000000000002"
+FLOW_ID = "0b6f1f04-0c1f-4c7c-9c52-00000000000f"
 JOB_ID = "0b6f1f04-0c1f-4c7c-9c52-00000000000a"
 BLOB = bytes(range(256)) * 4096
 TICKETS = [{"id": number, "subject": f"Ticket {number}", "status": "open"} for number in range(1, 6)]
 
-PAGE = {
-    "style": "page",
-    "param": "page",
-    "size": "per_page",
-    "next": "next_page",
-    "pages": 100,
-}
-CURSOR = {"style": "cursor", "param": "cursor", "size": "limit", "next": "next_cursor"}
-LIST_PARAMS = {
-    "type": "object",
-    "properties": {
-        "page": {"type": "integer"},
-        "per_page": {"type": "integer"},
-        "external_id": {"type": "string"},
-        "archived": {"type": "boolean"},
-    },
-}
-KIND = {
-    "kind": "support-desk",
-    "connector_type": "Support-Desk",
-    "title": "Support desk",
-    "description": "Tickets and the people behind them.",
-    "auth_methods": [
-        {
-            "id": "api_token",
-            "title": "API token",
-            "oauth": False,
-            "fields": {
-                "email": {"description": "the agent's address", "required": True, "secret": False},
-                "api_token": {"description": "API token", "required": True, "secret": True},
-            },
-        }
-    ],
-    "oauth": False,
-    "environment": {"subdomain": {"description": "the account", "required": True}},
-    "entities": {
-        "tickets": {
-            "description": "Customer requests.",
-            "actions": {
-                "list": {
-                    "description": "The account's tickets, a page at a time.",
-                    "effect": "read",
-                    "params": LIST_PARAMS,
-                    "paging": PAGE,
-                    "example": {"entity": "tickets", "action": "list", "params": {"per_page": 2}},
-                },
-                "create": {
-                    "description": "Opens a ticket.",
-                    "effect": "write",
-                    "params": {
-                        "type": "object",
-                        "properties": {
-                            "ticket": {
-                                "type": "object",
-                                "properties": {
-                                    "subject": {"type": "string"},
-                                    "tags": {"type": "array", "items": {"type": "string"}},
-                                    "requester_id": {"type": "integer"},
-                                },
-                            }
-                        },
-                        "required": ["ticket"],
-                    },
-                    "example": {"entity": "tickets", "action": "create", "params": {"ticket": {"subject": "Fire"}}},
-                },
-            },
-            "search_fields": {"id": "integer", "status": "string"},
-        },
-        "users": {
-            "description": "People.",
-            "actions": {"list": {"description": "Everybody.", "effect": "read", "params": {}, "paging": CURSOR}},
-        },
-    },
-}
-
 
 def problem(status: int, code: str, detail: str, **more: Any) -> web.Response:
     headers = {"Retry-After": str(more.pop("retry_after"))} if "retry_after" in more else {}
-    document = {"status": status, "code": code, "detail": detail, "message": detail, "request_id": "r-1", **more}
+    document = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "message": detail,
+        "retryable": status in (429, 503),
+        "docs": f"https://gateway.example.com/docs#{code}",
+        "request_id": "r-1",
+        **more,
+    }
     return web.json_response(document, status=status, headers=headers, content_type="application/problem+json")
 
 
@@ -119,6 +63,8 @@ class Stub:
     cut_events_after: int | None = None
     blob: bytes = BLOB
     etag: str | None = '"v1"'
+    #: why there is no file
+    missing_file: str | None = None
     #: bytes after which a download is cut, one number for each request
     cuts: deque[int] = field(default_factory=deque)
     ranges: list[str | None] = field(default_factory=list)
@@ -128,6 +74,15 @@ class Stub:
     news: asyncio.Event = field(default_factory=asyncio.Event)
     flow: deque[dict[str, Any]] = field(default_factory=deque)
     kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
+    #: what was answered otherwise than the OpenAPI document allows
+    breaches: list[str] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[TestServer]:
+        """The stub on a port, whose answers must have been those that the OpenAPI document allows."""
+        async with TestServer(self.application()) as server:
+            yield server
+        assert not self.breaches, "\n".join(self.breaches)
 
     def application(self) -> web.Application:
         app = web.Application(middlewares=[self._edge])
@@ -137,7 +92,7 @@ class Stub:
         app.router.add_get(connectors, self._connectors)
         app.router.add_post(connectors, self._create)
         app.router.add_post(f"{connectors}/oauth/initiate", self._initiate)
-        app.router.add_get(f"{connectors}/oauth/flows/f-1", self._flow)
+        app.router.add_get(f"{connectors}/oauth/flows/{FLOW_ID}", self._flow)
         app.router.add_get(f"{connectors}/{{id}}", self._connector)
         app.router.add_patch(f"{connectors}/{{id}}", self._connector)
         app.router.add_delete(f"{connectors}/{{id}}", self._delete)
@@ -166,35 +121,41 @@ class Stub:
         if not request.path.endswith("/token"):
             token = request.headers.get("Authorization", "").removeprefix("Bearer ")
             if not token or token in self.refused_tokens:
-                return problem(401, "unauthorized", "the token is not good")
+                return self._held(request, problem(401, "unauthorized", "the token is not good"))
             if request.method == "POST" and request.can_read_body:
                 self.bodies.append(await request.json())
             fault = self.faults.popleft() if self.faults else None
             if isinstance(fault, web.Response):
-                return fault
-            response = await handler(request)
+                return self._held(request, fault)
+            response = self._held(request, await handler(request))
             if fault == "lose":
                 request.transport.close()
                 await asyncio.sleep(0)
             return response
-        return await handler(request)
+        return self._held(request, await handler(request))
+
+    def _held(self, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+        self.breaches += breaches(request, response)
+        return response
 
     async def _workspaces(self, request: web.Request) -> web.Response:
-        return web.json_response({"data": [{"id": "w-1", "name": "default", "connectors": 1}], "next_cursor": None})
+        workspace = {**example("Workspace"), "name": "default", "connectors": 1}
+        return web.json_response({"data": [workspace], "next_cursor": None})
 
     async def _audit(self, request: web.Request) -> web.Response:
-        return web.json_response({"data": [{"action": "execute", "asked": dict(request.query)}], "next_cursor": None})
+        return web.json_response({"data": [example("AuditEntry")], "next_cursor": None})
 
     async def _token(self, request: web.Request) -> web.Response:
         if (await request.json())["client_secret"] != "s3cret":
             return problem(401, "unauthorized", "unknown client or wrong secret")
         self.tokens += 1
-        return web.json_response({"access_token": f"t{self.tokens}", "token_type": "bearer", "expires_in": 900})
+        return web.json_response({**example("Token"), "access_token": f"t{self.tokens}"})
 
     def _view(self, connector_id: str = CONNECTOR_ID) -> dict[str, Any]:
         kind = "support-desk" if connector_id == CONNECTOR_ID else "team-chat"
         name = "Help" if connector_id == CONNECTOR_ID else "Chat"
         return {
+            **example("Connector"),
             "id": connector_id,
             "name": name,
             "kind": kind,
@@ -202,7 +163,7 @@ class Stub:
             "workspace_name": "default",
             "status": "active",
             "created_at": "2026-01-01T00:00:00Z",
-            "something_new": 1,
+            LATER: 1,
         }
 
     async def _connectors(self, request: web.Request) -> web.Response:
@@ -220,10 +181,13 @@ class Stub:
         return web.json_response(self._view(), status=201)
 
     async def _initiate(self, request: web.Request) -> web.Response:
-        return web.json_response({"consent_url": "http://app.test/consent", "flow_id": "f-1", "expires_at": None})
+        return web.json_response(
+            {**example("StartedConsent"), "consent_url": "http://app.test/consent", "flow_id": FLOW_ID}
+        )
 
     async def _flow(self, request: web.Request) -> web.Response:
-        return web.json_response(self.flow.popleft() if len(self.flow) > 1 else self.flow[0])
+        state = self.flow.popleft() if len(self.flow) > 1 else self.flow[0]
+        return web.json_response({**example("Consent"), "flow_id": FLOW_ID, **state})
 
     async def _connector(self, request: web.Request) -> web.Response:
         if request.match_info["id"] not in (CONNECTOR_ID, CHAT_ID):
@@ -249,9 +213,11 @@ class Stub:
         body = self.bodies[-1]
         if "respond-async" in request.headers.get("Prefer", "") or body["entity"] == "ticket_bulk_updates":
             self.created.setdefault(request.headers["Idempotency-Key"], body)
-            return web.json_response({"status": "accepted", "result": {}, "job": self._job_view()}, status=202)
+            return self._accepted()
         if body.get("dry_run"):
-            return self._done([{"method": "GET", "url": "https://acme.example/tickets.json"}])
+            url = "https://acme.example/api/v2/tickets.json?per_page=2&sort_by=created_at"
+            request = {"method": "GET", "url": url, "headers": {"Authorization": "***"}, "body": {"reason": "none"}}
+            return self._done([request])
         match body["entity"], body["action"]:
             case "tickets", "list":
                 return self._tickets(body["params"])
@@ -286,9 +252,14 @@ class Stub:
     def _done(self, result: Any, meta: Any = None) -> web.Response:
         return web.json_response({"status": "success", "result": result, "connector_metadata": meta})
 
+    def _accepted(self) -> web.Response:
+        job = self._job_view()
+        return web.json_response({"status": "accepted", "result": job, "job": job}, status=202)
+
     def _job_view(self) -> dict[str, Any]:
         state = self.job_states[0] if self.job_states else {"status": "succeeded", "done": True}
-        return {"id": JOB_ID, "entity": "ticket_bulk_updates", "action": "create", **state}
+        fresh = {"id": JOB_ID, "progress": 0, "total": None, "message": None}
+        return {**example("Job"), **fresh, **state}
 
     async def _jobs(self, request: web.Request) -> web.Response:
         return web.json_response({"data": [self._job_view()], "next_cursor": None})
@@ -318,7 +289,7 @@ class Stub:
     async def _result(self, request: web.Request) -> web.Response:
         if len(self.job_states) > 1:
             self.job_states.popleft()
-            return web.json_response({"status": "accepted", "result": {}, "job": self._job_view()}, status=202)
+            return self._accepted()
         if self.job_error is not None:
             return self.job_error
         if "application/x-ndjson" in request.headers["Accept"]:
@@ -330,9 +301,11 @@ class Stub:
         return web.json_response({**self._job_view(), "cancel_requested": True}, status=202)
 
     async def _retry(self, request: web.Request) -> web.Response:
-        return web.json_response({"status": "accepted", "job": self._job_view()}, status=202)
+        return self._accepted()
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
+        if self.missing_file is not None:
+            return problem(404, "upstream_not_found", self.missing_file)
         wanted = request.headers.get("Range")
         self.ranges.append(wanted)
         headers = {"Content-Disposition": 'attachment; filename="../report.pdf"', "Content-Type": "application/pdf"}

@@ -38,11 +38,11 @@ async def test_a_consent_is_waited_for(gateway, stub):
 
 
 async def test_a_refused_consent_is_an_error(gateway, stub):
-    stub.flow.append({"status": "failed", "error": {"message": "the user said no"}})
+    stub.flow.append({"status": "failed", "error": "access_denied", "error_description": "the user said no"})
 
     consent = await gateway.connectors.connect("team-chat", "http://127.0.0.1/redirected")
 
-    with pytest.raises(errors.ReauthorizationRequired, match="failed: the user said no"):
+    with pytest.raises(errors.ReauthorizationRequired, match="failed: access_denied"):
         await consent.wait()
 
 

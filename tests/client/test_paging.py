@@ -1,14 +1,14 @@
 import pytest
 
-from gateway.client.paging import Alternative, Listing, Paging, next_params
+from gateway.client.paging import ActionPaging, AlternativePaging, ListAction, next_params
 from gateway.errors import UpstreamRejected
 
-PAGE = Listing(Paging("page", "page", "per_page", "next_page", pages=100))
-CURSOR = Listing(Paging("cursor", "cursor", "limit", "next_cursor", more="has_more"))
-LINK = Listing(Paging("nextRecordsUrl", "link", None, "nextRecordsUrl"))
-NESTED = Listing(Paging("offset", "cursor", "limit", "next_page.offset"))
-SEARCH = Listing(Paging("cursor", next="next_cursor", incomplete="request_status"))
-AUDITS = Listing(PAGE.paging, (Alternative("ticket_id", CURSOR.paging),))
+PAGE = ListAction(ActionPaging("page", "page", "per_page", "next_page", pages=100))
+CURSOR = ListAction(ActionPaging("cursor", "cursor", "limit", "next_cursor", more="has_more"))
+LINK = ListAction(ActionPaging("nextRecordsUrl", "link", None, "nextRecordsUrl"))
+NESTED = ListAction(ActionPaging("offset", "cursor", "limit", "next_page.offset"))
+SEARCH = ListAction(ActionPaging("cursor", next="next_cursor", incomplete="request_status"))
+AUDITS = ListAction(PAGE.paging, (AlternativePaging("ticket_id", CURSOR.paging),))
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ AUDITS = Listing(PAGE.paging, (Alternative("ticket_id", CURSOR.paging),))
         (NESTED, {}, {"next_page": None}, None),
         (AUDITS, {"ticket_id": 1}, {"next_page": "https://x?page=2"}, {"ticket_id": 1, "page": 2}),
         (AUDITS, {}, {"next_page": "https://x?page=2", "next_cursor": "c"}, {"cursor": "c"}),
-        (Listing(), {}, {"next_page": "x"}, None),
+        (ListAction(), {}, {"next_page": "x"}, None),
     ],
 )
 def test_the_next_page_is_asked_for_as_the_application_has_it(listing, params, meta, expected):

@@ -54,3 +54,11 @@ def test_the_first_client_never_goes_to_another_machine(tmp_path):
 
     with pytest.raises(errors.Unauthorized):
         client_settings("https://g.example", environ={"GATEWAY_DATA_DIR": str(tmp_path)})
+
+
+def test_the_address_of_a_gateway_in_the_folder_goes_before_the_usual_one_and_after_the_environment(tmp_path):
+    (tmp_path / "address").write_text("http://127.0.0.1:45678\n")
+    environ = {**SECRETS, "GATEWAY_DATA_DIR": str(tmp_path)}
+
+    assert str(client_settings(environ=environ).base_url) == "http://127.0.0.1:45678"
+    assert str(client_settings(environ={**environ, "GATEWAY_URL": "https://g"}).base_url) == "https://g"

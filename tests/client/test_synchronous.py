@@ -6,9 +6,10 @@ import pytest
 
 from gateway import errors
 from gateway.client import SyncGateway
-from gateway.client.synchronous import Bridge, _Loop
 from tests.client.conftest import QUICK
+from tests.client.generate_synchronous import MODULES, ROOT, generated
 from tests.client.stub import BLOB, JOB_ID, TICKETS
+from tests.type_checking import mypy
 
 
 @pytest.fixture
@@ -66,6 +67,7 @@ async def test_errors_are_the_same(in_thread):
         await in_thread(lambda gateway: gateway.execute("support-desk", "tikets", "list"))
 
 
+@pytest.mark.processes
 def test_the_client_loads_no_server():
     heavy = "asyncpg", "arq", "redis", "pydantic", "pydantic_settings", "yaml", "jsonschema_rs", "aiohttp.web"
     program = f"import sys, gateway.client; print([name for name in {heavy!r} if name in sys.modules])"
@@ -75,16 +77,44 @@ def test_the_client_loads_no_server():
     assert loaded.strip() == "[]"
 
 
-class Paired:
-    """Takes one of its own kind, by place or by name."""
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.path)
+@pytest.mark.processes
+def test_the_synchronous_classes_are_those_that_the_asynchronous_ones_make(module):
+    found = (ROOT / module.path).read_text("utf-8")
 
-    async def is_other(self, first: object, *, second: object) -> bool:
-        return type(first) is Paired and type(second) is Paired
+    assert found == generated(module), "run: python -m tests.client.generate_synchronous"
 
 
-def test_what_stands_behind_a_bridge_is_passed_on_by_place_and_by_name():
-    loop = _Loop()
-    bridged = Bridge(Paired(), loop)
+PROGRAM = """
+from typing import assert_type
+from gateway.client import Answer, SyncGateway, SyncJob
 
-    assert bridged.is_other(bridged, second=bridged)
-    loop.close()
+with SyncGateway("http://127.0.0.1:1", "id", "secret") as gateway:
+    assert_type(gateway.execute("support-desk", "tickets", "list"), Answer)
+    assert_type(gateway.submit("support-desk", "tickets", "list"), SyncJob)
+    assert_type(gateway.begin("support-desk", "tickets", "list"), Answer | SyncJob)
+    assert_type([job.wait().status for job in gateway.jobs.list()], list[str])
+"""
+WRONG = """
+from gateway.client import SyncGateway
+
+SyncGateway().execute("support-desk", "tickets", "list", limit="2")
+SyncGateway().connectors.create("support-desk")
+SyncGateway().submit("support-desk", "tickets", "list").statuss
+"""
+
+
+@pytest.mark.processes
+def test_editors_and_mypy_know_what_comes_back(tmp_path):
+    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
+    right.write_text(PROGRAM)
+    wrong.write_text(WRONG)
+
+    accepted, refused = mypy(right), mypy(wrong)
+
+    assert accepted.returncode == 0, accepted.stdout
+    assert [line.rpartition("[")[2] for line in refused.stdout.splitlines() if ": error: " in line] == [
+        "call-arg]",
+        "call-arg]",
+        "attr-defined]",
+    ]

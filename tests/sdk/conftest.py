@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.client import Connector, Gateway
-from tests.running import Running
+from tests.harness.up import Running
 
 #: why the suite is skipped
 NOT_INSTALLED = "airbyte-agent-sdk is not installed; it is a development dependency"

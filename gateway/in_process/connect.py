@@ -1,0 +1,75 @@
+"""Opens a connector in this process: credentials checked, the way out to the application made."""
+
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+
+from gateway.aio.synchronous import LoopThread
+from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
+from gateway.connectors.egress import EgressPolicy, parse_override
+from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.requests import checked_environment
+from gateway.connectors.transport import Transport
+from gateway.connectors.upstreams import Upstreams
+from gateway.in_process.connector import LocalConnector
+from gateway.in_process.synchronous import SyncLocalConnector
+from gateway.kinds.catalog import load_catalog
+from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
+
+
+@asynccontextmanager
+async def connect(
+    kind: str,
+    credentials: Mapping[str, str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    upstream: str | None = None,
+    specs: Iterable[str | os.PathLike[str]] = (),
+) -> AsyncIterator[LocalConnector]:
+    """A connector of a kind in this process, open for as long as the block lasts.
+
+    `environment` holds the kind's variables, such as `subdomain`; they may stand among the credentials too.
+    `upstream` (`http://127.0.0.1:9001`) replaces scheme, host and port of every URL, for trying things out.
+    `specs` are further folders of kinds. Raises InvalidCredentials, naming each field that is wrong.
+    """
+    found = load_catalog(specs).kind(kind)
+    override = parse_override(upstream) if upstream else None
+    variables = {name: value for name, value in credentials.items() if name in found.spec.environment}
+    fields = {name: value for name, value in credentials.items() if name not in found.spec.environment}
+    method, checked = checked_credentials(found.spec, fields)
+    settled = checked_environment(found.spec, {**variables, **(environment or {})}, override)
+    async with AsyncExitStack() as stack:
+        policy = EgressPolicy.of([override] if override else [])
+        transport = await stack.enter_async_context(Transport(policy))
+        upstreams = Upstreams(transport, {found.name: override} if override else {})
+        authorizer: Authorizer
+        if found.spec.authentication[method].oauth:
+            refreshing = RefreshingAuthorizer(found.spec, checked, settled, upstreams, method=method)
+            settled = dict(await refreshing.completed())
+            authorizer = refreshing
+        else:
+            authorizer = StaticAuthorizer(headers_for(found.spec.authentication[method], checked))
+        scope = RateScope.of_credentials(found.spec, checked)
+        yield LocalConnector(upstreams.connector(found, settled, authorizer, scope))
+
+
+@contextmanager
+def connect_sync(
+    kind: str,
+    credentials: Mapping[str, str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    upstream: str | None = None,
+    specs: Iterable[str | os.PathLike[str]] = (),
+) -> Iterator[SyncLocalConnector]:
+    """`connect` for programs without an event loop: the same arguments, methods and errors."""
+    loop = LoopThread()
+    opened = connect(kind, credentials, environment=environment, upstream=upstream, specs=specs)
+    try:
+        connector = loop.run(opened.__aenter__())
+        try:
+            yield SyncLocalConnector(connector, loop)
+        finally:
+            loop.run(opened.__aexit__(None, None, None))
+    finally:
+        loop.close()

@@ -1,0 +1,146 @@
+"""A connector whose credentials stay in this process: calls, lists, files."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+from gateway.connectors.connector import UpstreamConnector
+from gateway.connectors.responses import OperationResult
+from gateway.errors import UnknownAction
+from gateway.field_selection import FieldSelection, ensure_known, selected
+from gateway.in_process.saving import FileSource
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Kind
+from gateway.saving.save import Downloaded, Progress, save
+
+
+@dataclass(frozen=True)
+class Page:
+    """What one call came to: the records of a list, or the record of anything else, and the Meta of a paged list."""
+
+    answer: OperationResult
+
+    @property
+    def meta(self) -> dict[str, Any] | None:
+        """The Meta as the product documents name its members; None where there is none."""
+        return self.answer.meta
+
+    @cached_property
+    def result(self) -> Any:
+        """The records or the record, parsed."""
+        return self.answer.decoded()
+
+    @property
+    def records(self) -> list[Any]:
+        """The records of a list; a single record as a list of one."""
+        return self.result if isinstance(self.result, list) else [self.result]
+
+    @property
+    def record(self) -> Any:
+        """The record of a get, create or update."""
+        return self.result
+
+
+class LocalConnector:
+    """A connector whose credentials nobody else sees."""
+
+    def __init__(self, connector: UpstreamConnector) -> None:
+        self._connector = connector
+
+    @property
+    def kind(self) -> Kind:
+        """The kind, with its entities and operations."""
+        return self._connector.kind
+
+    async def execute(
+        self,
+        entity: str,
+        action: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+    ) -> Page:
+        """Run one operation to its end, bulk updates and reports included; raises `gateway.errors.GatewayError`."""
+        selection = self._selection(entity, action, select, exclude)
+        return Page(selected(await self._connector.execute(entity, action, params), selection))
+
+    async def pages(
+        self,
+        entity: str,
+        action: str = "list",
+        params: Mapping[str, Any] | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+    ) -> AsyncGenerator[Page, None]:
+        """Every page of a list, however the application turns them, for as long as the caller goes on asking."""
+        selection = self._selection(entity, action, select, exclude)
+        async for page in self._connector.pages(entity, action, params):
+            yield Page(selected(page, selection))
+
+    async def records(
+        self,
+        entity: str,
+        action: str = "list",
+        params: Mapping[str, Any] | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncGenerator[Any, None]:
+        """The records of every page one by one, at most `limit` of them."""
+        left = limit
+        async with aclosing(self.pages(entity, action, params, select=select, exclude=exclude)) as pages:
+            async for page in pages:
+                for record in page.records[:left]:
+                    yield record
+                left = None if left is None else left - len(page.records)
+                if left is not None and left <= 0:
+                    return
+
+    async def download(
+        self, entity: str, params: Mapping[str, Any] | None = None, *, range_header: str | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """The bytes of a file as they come, whole or the range asked for (`bytes=0-99`); raises when they end early."""
+        async with self._connector.download(entity, params, range_header=range_header) as file:
+            async for piece in file:
+                yield piece
+
+    async def save(
+        self,
+        entity: str,
+        params: Mapping[str, Any],
+        to: str | PathLike[str],
+        *,
+        sha256: str | None = None,
+        on_progress: Progress | None = None,
+    ) -> Downloaded:
+        """A file to `to`, or into it when that is a folder: resumed where a try stopped, in place when whole."""
+        return await save(FileSource(self._connector, entity, params), to, sha256=sha256, on_progress=on_progress)
+
+    async def check(self) -> None:
+        """Ask the application whether the credentials hold; raises what is wrong."""
+        await self._connector.check()
+
+    def dry_run(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The exact requests that a call would send, secrets as `***`; nothing is sent."""
+        return self._connector.dry_run(entity, action, params)
+
+    def _selection(
+        self, entity: str, action: str, select: Sequence[str] | None, exclude: Sequence[str] | None
+    ) -> FieldSelection:
+        """The fields asked for; raises InvalidParams for those that no record has."""
+        if action == SEARCH_ACTION:
+            raise UnknownAction(
+                f"{entity}.{SEARCH_ACTION} searches the synchronized copy, which only the hosted mode has; "
+                "create a connector on a gateway, or use list or api_search here"
+            )
+        selection = FieldSelection(select, exclude)
+        if not selection.is_plain:
+            operation = self.kind.operation(entity, action)
+            ensure_known(selection, str(operation), operation.fields, operation.example)
+        return selection

@@ -1,0 +1,69 @@
+"""A kind as Python types, read by mypy as a caller's program would be."""
+
+import pytest
+
+from gateway.cli.python_types import python_types
+from gateway.kinds.catalog import load_catalog
+from gateway.kinds.describe import kind_view
+from tests.type_checking import mypy
+
+PROGRAM = """
+from gateway import connect
+from gateway.client import Gateway
+from support_desk import SupportDesk, SupportDeskGateway, TicketsListParams
+
+async def main() -> None:
+    async with connect("support-desk", {}) as connected:
+        desk: SupportDesk = connected
+        params: TicketsListParams = {"per_page": 2, "sort_order": "asc"}
+        print((await desk.execute("tickets", "list", params, select=["id"])).records)
+        await desk.execute("tickets", "create", {"ticket": {"subject": "Fire", "status": "open"}})
+    async with Gateway() as gateway:
+        calls: SupportDeskGateway = gateway
+        await calls.execute("support-desk", "tickets", "context_store_search", {"query": {}})
+"""
+#: a call that is wrong, and what it should have been
+WRONG = {
+    'await desk.execute("tickets", "lst")': "call-overload",
+    'await desk.execute("tikets", "list")': "call-overload",
+    'await desk.execute("tickets", "list", {"per_pag": 2})': "call-overload",
+    'await desk.execute("tickets", "list", {"sort_order": "up"})': "call-overload",
+    'await desk.execute("tickets", "get")': "call-overload",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for kind in load_catalog():
+        (tmp_path / f"{kind.name.replace('-', '_')}.py").write_text(python_types(kind_view(kind)))
+    return tmp_path
+
+
+@pytest.mark.processes
+def test_the_types_of_every_kind_are_python_that_mypy_takes(folder):
+    (folder / "program.py").write_text(PROGRAM + "".join(f"import {path.stem}\n" for path in folder.glob("*.py")))
+
+    said = mypy(folder / "program.py")
+
+    assert said.returncode == 0, said.stdout
+
+
+@pytest.mark.processes
+def test_wrong_names_and_values_are_found(folder):
+    lines = "".join(f"    {call}\n" for call in WRONG)
+    (folder / "program.py").write_text(
+        f"from support_desk import SupportDesk\n\nasync def main(desk: SupportDesk) -> None:\n{lines}"
+    )
+
+    said = mypy(folder / "program.py").stdout
+
+    errors = [line for line in said.splitlines() if ": error: " in line]
+    assert [line.rpartition("[")[2].rstrip("]") for line in errors] == list(WRONG.values()), said
+
+
+async def test_the_command_prints_one_kind_whole(command):
+    printed = await command("types", "team-chat", "--python", "--offline")
+    part = await command("types", "team-chat", "channels", "--python", "--offline")
+
+    assert printed.out == python_types(kind_view(load_catalog().kind("team-chat")))
+    assert part.code == 2

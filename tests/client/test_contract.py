@@ -1,0 +1,30 @@
+"""The stub that client and command line are tried on answers as the OpenAPI document says that a gateway does."""
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from tests.client.contract import breaches
+from tests.client.stub import JOB_ID, Stub
+
+JOB = f"/api/v1/jobs/{JOB_ID}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (web.json_response({"id": JOB_ID}), "is a required property"),
+        (web.json_response({}, status=418), "the status is not told"),
+        (web.Response(text="a job"), "the media type text/plain is not told"),
+    ],
+)
+def test_an_answer_that_the_document_does_not_allow_is_a_breach(answer: web.Response, fault: str):
+    assert any(fault in breach for breach in breaches(make_mocked_request("GET", JOB), answer))
+
+
+async def test_a_stub_that_answers_otherwise_fails_the_test(stub: Stub):
+    stub.breaches.append("GET /api/v1/jobs 200: the header X is not told")
+
+    with pytest.raises(AssertionError):
+        async with stub.serving():
+            """Nothing is asked."""
