@@ -12,8 +12,9 @@ from gateway.db.migrate import migrate
 from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
-from tests.databases import created_database, url_of
-from tests.running import running  # noqa: F401 - one for all who name it
+from tests.harness.databases import created_database, url_of
+from tests.harness.selection import pytest_collection_modifyitems, pytest_runtest_setup  # noqa: F401  hooks
+from tests.harness.up import Running, brought_up_with_sandbox
 
 
 @pytest.fixture(scope="session")
@@ -68,3 +69,21 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     """The pool as the gateway opens it: as its own role, bound to a tenant."""
     async with Database.open(database_url, command_timeout=10) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+async def running(
+    postgres_url: str, redis_url: str, migrated_database: str, short_directory: Path
+) -> AsyncIterator[Running]:
+    """`gateway up --sandbox` on the session's stores, for all journeys."""
+    async with created_database(postgres_url, migrated_database) as name:
+        environment = {
+            **os.environ,
+            "GATEWAY_REDIS_URL": redis_url,
+            "GATEWAY_INLINE_BUDGET": "5",
+            # Stories count what the application receives; those of the copies have a gateway of their own.
+            "GATEWAY_SYNCHRONIZE": "false",
+            "GATEWAY_LOG_LEVEL": "warning",
+        }
+        async with brought_up_with_sandbox(short_directory, url_of(postgres_url, name), environment) as opened:
+            yield opened

@@ -1,16 +1,18 @@
 """How much of our code five flows pass through: functions, files, and how often they go from file to file.
 
 `python -m tests.flows` runs each flow warm, in one process on real stores and the sandbox, under `sys.setprofile`, and
-prints the table that stands in docs/architecture.md. The sandbox and what it calls, comprehensions and lambdas are left
-out; of several runs the one with the fewest functions counts, because background loops may run in between.
+prints the table that stands in docs/architecture.md; `python -m tests.flows --list list` prints one flow's functions
+in the order in which they are called, each when it is first. The sandbox and what it calls, rounds of background loops,
+comprehensions and lambdas are left out; of several runs the one with the fewest functions counts.
 """
 
+import argparse
 import asyncio
 import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,24 +26,30 @@ from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from gateway.identity.tokens import hashed, new_secret
-from tests.databases import created_database, url_of
-from tests.in_process_app import EVERY_SCOPE, FrontEnd, front_end
-from tests.running import Api, ConnectorApi
+from tests.harness.caller import Api, ConnectorApi
+from tests.harness.clients import EVERY_SCOPE
+from tests.harness.databases import created_database, url_of
+from tests.harness.in_process import FrontEnd, front_end
 from workers.main import Worker
 
 ROOT = Path(__file__).parents[1]
 OURS = (f"{ROOT / 'gateway'}{os.sep}", f"{ROOT / 'workers'}{os.sep}")
-STAND_IN = f"{ROOT / 'gateway' / 'sandbox'}{os.sep}"
+#: the sandbox, and what goes round beside every request: whatever these call is left out
+BESIDE = (
+    f"{ROOT / 'gateway' / 'sandbox'}{os.sep}",
+    str(ROOT / "gateway" / "aio" / "loops.py"),
+    str(ROOT / "gateway" / "telemetry" / "loop_lag.py"),
+)
 OAUTH = "/api/v1/integrations/connectors/oauth"
 LANDING = "https://app.example/landed"
-RUNS = 5
+RUNS = 7
 
 
 @dataclass
 class Trace:
     """What was called, in order."""
 
-    functions: set[tuple[str, int]] = field(default_factory=set)
+    functions: dict[tuple[str, int], str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     #: kept, so that a coroutine that goes on is known from one that begins
     _frames: dict[int, FrameType] = field(default_factory=dict)
@@ -50,10 +58,10 @@ class Trace:
         code = frame.f_code
         if event != "call" or code.co_name.startswith("<") or not code.co_filename.startswith(OURS):
             return
-        if id(frame) in self._frames or _is_in_stand_in(frame):
+        if id(frame) in self._frames or _is_beside(frame):
             return
         self._frames[id(frame)] = frame
-        self.functions.add((code.co_filename, code.co_firstlineno))
+        self.functions.setdefault((code.co_filename, code.co_firstlineno), code.co_qualname)
         self.files.append(code.co_filename)
 
     @property
@@ -68,10 +76,18 @@ class Trace:
                 returns += later in left
         return len(self.functions), len(set(self.files)), len(moves), returns
 
+    @property
+    def listing(self) -> str:
+        """A line for each function with its place, in the order of their first calls."""
+        return "\n".join(
+            f"{number:4} {Path(name).relative_to(ROOT)}:{line} {function}"
+            for number, ((name, line), function) in enumerate(self.functions.items(), 1)
+        )
 
-def _is_in_stand_in(frame: FrameType | None) -> bool:
+
+def _is_beside(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_code.co_filename.startswith(STAND_IN):
+        if frame.f_code.co_filename.startswith(BESIDE):
             return True
         frame = frame.f_back
     return False
@@ -87,8 +103,8 @@ async def traced(call: Callable[[], Awaitable[Any]]) -> Trace:
     return trace
 
 
-async def fewest(flow: Callable[[], Awaitable[Trace]]) -> tuple[int, int, int, int]:
-    return min([(await flow()).row for _ in range(RUNS)])
+async def leanest(flow: Callable[[], Awaitable[Trace]]) -> Trace:
+    return min([await flow() for _ in range(RUNS)], key=lambda trace: trace.row)
 
 
 class Flows:
@@ -161,9 +177,23 @@ class Flows:
         path = f"{self.desk.path}/download/attachments?attachment_id=7"
         return await traced(lambda: self.api.get(path, headers={"Range": "bytes=5-9"}))
 
+    @property
+    def all(self) -> dict[str, tuple[str, Callable[[], Awaitable[Trace]]]]:
+        """Their names on the command line and in the table."""
+        return {
+            "list": ("`tickets.list`, inline", self.listed),
+            "bulk": ("bulk update: POST to 202", self.accepted),
+            "worker": ("bulk update: worker's run and the poll", self.worked_off),
+            "oauth": ("OAuth callback to an active connector", self.connected),
+            "download": ("download with a range", self.downloaded),
+        }
 
-async def measured() -> list[tuple[str, tuple[int, int, int, int]]]:
-    """Each flow and its figures."""
+
+NAMES = ("list", "bulk", "worker", "oauth", "download")
+
+
+async def measured(names: Sequence[str]) -> list[tuple[str, Trace]]:
+    """Each flow and its leanest trace."""
     with tempfile.TemporaryDirectory(prefix="gw-") as name:
         folder = Path(name)
         postgres, redis = EmbeddedPostgres(folder / "postgres", durable=False), EmbeddedRedis(folder / "redis")
@@ -172,13 +202,13 @@ async def measured() -> list[tuple[str, tuple[int, int, int, int]]]:
             async with created_database(server, "template1") as database:
                 await migrate(url_of(server, database))
                 async with front_end(folder, url_of(server, database), redis_url) as opened:
-                    return await _all(opened)
+                    return await _all(opened, names)
         finally:
             redis.stop()
             postgres.stop()
 
 
-async def _all(front_end: FrontEnd) -> list[tuple[str, tuple[int, int, int, int]]]:
+async def _all(front_end: FrontEnd, names: Sequence[str]) -> list[tuple[str, Trace]]:
     organization, secret = await front_end.organization(), new_secret()
     client_id = await front_end.services.identity.create_client(
         "flows", [organization], hashed(secret), EVERY_SCOPE, [LANDING]
@@ -187,22 +217,27 @@ async def _all(front_end: FrontEnd) -> list[tuple[str, tuple[int, int, int, int]
         configuration = {"client_id": "app", "client_secret": "own-secret"}
         body = {"connector_type": "work-management", "configuration": configuration}
         await api.call("PUT", "/api/v1/oauth/credentials", json=body)
-        flows = Flows(front_end, api, await api.connector())
-        return [
-            ("`tickets.list`, inline", await fewest(flows.listed)),
-            ("bulk update: POST to 202", await fewest(flows.accepted)),
-            ("bulk update: worker's run and the poll", await fewest(flows.worked_off)),
-            ("OAuth callback to an active connector", await fewest(flows.connected)),
-            ("download with a range", await fewest(flows.downloaded)),
-        ]
+        flows = Flows(front_end, api, await api.connector()).all
+        return [(flows[name][0], await leanest(flows[name][1])) for name in names]
 
 
-def table(rows: list[tuple[str, tuple[int, int, int, int]]]) -> str:
+def table(rows: list[tuple[str, Trace]]) -> str:
     """The figures as a table of Markdown."""
     head = "| flow | functions | files | moves between files | returns to a file already left |"
-    lines = [f"| {name} | {' | '.join(map(str, figures))} |" for name, figures in rows]
+    lines = [f"| {name} | {' | '.join(map(str, trace.row))} |" for name, trace in rows]
     return "\n".join([head, "|---|---|---|---|---|", *lines])
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.flows", description=__doc__)
+    parser.add_argument("--list", choices=NAMES, dest="listed", help="print the functions of this flow in order")
+    listed = parser.parse_args().listed
+    if listed is None:
+        print(table(asyncio.run(measured(NAMES))))
+    else:
+        ((name, trace),) = asyncio.run(measured([listed]))
+        print(f"{name}: {len(trace.functions)} functions\n{trace.listing}")
+
+
 if __name__ == "__main__":
-    print(table(asyncio.run(measured())))
+    main()

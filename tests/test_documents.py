@@ -8,6 +8,7 @@ import pytest
 from gateway.cli.failures import EXIT_CODES
 from gateway.errors import GatewayError
 from gateway.http.console_session import ForeignForm
+from gateway.http.error_advice import ADVICE
 from gateway.http.errors import status_of
 from gateway.kinds.catalog import load_catalog
 from gateway.kinds.search_schema import search_params_schema
@@ -60,6 +61,12 @@ def test_every_error_code_stands_in_the_reference_with_its_status_and_whether_to
     raised = {(str(status_of(cls())), cls.code, "yes" if cls.retryable else "no") for cls in error_classes()}
 
     assert set(CODE_ROW.findall(text("reference/errors.md"))) == raised
+
+
+def test_the_reference_says_of_each_error_what_its_page_says():
+    rows = re.findall(r"^\| \d{3} \| `(\w+)` \| \w+ \| (.+) \|$", text("reference/errors.md"), flags=re.MULTILINE)
+
+    assert {code: re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", advice) for code, advice in rows} == ADVICE
 
 
 def test_every_operator_of_the_query_language_stands_in_the_reference():

@@ -39,6 +39,7 @@ USE_CASES = CALLS | {
     "gateway.connect_links",
     "gateway.console",
     "gateway.authorization",
+    "gateway.openid",
     "gateway.settings",
 }
 PROCESSES = USE_CASES | {"gateway.services", "gateway.mcp", "gateway.telemetry.prometheus"}
@@ -67,19 +68,24 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.jobs": CREDENTIALS,
     "gateway.context_store": CREDENTIALS | {"gateway.jobs"},
     "gateway.authorization": CREDENTIALS,
+    "gateway.openid": CREDENTIALS | {"gateway.oauth"},
     "gateway.console": CREDENTIALS,
     "gateway.connect_links": CREDENTIALS | {"gateway.oauth"},
     "gateway.deletion": DOMAINS,
     "gateway.execution": CALLS,
     "gateway.copy_search": CALLS | {"gateway.execution"},
+    "gateway.sealed_tables": CREDENTIALS | {"gateway.jobs", "gateway.oauth"},
+    "gateway.health_checks": CREDENTIALS
+    | {"gateway.settings", "gateway.sealed_tables", "gateway.telemetry.prometheus"},
     "gateway.mcp": GROUND | {"gateway.credentials"},
     "gateway.services": USE_CASES | {"gateway.mcp"},
-    "gateway.in_process": ENGINE | {"gateway.oauth_tokens"},
+    "gateway.saving": GROUND,
+    "gateway.in_process": ENGINE | {"gateway.oauth_tokens", "gateway.field_selection", "gateway.saving"},
     "gateway.pages": SPECS | {"gateway.settings"},
     "gateway.agent_tools": PROCESSES | {"gateway.in_process"},
-    "gateway.http": PROCESSES | {"gateway.agent_tools", "gateway.pages"},
+    "gateway.http": PROCESSES | {"gateway.agent_tools", "gateway.health_checks", "gateway.pages"},
     "gateway.sandbox": SPECS,
-    "gateway.client": {"gateway.errors", "gateway.operations", "gateway.mcp"},
+    "gateway.client": {"gateway.errors", "gateway.aio", "gateway.operations", "gateway.mcp", "gateway.saving"},
     "gateway.embedded": {"gateway.errors", "gateway.settings", "gateway.db"},
     "gateway.cli": PROCESSES
     | {
@@ -87,6 +93,8 @@ ALLOWED: Mapping[str, set[str]] = {
         "gateway.agent_tools",
         "gateway.client",
         "gateway.embedded",
+        "gateway.health_checks",
+        "gateway.sealed_tables",
         "gateway.http",
         "gateway.in_process",
         "gateway.sandbox",
@@ -97,7 +105,8 @@ ALLOWED: Mapping[str, set[str]] = {
 #: libraries → the only modules or parts that name them
 LIBRARIES = {
     "arq": {"gateway.jobs.wakeup"},
-    "authlib": {"gateway.oauth", "gateway.oauth_tokens", "gateway.authorization"},
+    "authlib": {"gateway.oauth", "gateway.oauth_tokens", "gateway.authorization", "gateway.openid"},
+    "joserfc": {"gateway.openid"},
     "jinja2": {"gateway.pages", "gateway.authorization"},
     "mcp_types": {"gateway.mcp", "gateway.agent_tools", "gateway.client"},
 }
@@ -151,6 +160,18 @@ def test_no_parts_may_import_each_other():
         pytest.fail(" → ".join(error.args[1]))
 
 
+def test_a_class_name_stands_for_one_thing():
+    #: the sandbox plays applications, which have words of their own
+    ours = {module: path for module, path in MODULES.items() if part_of(module) != "gateway.sandbox"}
+    defining: dict[str, list[str]] = {}
+    for module, path in ours.items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                defining.setdefault(node.name, []).append(module)
+
+    assert {name: modules for name, modules in defining.items() if len(modules) > 1} == {}
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_library_is_named_where_it_belongs(library: str):
     naming = {module for module, names in IMPORTS.items() if any(name.split(".")[0] == library for name in names)}
@@ -161,6 +182,7 @@ def test_a_library_is_named_where_it_belongs(library: str):
 @pytest.mark.parametrize(
     "statement", ["import gateway", "from gateway import connect", "from gateway.client import Gateway"]
 )
+@pytest.mark.processes
 def test_callers_load_no_server_database_or_queue(statement):
     loaded = subprocess.run(
         [sys.executable, "-c", f"{statement}; import sys; print(*sys.modules)"],

@@ -25,7 +25,7 @@ from tests.benchmarks.report import Report
 
 HERE = Path(__file__).parent
 REPORT = HERE / "REPORT.md"
-SUITES = ("execute", "downloads", "jobs", "search", "find", "growth", "overload", "agents")
+SUITES = ("execute", "downloads", "jobs", "search", "find", "growth", "thousands", "overload", "agents", "pages")
 
 
 def main() -> int:
@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("--only", default=",".join(SUITES), help="suites, separated by commas")
     parser.add_argument("--into", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    wanted = options.only.split(",")
+    wanted = options.only.lower().split(",")
     if unknown := set(wanted) - set(SUITES):
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
     if options.into:

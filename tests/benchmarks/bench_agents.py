@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.bench_execute import Target, _gateway
-from tests.benchmarks.processes import beside_the_server, free_port, server
+from tests.benchmarks.processes import beside_the_server, server
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
+from tests.harness.processes import free_port
 from tests.mcp.conftest import CAPABILITIES, VERSION, headers_of
 
 _NAME = {"name": "read"}

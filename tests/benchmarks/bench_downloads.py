@@ -20,9 +20,10 @@ from urllib.parse import urlsplit
 
 from tests.benchmarks.bench_execute import Target, _gateway
 from tests.benchmarks.file_relays import nginx_settings
-from tests.benchmarks.processes import Server, _answering, beside_the_server, free_port, server
+from tests.benchmarks.processes import Server, beside_the_server, served, server
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
+from tests.harness.processes import Program, free_port
 
 #: MiB of the file; of the file in a quick run
 FILE, QUICK_FILE = 1024, 512
@@ -130,15 +131,9 @@ async def _sources(stack: contextlib.AsyncExitStack, folder: Path, report: Repor
 @asynccontextmanager
 async def _nginx(folder: Path, port: int, upstream: str) -> AsyncIterator[Server]:
     settings = nginx_settings(folder, port, upstream)
-    process = await asyncio.create_subprocess_exec("nginx", "-e", "stderr", "-c", str(settings), "-p", str(folder))
-    os.sched_setaffinity(process.pid, {0})
-    try:
-        url = f"http://127.0.0.1:{port}"
-        await _answering(process, url)
-        yield Server(url, process.pid)
-    finally:
-        process.terminate()
-        await process.wait()
+    command = ("nginx", "-e", "stderr", "-c", str(settings), "-p", str(folder))
+    async with served(Program(*command, environment=os.environ), port) as nginx:
+        yield nginx
 
 
 def _cost(run: Run) -> float:

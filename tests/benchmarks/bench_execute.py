@@ -26,9 +26,10 @@ from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from tests.benchmarks.plots import Bars
-from tests.benchmarks.processes import Server, beside_the_server, free_port, server
+from tests.benchmarks.processes import Server, beside_the_server, server
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
+from tests.harness.processes import free_port
 
 CONNECTIONS = 32
 SIZES = {"2 KB": SMALL, "100 KB": 100}
@@ -163,6 +164,20 @@ def _added_latency(gateway: Load, relay: Load) -> Figure:
 
 async def _gateway(stack: contextlib.AsyncExitStack, folder: Path, port: int, upstream: str) -> Target:
     """A front end on stores of its own, with a connector to the application."""
+    stores = await opened_stores(stack, folder, upstream)
+    return await front_end(stack, stores, port)
+
+
+@dataclass(frozen=True)
+class Stores:
+    """The stores that processes of one gateway share: their settings, and a client that is known there."""
+
+    environment: dict[str, str]
+    secret: dict[str, str]
+
+
+async def opened_stores(stack: contextlib.AsyncExitStack, folder: Path, upstream: str) -> Stores:
+    """Servers of their own, for as long as the stack is open."""
     postgres, redis = EmbeddedPostgres(folder / "postgres", durable=False), EmbeddedRedis(folder / "redis")
     database_url, redis_url = postgres.start(), redis.start()
     stack.callback(postgres.stop)
@@ -172,17 +187,23 @@ async def _gateway(stack: contextlib.AsyncExitStack, folder: Path, port: int, up
     environment = {
         "GATEWAY_DATABASE_URL": database_url,
         "GATEWAY_REDIS_URL": redis_url,
-        "GATEWAY_BIND": f"127.0.0.1:{port}",
+        "GATEWAY_DATA_DIR": str(folder / "data"),
         "GATEWAY_ENCRYPTION_KEYS": new_key(),
         "GATEWAY_UPSTREAM_SUPPORT_DESK": upstream,
+        "GATEWAY_SYNCHRONIZE": "false",
         "GATEWAY_LOG_LEVEL": "warning",
     }
+    return Stores(environment, {"client_id": client.client_id, "client_secret": client.client_secret})
+
+
+async def front_end(stack: contextlib.AsyncExitStack, stores: Stores, port: int, *, core: int | None = 0) -> Target:
+    """A front end with a connector of its own."""
+    environment = {**stores.environment, "GATEWAY_BIND": f"127.0.0.1:{port}"}
     running = await stack.enter_async_context(
-        server("gateway", "serve", port=port, environment=environment, path="/healthz")
+        server("gateway", "serve", port=port, environment=environment, core=core, path="/healthz")
     )
     async with aiohttp.ClientSession(running.url) as session:
-        secret = {"client_id": client.client_id, "client_secret": client.client_secret}
-        token = (await _posted(session, "/api/v1/account/applications/token", secret, {}))["access_token"]
+        token = (await _posted(session, "/api/v1/account/applications/token", stores.secret, {}))["access_token"]
         headers = {"Authorization": f"Bearer {token}"}
         body = {"workspace_name": "w", "connector_type": "support-desk", "name": "c", "credentials": CREDENTIALS,
                 "validate": False}  # fmt: skip

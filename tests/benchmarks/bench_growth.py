@@ -1,4 +1,4 @@
-"""Growth: what becomes of latency and throughput with more connectors, more workers and more records.
+"""Growth: what becomes of latency and throughput with more front ends, more workers and more records.
 
     python -m tests.benchmarks.bench_growth [--quick]
 
@@ -7,100 +7,113 @@ The baseline of each figure is the smallest size of the same run.
 
 import asyncio
 import contextlib
-import json
-import random
-import statistics
 import tempfile
-import time
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
 import asyncpg
 
 from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
 from tests.benchmarks import bench_search
-from tests.benchmarks.bench_execute import CONNECTIONS, CREDENTIALS, Target, _gateway, _posted
-from tests.benchmarks.bench_jobs import _LEFT, _drained, _rate, bench, worker
+from tests.benchmarks.bench_execute import CONNECTIONS, Target, front_end, opened_stores
+from tests.benchmarks.bench_jobs import _LEFT, _drained, _rate, bench
 from tests.benchmarks.plots import Plot
-from tests.benchmarks.processes import free_port, server
+from tests.benchmarks.processes import cpu_of_children, server, worker
 from tests.benchmarks.relays import SMALL
-from tests.benchmarks.report import Figure, Report, measured_alone
-
-_CONNECTORS = "/api/v1/integrations/connectors"
+from tests.benchmarks.report import Figure, Report, measured_alone, paired
+from tests.harness.processes import free_port
 
 
 async def run(quick: bool = False) -> Report:
     """All three kinds of growth."""
     report = Report("Growth")
-    await _connectors(report, (10, 1000) if quick else (10, 100, 1_000, 10_000), 2.0 if quick else 4.0)
+    await _front_ends(report, (1, 2, 4), *((1.0, 1) if quick else (2.0, 3)))
     await _workers(report, (1, 2) if quick else (1, 2, 4), 500 if quick else 4000)
     await _records(report, (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000), 100 if quick else 300)
     report.notes.append("the baseline of a figure is the smallest size of the same run")
     return report
 
 
-async def _connectors(report: Report, sizes: Sequence[int], seconds: float) -> None:
-    """Calls of connectors at random, each of which has to be opened from time to time."""
-    measured = {}
+async def _front_ends(report: Report, sizes: Sequence[int], seconds: float, rounds: int) -> None:
+    """What a call costs each of several front ends and the stores they share; and what follows with cores for all."""
+    costs: dict[int, list[Costs]] = {size: [] for size in sizes}
     async with contextlib.AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw-")))
-        port = free_port()
+        folder, port = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw-"))), free_port()
         application = await stack.enter_async_context(
-            server("tests.benchmarks.relays", "application", str(port), port=port, core=1)
+            server("tests.benchmarks.relays", "application", str(port), port=port, core=None)
         )
-        target = await _gateway(stack, folder, free_port(), application.url)
-        paths = [target.path]
-        for size in sizes:
-            await _create(target, paths, size)
-            measured[size] = await _called(target, paths, seconds)
-    first, last = measured[sizes[0]], measured[sizes[-1]]
+        stores = await opened_stores(stack, folder, application.url)
+        targets = [await front_end(stack, stores, free_port(), core=None) for _ in range(sizes[-1])]
+        for _ in range(rounds):
+            for size in sizes:
+                costs[size].append(await _costs(targets[:size], seconds))
+    one, most = paired(costs[sizes[0]], costs[sizes[-1]], lambda each: each.front_end)
+    middle = paired(costs[sizes[0]], costs[sizes[1]], lambda each: each.front_end)
     report.figures += [
-        Figure(f"{sizes[-1]:,} connectors: p50 at {CONNECTIONS} connections", last[0], first[0], "ms", at_most=2),
-        Figure(f"{sizes[-1]:,} connectors: requests/s", last[2], first[2], "req/s", at_least=0.5),
-    ]
-    lines = {
-        "p50": [(n, each[0]) for n, each in measured.items()],
-        "p99": [(n, each[1]) for n, each in measured.items()],
-    }
-    title = "Execute with more connectors"
-    report.plots.append(Plot("connectors", title, "connectors", "ms", lines, is_logarithmic=True))
+        # Twice as many do 1.8 times as much where a call costs each at most a ninth more.
+        Figure(f"{sizes[1]} front ends: calls in a second of processor time of each, beside one",
+               1 / middle[1].front_end, 1 / middle[0].front_end, "calls", at_least=0.9),
+        Figure(f"{sizes[-1]} front ends: calls in a second of processor time of each, beside one",
+               1 / most.front_end, 1 / one.front_end, "calls", at_least=0.85),
+        *(Figure(f"{size} front ends on cores of their own: calls/s by the model", _throughput(size, one),
+                 _throughput(1, one), "/s", at_least=0.9 * size) for size in sizes[1:]),
+    ]  # fmt: skip
+    report.notes.append(_model(one))
+    points = [(float(count), _throughput(count, one)) for count in range(1, 9)]
+    plot = Plot(
+        "front_ends", "Execute with more front ends, by the model", "front ends", "calls/s", {"calls/s": points}
+    )
+    report.plots.append(plot)
 
 
-async def _create(target: Target, paths: list[str], size: int) -> None:
-    """Connectors of their own credentials until there are `size` of them."""
-    wanted = iter(range(len(paths), size))
-    body = {"workspace_name": "w", "connector_type": "support-desk", "credentials": CREDENTIALS, "validate": False}
+@dataclass(frozen=True)
+class Costs:
+    """Processor seconds of one call, at each station that it passes."""
 
-    async with aiohttp.ClientSession(target.server.url) as session:
-
-        async def creator() -> None:
-            for number in wanted:
-                made = await _posted(session, _CONNECTORS, {**body, "name": f"c{number}"}, target.headers)
-                paths.append(f"{_CONNECTORS}/{made['id']}/execute")
-
-        await asyncio.gather(*(creator() for _ in range(16)))
+    front_end: float
+    postgres: float
+    redis: float
 
 
-async def _called(target: Target, paths: Sequence[str], seconds: float) -> tuple[float, float, float]:
-    """p50 and p99 in milliseconds, and requests a second."""
-    body = json.dumps({"entity": "tickets", "action": "list", "params": {"per_page": SMALL}}).encode()
-    headers = {"Content-Type": "application/json", **target.headers}
-    chance, latencies = random.Random(3), list[float]()
-    async with aiohttp.ClientSession(target.server.url) as session:
-        started = time.perf_counter()
+async def _costs(targets: Sequence[Target], seconds: float) -> Costs:
+    before = _spent(targets)
+    loads = await asyncio.gather(*(target.load(SMALL, CONNECTIONS, seconds) for target in targets))
+    calls = sum(load.requests_per_second for load in loads) * seconds
+    spent = [after - earlier for after, earlier in zip(_spent(targets), before, strict=True)]
+    return Costs(*(each / calls for each in spent))
 
-        async def caller() -> None:
-            while (began := time.perf_counter()) - started < seconds:
-                async with session.post(chance.choice(paths), data=body, headers=headers) as response:
-                    await response.read()
-                    assert response.status == 200, response.status
-                latencies.append((time.perf_counter() - began) * 1000)
 
-        await asyncio.gather(*(caller() for _ in range(CONNECTIONS)))
-    latencies.sort()
-    return statistics.median(latencies), latencies[int(len(latencies) * 0.99)], len(latencies) / seconds
+def _spent(targets: Sequence[Target]) -> tuple[float, float, float]:
+    own = sum(target.server.cpu_seconds() for target in targets)
+    return own, cpu_of_children("postgres"), cpu_of_children("redis")
+
+
+def _throughput(front_ends: int, costs: Costs) -> float:
+    """Calls a second of so many front ends, each on a core of its own, beside one Redis and one PostgreSQL.
+
+    A closed network of queues with 32 calls at each front end, by exact mean value analysis (Reiser and Lavenberg,
+    1980): a call visits one front end, and both stores, which have a core each.
+    """
+    stations = [*[costs.front_end / front_ends] * front_ends, costs.postgres, costs.redis]
+    queues = [0.0] * len(stations)
+    rate = 0.0
+    for calls in range(1, CONNECTIONS * front_ends + 1):
+        times = [demand * (1 + queue) for demand, queue in zip(stations, queues, strict=True)]
+        rate = calls / sum(times)
+        queues = [rate * each for each in times]
+    return rate
+
+
+def _model(costs: Costs) -> str:
+    stores = max(costs.postgres, costs.redis)
+    full = f"{costs.front_end / stores:,.0f} front ends" if stores else "no number of front ends that was measured"
+    return (
+        f"the model: a closed queueing network, solved by mean value analysis, of measured service times: a call takes "
+        f"{costs.front_end * 1e6:,.0f} µs of a front end, {costs.postgres * 1e6:,.1f} µs of PostgreSQL and "
+        f"{costs.redis * 1e6:,.1f} µs of Redis; {full} would fill a core of the busier store"
+    )
 
 
 async def _workers(report: Report, sizes: Sequence[int], jobs: int) -> None:
@@ -111,7 +124,9 @@ async def _workers(report: Report, sizes: Sequence[int], jobs: int) -> None:
             await _rate(lambda: opened.accept("some_work"), jobs)
             async with contextlib.AsyncExitStack() as stack:
                 for _ in range(size):
-                    await stack.enter_async_context(worker("gateway", opened.environment))
+                    await stack.enter_async_context(
+                        worker("tests.benchmarks.job_queues", "gateway", environment=opened.environment)
+                    )
                 rates.append((float(size), await _drained(opened.our_database, _LEFT, jobs)))
             await opened.clear()
     report.figures.append(Figure(f"{sizes[-1]} workers: jobs of 5 ms", rates[-1][1], rates[0][1], "jobs/s"))

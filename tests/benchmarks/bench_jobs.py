@@ -8,9 +8,7 @@ One worker process each, one after the other, on the same server, which flushes 
 import asyncio
 import os
 import shutil
-import signal
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -33,8 +31,10 @@ from gateway.jobs.model import NewJob
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from tests.benchmarks.job_queues import baseline
+from tests.benchmarks.processes import worker
 from tests.benchmarks.report import Figure, Report, measured_alone
 
+_QUEUES = "tests.benchmarks.job_queues"
 #: callers at a time
 CALLERS = 32
 #: seconds that the issue allows
@@ -98,10 +98,10 @@ async def run(quick: bool) -> Report:
 async def _worked_off(bench: Bench, task: str, what: str, jobs: int) -> list[Figure]:
     """Accepted without a worker, then worked off by one."""
     accepted = await _rate(lambda: bench.accept(task), jobs)
-    async with worker("gateway", bench.environment):
+    async with worker(_QUEUES, "gateway", environment=bench.environment):
         ours = await _drained(bench.our_database, _LEFT, jobs)
     deferred = await _rate(lambda: bench.defer(task), jobs)
-    async with worker("procrastinate", bench.environment):
+    async with worker(_QUEUES, "procrastinate", environment=bench.environment):
         theirs = await _drained(bench.their_database, _THEIRS_LEFT, jobs)
     await bench.clear()
     return [
@@ -113,14 +113,14 @@ async def _worked_off(bench: Bench, task: str, what: str, jobs: int) -> list[Fig
 async def _waited(bench: Bench, jobs: int, notes: list[str]) -> list[Figure]:
     """One job after the other on an idle machine: until it starts, and until its caller knows its end."""
     told = []
-    async with worker("gateway", bench.environment):
+    async with worker(_QUEUES, "gateway", environment=bench.environment):
         await asyncio.sleep(1)
         for _ in range(jobs):
             job_id = await bench.accept("no_op")
             job = await bench.services.watch.done(bench.organization_id, job_id, 10)
             told.append((datetime.now(UTC) - job.finished_at).total_seconds())
             await asyncio.sleep(0.01)
-    async with worker("procrastinate", bench.environment):
+    async with worker(_QUEUES, "procrastinate", environment=bench.environment):
         await asyncio.sleep(1)
         for _ in range(jobs):
             await bench.defer("no_op")
@@ -141,7 +141,7 @@ async def _waited(bench: Bench, jobs: int, notes: list[str]) -> list[Figure]:
 async def _fair(bench: Bench, flood: int, others: int) -> list[Figure]:
     """A flood of one connector's jobs that take a second each, and then one job of each of many other connectors."""
     await bench.our_database.execute(_FLOOD, bench.organization_id, uuid4(), flood)
-    async with worker("gateway", bench.environment):
+    async with worker(_QUEUES, "gateway", environment=bench.environment):
         while not await bench.our_database.fetchval(_RUNNING):  # noqa: ASYNC110  another process works
             await asyncio.sleep(0.05)
         for _ in range(others):
@@ -186,18 +186,6 @@ async def _drained(connection: asyncpg.Connection, left: str, jobs: int) -> floa
     while await connection.fetchval(left):  # noqa: ASYNC110
         await asyncio.sleep(0.02)
     return before / (time.perf_counter() - begun)
-
-
-@asynccontextmanager
-async def worker(name: str, environment: dict[str, str]) -> AsyncIterator[None]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.benchmarks.job_queues", name, env={**os.environ, **environment}
-    )
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        await process.wait()
 
 
 @asynccontextmanager

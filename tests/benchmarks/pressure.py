@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import statistics
 import sys
 import time
@@ -20,13 +21,24 @@ _TICK = 0.002
 
 
 class Canned(asyncio.Protocol):
-    """An application that answers every request alike. Its requests have no body."""
+    """An application that answers every request alike, `seconds` after it came. Its requests have no body."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self._seconds = seconds
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._transport.write(_ANSWER * data.count(b"\r\n\r\n"))
+        answers = _ANSWER * data.count(b"\r\n\r\n")
+        if self._seconds:
+            asyncio.get_running_loop().call_later(self._seconds, self._answer, answers)
+        else:
+            self._answer(answers)
+
+    def _answer(self, answers: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(answers)
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,8 @@ class Outcome:
     seconds: float
     #: milliseconds of answers with status 200, ascending
     latencies: Sequence[float]
+    #: and of all others
+    refusals: Sequence[float]
 
     @property
     def accepted(self) -> float:
@@ -57,20 +71,23 @@ class Outcome:
 
 
 class _Line(asyncio.Protocol):
-    """One connection of a caller: a request at a time."""
+    """One connection of a caller: a request at a time, always the same."""
 
-    def __init__(self, callers: "Callers") -> None:
+    def __init__(self, callers: "Callers", request: bytes) -> None:
         self._callers = callers
+        self._request = request
         self._buffer = b""
         self._sent_at = 0.0
+        self.is_open = True
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         self._callers.is_free(self)
 
-    def send(self, request: bytes) -> None:
+    def send(self) -> None:
+        self._callers.in_flight += 1
         self._sent_at = time.perf_counter()
-        self._transport.write(request)
+        self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -80,71 +97,106 @@ class _Line(asyncio.Protocol):
         length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
         if len(rest) >= length:
             self._buffer = b""
-            self._callers.heard(int(head[9:12]), time.perf_counter() - self._sent_at)
-            self._callers.is_free(self)
+            self._callers.heard(self, int(head[9:12]), time.perf_counter() - self._sent_at)
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        self.is_open = False
         self._callers.is_lost(self)
+
+    def abort(self) -> None:
+        self._transport.abort()
 
 
 class Callers:
-    """Many callers of one URL."""
+    """Many callers of one server; its paths are dealt out to their connections in turn."""
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, url: str, paths: Sequence[str], headers: Mapping[str, str]) -> None:
         parts = urlsplit(url)
         self._address = (parts.hostname or "", parts.port or 80)
         body = json.dumps({"entity": "tickets", "action": "list", "params": {"per_page": SMALL}}).encode()
         lines = [f"{name}: {value}" for name, value in {**headers, "Content-Length": str(len(body))}.items()]
-        first = [f"POST {parts.path} HTTP/1.1", f"Host: {parts.netloc}", "Content-Type: application/json"]
-        head = "\r\n".join([*first, *lines])
-        self._request = f"{head}\r\n\r\n".encode() + body
+        head = "\r\n".join([f"Host: {parts.netloc}", "Content-Type: application/json", *lines])
+        self._requests = [f"POST {path} HTTP/1.1\r\n{head}\r\n\r\n".encode() + body for path in paths]
+        self._lines: list[_Line] = []
+        self.in_flight = 0
         self._free: list[_Line] = []
         self._is_closed_loop = False
+        #: seconds that a refused caller rests at least, as `Retry-After` asks it to, and at most twice as long, so that
+        #: callers do not all come back at once
+        self._rest = 0.0
         self._clear()
 
     def _clear(self) -> None:
         self._answers: Counter[int] = Counter()
         self._latencies: list[float] = []
+        self._refusals: list[float] = []
 
     def is_free(self, line: _Line) -> None:
         if self._is_closed_loop:
-            line.send(self._request)
+            line.send()
         else:
             self._free.append(line)
 
     def is_lost(self, line: _Line) -> None:
+        self._lines.remove(line)
         if line in self._free:
             self._free.remove(line)
 
-    def heard(self, status: int, seconds: float) -> None:
+    def heard(self, line: _Line, status: int, seconds: float) -> None:
+        self.in_flight -= 1
         self._answers[status] += 1
-        if status == 200:
-            self._latencies.append(seconds * 1000)
+        (self._latencies if status == 200 else self._refusals).append(seconds * 1000)
+        if status != 200 and self._rest:
+            asyncio.get_running_loop().call_later(self._rest * random.uniform(1, 2), self._rested, line)
+        else:
+            self.is_free(line)
+
+    def _rested(self, line: _Line) -> None:
+        if line.is_open:
+            self.is_free(line)
 
     async def connect(self, connections: int) -> None:
         loop = asyncio.get_running_loop()
-        for _ in range(connections):
-            await loop.create_connection(lambda: _Line(self), *self._address)
+        for number in range(connections):
+            request = self._requests[number % len(self._requests)]
+            _, line = await loop.create_connection(lambda request=request: _Line(self, request), *self._address)
+            self._lines.append(line)
 
-    async def steady(self, warm: float, seconds: float) -> Outcome:
-        """Every connection asks again as soon as it is answered."""
-        self._is_closed_loop = True
-        for line in self._free:
-            line.send(self._request)
-        self._free.clear()
+    async def steady(self, warm: float, seconds: float, *, rest: float = 0.0) -> Outcome:
+        """Every connection asks again as soon as it is answered; where it is refused, after a rest."""
+        self._is_closed_loop, self._rest = True, rest
+        free, self._free = self._free, []
+        for line in free:
+            line.send()
         await asyncio.sleep(warm)
         outcome = await self._counted(seconds)
         self._is_closed_loop = False
         return outcome
 
+    async def once(self) -> Outcome:
+        """Every connection asks once, all at the same time; returns when all are answered."""
+        self._clear()
+        began = time.perf_counter()
+        free, self._free = self._free, []
+        for line in free:
+            line.send()
+        while self.in_flight:  # noqa: ASYNC110  what comes is told to the lines
+            await asyncio.sleep(_TICK)
+        return self._outcome(began)
+
     async def _counted(self, seconds: float) -> Outcome:
         self._clear()
         began = time.perf_counter()
         await asyncio.sleep(seconds)
-        return Outcome(dict(self._answers), time.perf_counter() - began, sorted(self._latencies))
+        return self._outcome(began)
 
-    async def pressed(self, rate: float, warm: float, seconds: float) -> Outcome:
-        """So many requests a second, whatever becomes of the earlier ones."""
+    def _outcome(self, began: float) -> Outcome:
+        passed = time.perf_counter() - began
+        return Outcome(dict(self._answers), passed, sorted(self._latencies), sorted(self._refusals))
+
+    async def pressed(self, rate: float, warm: float, seconds: float, *, rest: float = 0.0) -> Outcome:
+        """So many requests a second, whatever becomes of the earlier ones, of callers who rest when refused."""
+        self._rest = rest
         pressing = asyncio.create_task(self._press(rate))
         await asyncio.sleep(warm)
         outcome = await self._counted(seconds)
@@ -159,21 +211,22 @@ class Callers:
             due, last = due + (now - last) * rate, now
             while due >= 1 and self._free:
                 # the one that has rested longest, as a client's pool has it
-                self._free.pop(0).send(self._request)
+                self._free.pop(0).send()
                 due -= 1
             due = min(due, rate * 0.1)
 
     def close(self) -> None:
-        for line in list(self._free):
-            line._transport.abort()
+        for line in self._lines:
+            line.abort()
 
 
-async def _serve(port: int) -> None:
-    server = await asyncio.get_running_loop().create_server(Canned, "127.0.0.1", port)
+async def _serve(port: int, seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Canned(seconds), "127.0.0.1", port, backlog=4096)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
     import uvloop
 
-    uvloop.run(_serve(int(sys.argv[1])))
+    uvloop.run(_serve(int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 0.0))

@@ -1,25 +1,14 @@
 """Server processes for benchmarks, on a core of their own where there are two, and what they cost."""
 
-import asyncio
 import os
-import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 
-import aiohttp
 import psutil
 
-#: seconds for a server to answer
-_PATIENCE = 30
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.harness.processes import Program
 
 
 @dataclass(frozen=True)
@@ -37,6 +26,17 @@ class Server:
         return psutil.Process(self.pid).memory_info().rss / (1 << 20)
 
 
+def cpu_of_children(name: str) -> float:
+    """Processor seconds of all processes below this one whose name holds that."""
+    seconds = 0.0
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if name in process.name():
+                times = process.cpu_times()
+                seconds += times.user + times.system
+    return seconds
+
+
 @contextmanager
 def beside_the_server() -> Iterator[None]:
     """This process, which makes the load, on the other core than the server that is measured."""
@@ -51,33 +51,34 @@ def beside_the_server() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-@asynccontextmanager
-async def server(
+def server(
     *arguments: str, port: int, environment: Mapping[str, str] | None = None, core: int | None = 0, path: str = "/"
-) -> AsyncIterator[Server]:
+) -> AbstractAsyncContextManager[Server]:
     """`python -m …` on a port, until the block ends; ready when it answers anything at `path`."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", *arguments, env={**os.environ, **(environment or {})}, stdout=asyncio.subprocess.DEVNULL
-    )
-    if core is not None and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(process.pid, {core % (os.cpu_count() or 1)})
+    program = Program(sys.executable, "-m", *arguments, environment={**os.environ, **(environment or {})})
+    return served(program, port, core=core, path=path)
+
+
+@asynccontextmanager
+async def served(program: Program, port: int, *, core: int | None = 0, path: str = "/") -> AsyncIterator[Server]:
+    """A program that listens on a port, until the block ends; ready when it answers anything at `path`."""
+    await program.start()
     try:
+        if core is not None and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(program.pid, {core % (os.cpu_count() or 1)})
         url = f"http://127.0.0.1:{port}"
-        await _answering(process, url + path)
-        yield Server(url, process.pid)
+        await program.answers(url + path)
+        yield Server(url, program.pid)
     finally:
-        if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
-        await process.wait()
+        await program.stop()
 
 
-async def _answering(process: asyncio.subprocess.Process, url: str) -> None:
-    async with aiohttp.ClientSession() as session, asyncio.timeout(_PATIENCE):
-        while True:
-            try:
-                async with session.get(url) as response:
-                    await response.read()
-                return
-            except aiohttp.ClientError:
-                assert process.returncode is None, f"{url} did not start"
-                await asyncio.sleep(0.05)
+@asynccontextmanager
+async def worker(*arguments: str, environment: Mapping[str, str]) -> AsyncIterator[None]:
+    """`python -m …`, which listens at no port, until the block ends."""
+    program = Program(sys.executable, "-m", *arguments, environment={**os.environ, **environment})
+    await program.start()
+    try:
+        yield
+    finally:
+        await program.stop()

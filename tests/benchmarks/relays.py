@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import AsyncIterator
 
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession, TCPConnector, web
 
 _TICKET = {
     "id": 1,
@@ -54,7 +54,7 @@ def aiohttp_relay(upstream: str) -> web.Application:
             return web.Response(body=await response.read(), content_type="application/json")
 
     async def opened(app: web.Application) -> AsyncIterator[None]:
-        async with ClientSession() as app[session]:
+        async with ClientSession(connector=TCPConnector(limit=0)) as app[session]:
             yield
 
     app = web.Application()
@@ -86,7 +86,7 @@ def starlette_relay(upstream: str, port: int) -> None:
 async def _serve(app: web.Application, port: int) -> None:
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
+    await web.TCPSite(runner, "127.0.0.1", port, backlog=4096).start()
     await asyncio.Event().wait()
 
 

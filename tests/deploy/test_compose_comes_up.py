@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.databases import created_database, url_of
-from tests.running import free_port
+from tests.harness.databases import created_database, url_of
+from tests.harness.processes import GATEWAY, Program, bare_environment, free_port
+from tests.harness.waiting import eventually
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SERVICES = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
@@ -25,7 +26,6 @@ SECRETS = {
     "GATEWAY_REDIS_PASSWORD": "fedcba9876543210",
     "GATEWAY_ENCRYPTION_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
 }
-TIMEOUT = 60
 
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server")
 
@@ -67,7 +67,7 @@ async def settings(
         given = {key: interpolated(value) for key, value in SERVICES["front-end"]["environment"].items()}
         assert given["GATEWAY_REDIS_URL"].endswith("@redis:6379/0")
         yield {
-            **{key: value for key, value in os.environ.items() if not key.startswith("GATEWAY_")},
+            **bare_environment(),
             **image_settings(),
             **given,
             "GATEWAY_DATABASE_URL": url_of(postgres_url, name),
@@ -82,14 +82,12 @@ async def settings(
 async def running(service: str, settings: dict[str, str]) -> AsyncIterator[None]:
     """A service's own command, with a port of its own for its metrics."""
     environment = {**settings, "GATEWAY_METRICS_BIND": f"127.0.0.1:{free_port()}"}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway", *SERVICES[service]["command"], env=environment
-    )
+    program = Program(*GATEWAY, *SERVICES[service]["command"], environment=environment)
+    await program.start()
     try:
         yield
     finally:
-        process.terminate()
-        await process.wait()
+        await program.stop()
 
 
 async def _healthy(settings: dict[str, str]) -> bool:
@@ -103,14 +101,12 @@ async def _healthy(settings: dict[str, str]) -> bool:
 
 
 async def test_the_front_end_becomes_healthy_when_a_worker_is_there(settings: dict[str, str]) -> None:
-    migrate = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway", *SERVICES["migrate"]["command"], env=settings
-    )
-    assert await migrate.wait() == 0
+    migrate = Program(*GATEWAY, *SERVICES["migrate"]["command"], environment=settings)
+    await migrate.start()
+    assert await migrate.ended() == 0
 
-    async with running("front-end", settings), running("worker", settings), asyncio.timeout(TIMEOUT):
-        while not await _healthy(settings):  # noqa: ASYNC110 - another process becomes it
-            await asyncio.sleep(0.2)
+    async with running("front-end", settings), running("worker", settings):
+        await eventually(lambda: _healthy(settings))
 
 
 def test_every_secret_that_compose_asks_for_is_one_that_the_readme_makes() -> None:

@@ -1,9 +1,7 @@
 """Short private directories, and the waiting for what happens in another process."""
 
-import asyncio
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,9 +11,6 @@ import pytest
 
 from gateway.embedded.postgres import EmbeddedPostgres
 
-#: seconds until a test gives up waiting
-PATIENCE = 20.0
-
 
 @pytest.fixture
 def place() -> Iterator[Path]:
@@ -23,31 +18,6 @@ def place() -> Iterator[Path]:
     directory = Path(tempfile.mkdtemp(prefix="gw-"))
     yield directory
     shutil.rmtree(directory)
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], bool]], None]:
-    """Wait until something outside this process has happened."""
-
-    def wait(happened: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not happened():
-            assert time.monotonic() < deadline, "it did not happen in time"
-            time.sleep(0.02)
-
-    return wait
-
-
-@pytest.fixture
-def soon() -> Callable[[Callable[[], bool]], object]:
-    """`eventually` for a test that has the event loop to keep running."""
-
-    async def wait(happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while not happened():  # noqa: ASYNC110  it happens in another process
-                await asyncio.sleep(0.02)
-
-    return wait
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ def options(**wishes):
 
 
 def test_children_get_the_settings_they_rely_on():
-    environment = plan.child_environment(options(), HERE, **STORES, keys=Path("/data/encryption.keys"), sandbox=None)
+    wanted = options(log_format="text")
+    environment = plan.child_environment(wanted, HERE, **STORES, keys=Path("/data/encryption.keys"), sandbox=None)
 
     assert environment == {
         "PATH": "/bin",
@@ -26,6 +27,7 @@ def test_children_get_the_settings_they_rely_on():
         "GATEWAY_BIND": "127.0.0.1:8080",
         "GATEWAY_PUBLIC_URL": "http://127.0.0.1:8080",
         "GATEWAY_DATA_DIR": "/data",
+        "GATEWAY_LOG_FORMAT": "text",
         "GATEWAY_DATABASE_URL": "postgresql://p@/gateway",
         "GATEWAY_REDIS_URL": "unix:///r.sock",
         "GATEWAY_ENCRYPTION_KEYS_FILE": "/data/encryption.keys",

@@ -16,6 +16,7 @@ from gateway.db.service_role import ensure_service_role
 from gateway.embedded import StartupError
 from gateway.embedded.postgres import SERVICE_ROLE, EmbeddedPostgres
 from gateway.embedded.stale_processes import processes_of
+from tests.harness.waiting import eventually_without_loop
 
 KEEP = "CREATE TABLE kept AS SELECT 42 AS answer"
 ANSWER = "SELECT answer FROM kept"
@@ -232,7 +233,7 @@ async def test_failed_statements_and_their_values_stay_out_of_the_log(postgres, 
     assert "sesame" not in postgres.log.read_text()
 
 
-def test_it_dies_with_the_process_that_started_it(place, eventually, is_alive):
+def test_it_dies_with_the_process_that_started_it(place, is_alive):
     script = f"""
 from pathlib import Path
 from gateway.embedded.postgres import EmbeddedPostgres
@@ -248,5 +249,5 @@ input()
 
         parent.kill()
 
-    eventually(lambda: not is_alive(pid))
-    eventually(lambda: processes_of(place / "postgres" / "cluster", "postgres") == [])
+    eventually_without_loop(lambda: not is_alive(pid))
+    eventually_without_loop(lambda: processes_of(place / "postgres" / "cluster", "postgres") == [])

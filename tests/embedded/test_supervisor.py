@@ -13,6 +13,7 @@ import pytest
 from gateway.embedded import StartupError
 from gateway.embedded.program import Program
 from gateway.embedded.supervisor import Supervisor
+from tests.harness.waiting import eventually, eventually_without_loop
 
 PATIENT = "import time; print('up', flush=True); time.sleep(600)"
 STUBBORN = (
@@ -36,43 +37,43 @@ async def supervisor(heard):
     await supervisor.stop()
 
 
-async def test_lines_of_both_outputs_are_forwarded(supervisor, heard, soon):
+async def test_lines_of_both_outputs_are_forwarded(supervisor, heard):
     await supervisor.start(child("talker", "import os; os.write(1, b'out\\n'); os.write(2, b'err\\n'); input()"))
 
-    await soon(lambda: {("talker", "out"), ("talker", "err")} <= set(heard))
+    await eventually(lambda: {("talker", "out"), ("talker", "err")} <= set(heard))
 
 
-async def test_a_line_of_any_length_does_not_stop_the_forwarding(supervisor, heard, soon):
+async def test_a_line_of_any_length_does_not_stop_the_forwarding(supervisor, heard):
     await supervisor.start(child("talker", f"print('x' * {3 << 20}); {PATIENT}"))
 
-    await soon(lambda: ("talker", "up") in heard)
+    await eventually(lambda: ("talker", "up") in heard)
 
 
-async def test_a_child_that_dies_is_started_again(supervisor, heard, soon):
+async def test_a_child_that_dies_is_started_again(supervisor, heard):
     await supervisor.start(child("mortal"))
-    await soon(lambda: len(heard) == 1)
+    await eventually(lambda: len(heard) == 1)
     [first] = supervisor.pids("mortal")
 
     os.kill(first, signal.SIGKILL)
-    await soon(lambda: len(heard) == 2)
+    await eventually(lambda: len(heard) == 2)
 
     assert supervisor.pids("mortal") != [first]
 
 
-async def test_each_new_process_id_is_told(soon):
+async def test_each_new_process_id_is_told():
     seen = []
     supervisor = Supervisor(lambda *_: None, lambda: seen.append(supervisor.pids("mortal")))
     await supervisor.start(child("mortal", "pass"))
 
-    await soon(lambda: len([pids for pids in seen if pids]) == 2)
+    await eventually(lambda: len([pids for pids in seen if pids]) == 2)
 
     await supervisor.stop()
 
 
-async def test_a_restart_waits_longer_each_time(supervisor, heard, soon):
+async def test_a_restart_waits_longer_each_time(supervisor, heard):
     await supervisor.start(child("hasty", "import time; print(time.monotonic())"))
 
-    await soon(lambda: len(heard) == 4)
+    await eventually(lambda: len(heard) == 4)
 
     began = [float(line) for _, line in heard]
     pauses = [later - earlier for earlier, later in pairwise(began)]
@@ -81,11 +82,11 @@ async def test_a_restart_waits_longer_each_time(supervisor, heard, soon):
     assert pauses[2] > 0.4
 
 
-async def test_a_child_that_dies_again_and_again_makes_the_start_hopeless(supervisor, heard, soon):
+async def test_a_child_that_dies_again_and_again_makes_the_start_hopeless(supervisor, heard):
     await supervisor.start(child("broken", "raise SystemExit('no such setting')"))
     supervisor.ensure_hopeful()
 
-    await soon(lambda: len(heard) == 4)
+    await eventually(lambda: len(heard) == 4)
 
     with pytest.raises(StartupError, match=r"broken does not start(.|\n)*no such setting"):
         supervisor.ensure_hopeful()
@@ -106,22 +107,22 @@ async def test_what_hinders_the_preparation_is_the_error(supervisor):
         await supervisor.start(child("refused", prepare=refuse, is_ready=lambda _pid: False))
 
 
-async def test_groups_stop_in_reverse_order(supervisor, heard, soon):
+async def test_groups_stop_in_reverse_order(supervisor, heard):
     said_last = (
         "import signal, time; signal.signal(15, lambda *_: exit('gone')); print('up', flush=True); time.sleep(600)"
     )
     for name in ("store", "server"):
         await supervisor.start(child(name, said_last))
-        await soon(lambda name=name: (name, "up") in heard)
+        await eventually(lambda name=name: (name, "up") in heard)
 
     await supervisor.stop()
 
     assert heard[-2:] == [("server", "gone"), ("store", "gone")]
 
 
-async def test_a_child_that_does_not_stop_in_time_is_killed(supervisor, heard, soon):
+async def test_a_child_that_does_not_stop_in_time_is_killed(supervisor, heard):
     await supervisor.start(child("stubborn", STUBBORN, grace=0.1))
-    await soon(lambda: heard == [("stubborn", "up")])
+    await eventually(lambda: heard == [("stubborn", "up")])
     [pid] = supervisor.pids("stubborn")
 
     await supervisor.stop()
@@ -129,9 +130,9 @@ async def test_a_child_that_does_not_stop_in_time_is_killed(supervisor, heard, s
     assert not psutil.pid_exists(pid)
 
 
-async def test_a_child_waiting_for_its_restart_stops_at_once(supervisor, heard, soon):
+async def test_a_child_waiting_for_its_restart_stops_at_once(supervisor, heard):
     await supervisor.start(child("broken", "print('tried')"))
-    await soon(lambda: len(heard) == 5)
+    await eventually(lambda: len(heard) == 5)
 
     async with asyncio.timeout(1.0):
         await supervisor.stop()
@@ -209,9 +210,9 @@ def test_the_terminals_signal_does_not_reach_the_children(supervise):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a child to its parent")
-def test_children_die_with_a_parent_that_is_killed(supervise, eventually, is_alive):
+def test_children_die_with_a_parent_that_is_killed(supervise, is_alive):
     parent, children = supervise("patient", "stubborn")
 
     parent.kill()
 
-    eventually(lambda: not any(is_alive(pid) for pid in children))
+    eventually_without_loop(lambda: not any(is_alive(pid) for pid in children))

@@ -15,6 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from gateway.client.settings import client_settings
+from tests.harness.waiting import eventually_without_loop
+
 RUN_UP = str(Path(__file__).with_name("run_up.py"))
 
 
@@ -73,14 +76,14 @@ def terminal():
 
 
 @pytest.fixture
-def start(place, eventually):
+def start(place):
     """Start `up` and wait until it is ready."""
     runs = []
 
     def started(*wishes: str, stdout: int = subprocess.PIPE, **environment: str) -> Run:
         run = Run(place, *wishes, stdout=stdout, **environment)
         runs.append(run)
-        eventually(run.is_ready)
+        eventually_without_loop(run.is_ready)
         return run
 
     yield started
@@ -138,6 +141,16 @@ def test_a_shell_that_takes_the_exports_has_what_callers_read(start):
     )
 
 
+def test_its_address_stands_in_the_data_directory_for_as_long_as_it_runs(start, place):
+    run = start()
+    base_url = run.facts()["base_url"]
+    found = client_settings(environ={"GATEWAY_DATA_DIR": str(place / "data")})
+    run.stop()
+
+    assert str(found.base_url) == base_url
+    assert not (place / "data" / "address").exists()
+
+
 def test_the_sandboxs_address_is_told(start):
     shown, _ = start("sandbox=true").stop()
 
@@ -157,14 +170,14 @@ def test_several_front_ends_and_workers_share_the_stores(start):
 
 
 @pytest.mark.parametrize("role", ["gateway", "workers", "redis", "postgres"])
-def test_a_child_that_dies_is_replaced_and_the_ready_file_names_the_new_one(start, eventually, role):
+def test_a_child_that_dies_is_replaced_and_the_ready_file_names_the_new_one(start, role):
     run = start()
     before = run.facts()["pids"][role]
 
     os.kill(before[0] if isinstance(before, list) else before, signal.SIGKILL)
 
-    eventually(lambda: run.facts()["pids"][role] not in (before, [], None))
-    eventually(lambda: answers(run))
+    eventually_without_loop(lambda: run.facts()["pids"][role] not in (before, [], None))
+    eventually_without_loop(lambda: answers(run))
 
 
 def answers(run: Run) -> bool:
@@ -186,7 +199,7 @@ def test_a_signal_ends_everything_and_takes_the_ready_file_away(start, place):
     assert not (place / "data" / "postgres" / "cluster" / "postmaster.pid").exists()
 
 
-def test_it_comes_up_on_the_same_data_after_everything_was_killed(start, eventually):
+def test_it_comes_up_on_the_same_data_after_everything_was_killed(start):
     run = start("sandbox=true")
     before, address = run.facts(), run.facts()["base_url"].removeprefix("http://")
     for pid in [run.process.pid, *run.children()]:

@@ -30,7 +30,7 @@ AS_A_LIST = """
 
 @pytest.fixture(scope="module")
 async def gateway() -> AsyncIterator[Arena]:
-    async with arena(fronts=2, workers=2, GATEWAY_TOKEN_SECONDS="8") as opened:
+    async with arena(fronts=2, workers=2) as opened:
         yield opened
 
 
@@ -43,14 +43,15 @@ async def test_events_resume_across_a_restart_of_the_front_end_without_gap_or_re
         await caller.running(job["id"])
 
     async with gateway.caller() as caller:
-        reading = asyncio.create_task(_events(caller, gateway.url_of(front), job["id"], 0))
-        await asyncio.sleep(0.5)
+        before: list[tuple[int, str]] = []
+        after: list[tuple[int, str]] = []
+        reading = asyncio.create_task(_read_events(caller, gateway.url_of(front), job["id"], before))
+        await until(lambda: len(before) >= 2)
         await front.kill()
-        before = await reading
+        await reading
         gateway.upstream.gate.set()
         await front.start()
-        await gateway.answering(front)
-        after = await _events(caller, gateway.url_of(front), job["id"], before[-1][0])
+        await _read_events(caller, gateway.url_of(front), job["id"], after, seen=before[-1][0])
 
     assert [number for number, _ in before + after] == [1, 2, 3, 4]
     assert after[-1][1] == "done"
@@ -58,12 +59,12 @@ async def test_events_resume_across_a_restart_of_the_front_end_without_gap_or_re
     gateway.fronts.remove(front)
 
 
-async def _events(caller: Caller, base_url: str, job_id: str, seen: int) -> list[tuple[int, str]]:
-    """Number and name of each event, until the stream ends or is cut."""
-    told: list[tuple[int, str]] = []
+async def _read_events(caller: Caller, base_url: str, job_id: str, told: list[tuple[int, str]], seen: int = 0) -> None:
+    """Number and name of each event, as it comes, until the stream ends or is cut."""
     headers = {**caller.headers, "Last-Event-ID": str(seen)}
     try:
         async with caller.session.get(f"{base_url}/api/v1/jobs/{job_id}/events", headers=headers) as response:
+            assert response.status == 200, await response.text()
             async for line in response.content:
                 name, _, value = line.decode().strip().partition(": ")
                 if name == "id":
@@ -72,7 +73,6 @@ async def _events(caller: Caller, base_url: str, job_id: str, seen: int) -> list
                     told.append((number, value))
     except aiohttp.ClientError:
         pass
-    return told
 
 
 async def test_a_result_of_a_million_records_is_read_with_flat_memory(gateway: Arena):
@@ -101,7 +101,8 @@ async def test_a_result_of_a_million_records_is_read_with_flat_memory(gateway: A
 
 async def test_a_chain_of_redirects_outlives_its_token_and_opens_nothing_else(gateway: Arena):
     gateway.upstream.gate.clear()
-    async with gateway.caller() as caller, aiohttp.ClientSession() as session:
+    front = await gateway.front_end_apart(GATEWAY_TOKEN_SECONDS="8")
+    async with gateway.caller(front) as caller, aiohttp.ClientSession() as session:
         await caller.connect()
         body = {"entity": "tickets", "action": "create", "params": ticket(uuid4().hex)}
         sdk = {**caller.headers, "X-ADP-Agent-SDK": "1", "Prefer": "respond-async"}
@@ -117,6 +118,7 @@ async def test_a_chain_of_redirects_outlives_its_token_and_opens_nothing_else(ga
         the_job = await _status(session, caller.base_url + result.removesuffix("/result"), sdk)
         another_token = await _status(session, caller.base_url + hop, {**sdk, "Authorization": "Bearer x"})
 
+    await gateway.stop(front)
     assert led == 200
     assert [without_the_mark, the_job, another_token] == [401, 401, 401]
 
@@ -151,11 +153,8 @@ async def test_a_rolling_restart_under_load_fails_and_doubles_nothing():
 async def _rolled(gateway: Arena, part: Part) -> int:
     """The exit code of a process that was told to stop, once its successor works."""
     await asyncio.sleep(SPACING)
-    await part.signal(signal.SIGTERM)
-    code = await part.ended()
+    code = await part.stop()
     await part.start()
-    if part in gateway.fronts:
-        await gateway.answering(part)
     return code
 
 
@@ -220,7 +219,7 @@ async def test_all_phases_of_a_stop_share_one_grace():
 
         started = time.monotonic()
         for part in (*gateway.fronts, *gateway.workers):
-            await part.signal(signal.SIGTERM)
+            part.send(signal.SIGTERM)
         codes = [await part.ended() for part in (*gateway.fronts, *gateway.workers)]
         took = time.monotonic() - started
         for call in calls:

@@ -50,7 +50,6 @@ async def test_all_two_hundred_jobs_of_a_killed_worker_go_on_at_once(gateway: Ar
     async with gateway.caller() as caller:
         ids = await running(gateway, caller, connectors=10, each=20)
         await gateway.add_worker()
-        await gateway.workers_ready()
 
         await first.kill()
         took = await until(lambda: _are_started(gateway, len(ids), 1))
@@ -80,10 +79,10 @@ async def test_a_frozen_and_thawed_worker_goes_on_and_nothing_counts_against_its
         ids = await running(gateway, caller, connectors=1, each=15)
         await until(lambda: _has_arrived(gateway, len(ids)))
 
-        await worker.signal(signal.SIGSTOP)
-        await asyncio.sleep(13)  # longer than a lease
-        await worker.signal(signal.SIGCONT)
-        await asyncio.sleep(5)  # sweeps and heartbeats
+        worker.send(signal.SIGSTOP)
+        await until(lambda: gateway.value("SELECT max(lease_until) < now() FROM jobs"))
+        worker.send(signal.SIGCONT)
+        await gateway.swept()
         ended = await outcomes(gateway, caller, ids)
         counted = await gateway.value("SELECT max(crashes) FROM jobs")
 

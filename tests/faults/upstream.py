@@ -22,6 +22,8 @@ class Upstream:
         self.created_at: defaultdict[str, list[float]] = defaultdict(list)
         #: how often each batch of tickets was updated, by its ids
         self.updated: Counter[str] = Counter()
+        #: when, by the clock of the machine
+        self.updated_at: defaultdict[str, list[float]] = defaultdict(list)
         self._batches: list[str] = []
         #: seconds that a batch takes, how many run at a time, and the most that did; when each batch ends
         self.batch_seconds, self.room, self.most_batches = 0.0, 30, 0
@@ -37,6 +39,8 @@ class Upstream:
         self.fatal = asyncio.Event()
         #: tells that a request has come in
         self.arrived = asyncio.Event()
+        #: how many reads of one ticket are still refused because there were too many
+        self.refusals = 0
         self.url = ""
 
     @asynccontextmanager
@@ -84,6 +88,9 @@ class Upstream:
             self.fatal.set()
             await asyncio.sleep(60)
         await self._taken()
+        if self.refusals:
+            self.refusals -= 1
+            return web.json_response({"error": "TooManyRequests"}, status=429, headers={"Retry-After": "11"})
         return web.json_response({"ticket": {"id": int(request.match_info["id"]), "subject": "s"}})
 
     async def _create(self, request: web.Request) -> web.Response:
@@ -105,6 +112,7 @@ class Upstream:
             return web.json_response({"error": "TooManyJobs"}, status=429)
         self.most_batches = max(self.most_batches, running + 1)
         self.updated[request.query["ids"]] += 1
+        self.updated_at[request.query["ids"]].append(time.time())
         self._batches.append(request.query["ids"])
         self._ends.append(time.monotonic() + self.batch_seconds)
         return web.json_response({"job_status": self._batch(len(self._batches) - 1, "queued")})

@@ -1,13 +1,17 @@
 """What journeys begin with: a caller, a connector, a caller of another organization."""
 
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
-from uuid import uuid4
 
-import aiohttp
 import pytest
+from playwright.async_api import Browser
 
-from tests.running import Api, ConnectorApi, Running
+from tests.harness.browser import launched
+from tests.harness.caller import Api, ConnectorApi
+from tests.harness.clients import new_client_in
+from tests.harness.sandbox import received_requests
+from tests.harness.up import Running
 
 
 @pytest.fixture
@@ -26,24 +30,28 @@ async def support_desk(api: Api) -> ConnectorApi:
 @pytest.fixture
 async def stranger(running: Running) -> AsyncIterator[Api]:
     """A client of another organization."""
-    organization = await running.admin("organization", "create", f"o-{uuid4().hex[:8]}")
-    client = await running.admin(
-        *("client", "create", "stranger", "--organization", organization["organization_id"]),
-        *("--scope", "read", "--scope", "write", "--scope", "admin"),
-    )
-    async with Api.of(running.base_url, client["client_id"], client["client_secret"]) as opened:
+    client = await new_client_in(running.database_url)
+    async with Api.of(running.base_url, client.id, client.secret) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    """A browser; each test opens a context of its own in it."""
+    async with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+async def work_management_app(api: Api) -> AsyncIterator[None]:
+    """An own OAuth app for the work management: the sandbox takes any."""
+    path, configuration = "/api/v1/oauth/credentials", {"client_id": "own-app", "client_secret": "own-secret"}
+    await api.call("PUT", path, json={"connector_type": "work-management", "configuration": configuration})
+    yield
+    await api.call("DELETE", f"{path}/connector_type/work-management")
 
 
 @pytest.fixture
 def upstream_requests(running: Running) -> Callable[[], Any]:
     """What the sandbox has received: `await upstream_requests()`."""
-
-    async def received() -> list[dict[str, Any]]:
-        async with (
-            aiohttp.ClientSession() as session,
-            session.get(f"{running.sandbox_url}/_sandbox/requests") as response,
-        ):
-            return (await response.json())["requests"]
-
-    return received
+    return partial(received_requests, running.sandbox_url)

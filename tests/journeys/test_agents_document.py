@@ -10,7 +10,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.running import CREDENTIALS
+from tests.harness.caller import CREDENTIALS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/how-to/agents.md").read_text("utf-8")
 

@@ -1,17 +1,14 @@
 """Secrets planted like canaries, then looked for everywhere that outlives a request: they may be nowhere in clear."""
 
-import asyncio
 import base64
-import json
 import os
-import signal
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.running import Api, free_port
+from tests.harness.caller import Api
+from tests.harness.up import brought_up
 
 CANARY = "canary-7b1e4f9a52"
 #: as it would stand in a file, in a Basic header, in a URL
@@ -21,31 +18,20 @@ FORMS = (
     base64.b64encode(b"a@b.c/token:" + CANARY.encode()).rstrip(b"="),
     CANARY.encode("utf-16-le"),
 )
-PATIENCE = 60
 
 
 @pytest.fixture(scope="module")
 async def aftermath():
     """What a gateway leaves behind that was handed secrets in every way there is: its answers, logs and folder."""
     with tempfile.TemporaryDirectory(prefix="gw-") as folder:
-        ready_file, logs = Path(folder) / "ready.json", Path(folder) / "logs"
-        with logs.open("wb") as sink:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "gateway", "up", "--sandbox", "--bind", f"127.0.0.1:{free_port()}"),
-                *("--data-dir", f"{folder}/data", "--ready-file", str(ready_file)),
-                env={**os.environ, "GATEWAY_LOG_LEVEL": "debug"},
-                stdout=sink,
-                stderr=sink,
-            )
-        async with asyncio.timeout(PATIENCE):
-            while not ready_file.exists():  # noqa: ASYNC110  it happens in another process
-                await asyncio.sleep(0.1)
-        ready = json.loads(ready_file.read_text())
-        async with Api.of(ready["base_url"], ready["client_id"], ready["client_secret"]) as api:
+        logs = Path(folder) / "logs"
+        environment = {**os.environ, "GATEWAY_LOG_LEVEL": "debug"}
+        async with (
+            brought_up(Path(folder), environment, "--sandbox", log=logs) as ready,
+            Api.of(ready["base_url"], ready["client_id"], ready["client_secret"]) as api,
+        ):
             answers = await _hand_over_secrets(api)
-        process.send_signal(signal.SIGTERM)
-        await process.wait()
-        yield answers, logs, Path(folder) / "data", ready["client_secret"]
+        yield answers, logs, Path(folder) / "up", ready["client_secret"]
 
 
 async def _hand_over_secrets(api):

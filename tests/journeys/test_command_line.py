@@ -57,8 +57,10 @@ async def test_a_ticket_is_opened_found_and_refused(command, desk):
     number = json.loads(opened)["id"]
     _, read, _ = await command("call", "support-desk", "tickets", "get", f"ticket_id={number}", "--select", "id,tags")
     refused = await command("call", "support-desk", "tickets", "get", "ticket_id=999999999")
+    _, two, _ = await command("call", "support-desk", "tickets", "list", "limit=2", "--fields", "id")
 
     assert code == 0
+    assert [list(record) for record in json.loads(two)] == [["id"], ["id"]]
     assert json.loads(read) == {"id": number, "tags": ["a", "b"]}
     assert refused[0] == 4
 
@@ -101,7 +103,7 @@ async def test_records_are_synchronized_and_searched(command, desk):
 
     assert synchronized[0] == 0, synchronized[2]
     assert code == 0, err
-    assert {json.loads(line)["status"] for line in out.splitlines()} <= {"open", "solved"}
+    assert {record["status"] for record in json.loads(out)} <= {"open", "solved"}
 
 
 async def test_a_connector_is_made_by_consent(command):

@@ -8,17 +8,9 @@ import aiohttp
 import pytest
 from yarl import URL
 
-APPS = "/api/v1/oauth/credentials"
 SESSIONS = "/api/v1/connect/sessions"
 
-
-@pytest.fixture
-async def app(api):
-    """An own app for the work management: the sandbox takes any."""
-    configuration = {"client_id": "connect-app", "client_secret": "own-secret"}
-    await api.call("PUT", APPS, json={"connector_type": "work-management", "configuration": configuration})
-    yield
-    await api.call("DELETE", f"{APPS}/connector_type/work-management")
+pytestmark = pytest.mark.usefixtures("work_management_app")
 
 
 @pytest.fixture
@@ -43,7 +35,7 @@ async def _consented(browser, url, decision):
         return answer.status, await answer.text()
 
 
-async def test_a_consent_that_a_link_began_becomes_a_connector_that_works(api, app, browser):
+async def test_a_consent_that_a_link_began_becomes_a_connector_that_works(api, browser):
     link = await _link(api)
 
     status, page = await _consented(browser, link["url"], "allow")
@@ -56,7 +48,7 @@ async def test_a_consent_that_a_link_began_becomes_a_connector_that_works(api, a
     assert checked.json()["status"] == "healthy"
 
 
-async def test_who_says_no_connects_nothing_and_may_try_again(api, app, browser):
+async def test_who_says_no_connects_nothing_and_may_try_again(api, browser):
     link = await _link(api)
 
     _, page = await _consented(browser, link["url"], "deny")
@@ -67,7 +59,7 @@ async def test_who_says_no_connects_nothing_and_may_try_again(api, app, browser)
     assert (await api.get(f"{SESSIONS}/{link['id']}")).json()["status"] == "pending"
 
 
-async def test_of_two_consents_that_a_link_began_only_the_last_connects(api, app, browser):
+async def test_of_two_consents_that_a_link_began_only_the_last_connects(api, browser):
     link = await _link(api)
     async with browser.post(link["url"], data={"kind": "work-management", "method": "oauth"}) as answer:
         first = unescape(re.search(r'content="0;url=([^"]+)"', await answer.text())[1])
@@ -80,7 +72,7 @@ async def test_of_two_consents_that_a_link_began_only_the_last_connects(api, app
     assert "Nothing was connected" in text
 
 
-async def test_a_redirect_url_is_told_whose_connector_there_is(api, app, browser):
+async def test_a_redirect_url_is_told_whose_connector_there_is(api, browser):
     link = await _link(api, redirect_url="http://127.0.0.1:1/back?a=1")
 
     _, page = await _consented(browser, link["url"], "allow")

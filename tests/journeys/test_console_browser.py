@@ -2,66 +2,64 @@
 inaccessible."""
 
 import os
-import shutil
 from collections.abc import AsyncIterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from playwright.async_api import Browser, Page
 
-playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-AXE = (Path(__file__).parents[1] / "pages" / "vendor" / "axe-4.14.1.min.js").read_text("utf-8")
+from tests.harness.browser import needs_chromium, serious_findings, signed_in, troubles_of
+from tests.harness.caller import Api
+
 #: set by `make screenshots`: where they go
 SCREENSHOTS = os.environ.get("GATEWAY_SCREENSHOTS")
 SCREENS = ("", "/connectors", "/playground?operation=support-desk.tickets.create", "/jobs", "/search", "/audit",
-           "/settings", "/health")  # fmt: skip
+           "/grants", "/settings", "/health")  # fmt: skip
+PAGES = ("connector", "failed job", "found", "wrong search", "no page", "sign-in", "choice", "form", "unknown link")
+#: runs wherever it is taken for markup, a script or an address
+SCRIPT = """"><script>ran=1</script><img src=x onerror="ran=1"><a href="javascript:ran=1">x</a>{{7*7}}"""
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
-
-
-@pytest.fixture
-async def chromium():
-    async with playwright.async_playwright() as driver:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=options)
-        yield browser
-        await browser.close()
+pytestmark = needs_chromium
 
 
 @pytest.fixture
-async def page(chromium, running) -> AsyncIterator[object]:
+async def page(chromium: Browser, running) -> AsyncIterator[Page]:
     """A page that is signed in, and fails the test for what its policy forbids or its scripts throw."""
     context = await chromium.new_context(base_url=running.base_url)
     opened = await context.new_page()
-    trouble: list[str] = []
-    opened.on("pageerror", lambda error: trouble.append(str(error)))
-    opened.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
-    await opened.goto("/console")
-    await opened.fill("#client_id", running.client_id)
-    await opened.fill("#client_secret", running.client_secret)
-    await opened.click("text=Sign in >> nth=-1")
-    await opened.wait_for_url("**/console")
+    troubles = troubles_of(opened, running.base_url)
+    await signed_in(opened, running.client_id, running.client_secret)
     yield opened
     await context.close()
-    assert trouble == []
+    assert troubles == []
 
 
-async def serious_findings(page) -> list[str]:
-    """What axe-core finds of serious or critical impact."""
-    await page.evaluate(AXE)
-    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        f"{each['id']}: {each['nodes'][0]['html']}"
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical")
-    ]
-
-
-async def taken(page, name: str) -> None:
+async def taken(page: Page, name: str) -> None:
     if SCREENSHOTS:
         await page.set_viewport_size({"width": 1200, "height": 760})
         await page.screenshot(path=f"{SCREENSHOTS}/{name}.png")
+
+
+@pytest.fixture(scope="module")
+async def addresses(running) -> dict[str, str]:
+    """Pages that are of something: a connector, its jobs, links that are new, used and wrong."""
+    async with Api.of(running.base_url, running.client_id, running.client_secret) as api:
+        desk = await api.connector()
+        body = {"entity": "tickets", "action": "get", "params": {"ticket_id": 999_999_999}}
+        job = (await api.post(f"{desk.path}/execute", body, headers={"Prefer": "respond-async"})).json()["job"]
+        await api.get(f"/api/v1/jobs/{job['id']}/result?wait=60")
+        link = (await api.post("/api/v1/connect/sessions", {"workspace_name": "w"})).json()["url"]
+        return {
+            "connector": f"/console/connectors/{desk.record['id']}",
+            "failed job": f"/console/jobs/{job['id']}",
+            "found": "/console/playground?query=close+a+ticket",
+            "wrong search": "/console/search?entity=tickets&field=no_such_field&operator=eq&value=1",
+            "no page": "/console/connectors/6f1d7b8c-0000-4000-8000-000000000000",
+            "sign-in": "/console/sign-in",
+            "choice": link,
+            "form": f"{link}?kind=support-desk",
+            "unknown link": "/connect/unknown",
+        }
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -73,6 +71,24 @@ async def test_every_screen_is_accessible_in_light_and_dark(page, api, screen, s
     await page.goto(f"/console{screen}")
 
     assert await serious_findings(page) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+async def test_every_other_page_is_accessible_in_light_and_dark_and_fits_a_telephone(
+    chromium: Browser, running, addresses, name
+):
+    context = await chromium.new_context(base_url=running.base_url, viewport={"width": 320, "height": 640})
+    page = await context.new_page()
+    await signed_in(page, running.client_id, running.client_secret)
+    await page.goto(addresses[name])
+    findings = await serious_findings(page)
+    await page.emulate_media(color_scheme="dark")
+
+    findings += await serious_findings(page)
+
+    assert findings == []
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+    await context.close()
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -94,10 +110,33 @@ async def test_a_bulk_update_is_followed_live_to_its_result(page, api):
     await page.click("button[value=run]")
 
     await page.wait_for_url("**/console/jobs/*")
+    await page.evaluate("window.isTheSamePage = true")
     await page.wait_for_selector("#job .status.succeeded", timeout=60_000)
-    assert "120" in await page.inner_text("#job")
+    assert await page.evaluate("window.isTheSamePage")
+    assert await page.get_attribute("#job progress", "value") == "120"
     assert await page.locator("#job table").count() == 1
     await taken(page, "job")
+
+
+async def test_the_progress_of_a_job_is_shown_while_it_runs(page, api):
+    desk = await api.connector()
+    ids = ",".join(map(str, range(1, 401)))
+    body = {"entity": "ticket_bulk_updates", "action": "create", "params": {"ids": ids, "ticket": {"priority": "low"}}}
+    job = (await api.post(f"{desk.path}/execute", body, headers={"Prefer": "respond-async"})).json()["job"]
+    await page.add_init_script(
+        """window.seen = [];
+        new MutationObserver(() => {
+            const bar = document.querySelector("#job progress");
+            if (bar) seen.push(bar.value);
+        }).observe(document, {childList: true, subtree: true});"""
+    )
+
+    await page.goto(f"/console/jobs/{job['id']}")
+
+    await page.wait_for_selector("#job .status.succeeded", timeout=60_000)
+    seen = await page.evaluate("seen")
+    assert seen == sorted(seen)
+    assert (len(set(seen)) > 1, seen[-1]) == (True, 400)
 
 
 async def test_a_failed_job_is_understood_and_run_again(page, api):
@@ -132,6 +171,22 @@ async def test_a_person_connects_by_key_from_the_console(page):
     await taken(page, "connectors")
 
 
+async def test_a_person_connects_by_consent_from_the_console(page, work_management_app):
+    workspace = f"w-{uuid4().hex[:8]}"
+    await page.goto("/console/connectors")
+    await page.fill("#workspace_name", workspace)
+    await page.click("text=Connect >> nth=-1")
+    await page.click("a[href$='kind=work-management']")
+    await page.click("button:has-text('Continue')")
+
+    await page.click("#allow")
+
+    await page.wait_for_selector("text=The application is connected")
+    await page.goto("/console/connectors")
+    row = page.locator("tr", has_text=workspace)
+    assert await row.locator(".status.active").count() == 1
+
+
 async def test_the_playground_shows_what_it_would_send_and_the_answer(page, api):
     await api.connector()
     await page.goto("/console/playground?query=list+open+tickets")
@@ -158,6 +213,63 @@ async def test_the_connect_page_works_without_scripts(chromium, running, api):
     await page.click("button")
 
     assert await page.locator("text=The application is connected").count() == 1
+    await context.close()
+
+
+async def test_consent_needs_no_scripts(chromium: Browser, api, work_management_app):
+    body = {"workspace_name": f"w-{uuid4().hex[:8]}", "connector_types": ["work-management"]}
+    link = (await api.post("/api/v1/connect/sessions", body)).json()
+    context = await chromium.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    await page.goto(link["url"])
+    await page.click("button:has-text('Continue')")
+
+    await page.click("#allow")
+
+    await page.wait_for_selector("text=The application is connected")
+    await context.close()
+
+
+async def test_nothing_that_others_wrote_runs_as_a_script(page, api):
+    desk = await api.connector(name=SCRIPT)
+    params = {"ticket": {"subject": SCRIPT, "comment": {"body": SCRIPT}}}
+    ticket = await desk.execute("tickets", "create", params)
+    body = {"entity": "tickets", "action": "get", "params": {"ticket_id": ticket["result"]["id"]}}
+    job = (await api.post(f"{desk.path}/execute", body, headers={"Prefer": "respond-async"})).json()["job"]
+    await api.get(f"/api/v1/jobs/{job['id']}/result?wait=60")
+    places = [
+        *(f"/console{screen}" for screen in SCREENS),
+        f"/console/connectors/{desk.record['id']}",
+        f"/console/jobs/{job['id']}",
+        f"/console/search?connector={desk.record['id']}&entity=tickets&field=subject&operator=contains&value=ran",
+    ]
+    for place in places:
+        await page.goto(place)
+        assert await page.evaluate("typeof ran") == "undefined", place
+        assert "49" not in await page.inner_text("h1"), place
+
+    await page.goto("/console/playground?operation=support-desk.tickets.get")
+    await page.select_option("#connector", desk.record["id"])
+    await page.fill("[name='p.ticket_id']", str(ticket["result"]["id"]))
+    await page.click("button[value=run]")
+
+    assert SCRIPT in await page.inner_text("table")
+    assert await page.evaluate("typeof ran") == "undefined"
+    assert await page.locator("a[href^='javascript:']").count() == 0
+
+
+async def test_the_console_cannot_be_shown_in_a_frame_of_another_page(chromium: Browser, running):
+    context = await chromium.new_context(base_url=running.base_url)
+    page = await context.new_page()
+    await signed_in(page, running.client_id, running.client_secret)
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text))
+    await page.goto(running.sandbox_url + "/_sandbox/requests")
+
+    await page.set_content(f"<iframe src='{running.base_url}/console/settings'></iframe>", wait_until="networkidle")
+
+    assert any("frame-ancestors" in text for text in refused)
+    assert await page.frames[1].locator("form").count() == 0
     await context.close()
 
 

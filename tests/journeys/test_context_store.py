@@ -1,6 +1,5 @@
 """Searching the copies: made with the connector, kept fresh, and told of writes made through the gateway."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,41 +8,44 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.databases import created_database, url_of
-from tests.journeys.layout import Layout, laid_out
-from tests.running import PATIENCE, Api, ConnectorApi
+from tests.harness.caller import Api, ConnectorApi
+from tests.harness.databases import created_database, url_of
+from tests.harness.deployment import Deployment, deployed
+from tests.harness.waiting import PATIENCE, eventually
 
 OAUTH = {"refresh_token": "refresh", "access_token": "token", "client_id": "app", "client_secret": "secret"}
 SALES = "https://acme.my.salesforce.com"
 
 
 @pytest.fixture(scope="module")
-async def layout(tmp_path_factory: pytest.TempPathFactory, database_url: str, redis_url: str) -> AsyncIterator[Layout]:
+async def deployment(
+    tmp_path_factory: pytest.TempPathFactory, database_url: str, redis_url: str
+) -> AsyncIterator[Deployment]:
     """A front end, a worker and the sandbox."""
-    async with laid_out(tmp_path_factory.mktemp("copies"), database_url, redis_url) as running:
+    async with deployed(tmp_path_factory.mktemp("copies"), database_url, redis_url) as running:
         yield running
 
 
 @pytest.fixture
-async def api(layout: Layout) -> AsyncIterator[Api]:
-    async with layout.api() as opened:
+async def api(deployment: Deployment) -> AsyncIterator[Api]:
+    async with deployment.api() as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-async def desk(layout: Layout) -> AsyncIterator[ConnectorApi]:
+async def desk(deployment: Deployment) -> AsyncIterator[ConnectorApi]:
     """A support desk whose copies are whole; the stories that it serves leave each other's records alone."""
-    async with layout.api() as api:
+    async with deployment.api() as api:
         connector = await api.connector()
         await loaded(connector)
         yield connector
 
 
 @pytest.fixture
-async def upstream(layout: Layout) -> AsyncIterator[aiohttp.ClientSession]:
+async def upstream(deployment: Deployment) -> AsyncIterator[aiohttp.ClientSession]:
     """The application itself, past the gateway."""
     headers = {"Authorization": "Bearer token", "Notion-Version": "2025-09-03"}
-    async with aiohttp.ClientSession(layout.sandbox_url, headers=headers) as session:
+    async with aiohttp.ClientSession(deployment.upstream_url, headers=headers) as session:
         yield session
 
 
@@ -71,12 +73,12 @@ async def freshness(connector: ConnectorApi) -> dict[str, Any]:
 
 async def loaded(connector: ConnectorApi) -> dict[str, Any]:
     """The copies, once all of them are there."""
-    found = await freshness(connector)
-    async with asyncio.timeout(PATIENCE):
-        while not all(entity["synchronized"] for entity in found.values()):
-            await asyncio.sleep(0.1)
-            found = await freshness(connector)
-    return found
+
+    async def complete() -> dict[str, Any] | None:
+        found = await freshness(connector)
+        return found if all(entity["synchronized"] for entity in found.values()) else None
+
+    return await eventually(complete)
 
 
 async def synchronized(connector: ConnectorApi, *entities: str, full: bool = False) -> dict[str, Any]:
@@ -110,8 +112,8 @@ async def test_a_new_connector_is_loaded_by_itself(api):
     assert isinstance(found["meta"]["took_ms"], int)
 
 
-async def test_before_the_first_load_there_is_nothing_to_find_and_it_says_so(layout, api):
-    async with aiohttp.ClientSession(layout.sandbox_url) as control:
+async def test_before_the_first_load_there_is_nothing_to_find_and_it_says_so(deployment, api):
+    async with aiohttp.ClientSession(deployment.upstream_url) as control:
         slow = {"kind": "support-desk", "path_prefix": "/api/v2/incremental/", "latency_ms": 3000}
         assert (await control.post("/_sandbox/faults", json=slow)).status == 201
         connector = await api.connector()
@@ -139,10 +141,10 @@ async def test_inspect_tells_how_fresh_the_copies_are(desk):
     )
 
 
-async def test_an_entity_that_cannot_be_read_keeps_no_other_from_being_fresh(layout, api):
+async def test_an_entity_that_cannot_be_read_keeps_no_other_from_being_fresh(deployment, api):
     connector = await api.connector("Incident-Management", {"api_key": "token"})
     await loaded(connector)
-    async with aiohttp.ClientSession(layout.sandbox_url) as control:
+    async with aiohttp.ClientSession(deployment.upstream_url) as control:
         refused = {"kind": "incident-management", "path_prefix": "/v2/alerts", "status": 403}
         assert (await control.post("/_sandbox/faults", json=refused)).status == 201
         reports = await synchronized(connector)
@@ -156,10 +158,10 @@ async def test_an_entity_that_cannot_be_read_keeps_no_other_from_being_fresh(lay
     assert (await search(connector, "alerts"))["meta"]["total_synced"] == 120
 
 
-async def test_refused_credentials_are_told_of_every_entity(layout, api):
+async def test_refused_credentials_are_told_of_every_entity(deployment, api):
     connector = await api.connector("Incident-Management", {"api_key": "token"})
     await loaded(connector)
-    async with aiohttp.ClientSession(layout.sandbox_url) as control:
+    async with aiohttp.ClientSession(deployment.upstream_url) as control:
         refused = {"kind": "incident-management", "status": 401}
         assert (await control.post("/_sandbox/faults", json=refused)).status == 201
         accepted = (await api.post(f"{connector.path}/context-store/sync", {})).json()["job"]
@@ -214,12 +216,10 @@ async def test_a_bulk_update_is_searchable_soon_after_it_is_done(desk):
 
     await desk.send("ticket_bulk_updates", "create", bulk, headers={"Prefer": "wait=60"})
 
-    async with asyncio.timeout(PATIENCE):
-        found = await ids(desk, "tickets", wanted)
-        while len(found) < 3:
-            await asyncio.sleep(0.2)
-            found = await ids(desk, "tickets", wanted)
-    assert sorted(found) == [1, 2, 3]
+    async def all_three() -> bool:
+        return sorted(await ids(desk, "tickets", wanted)) == [1, 2, 3]
+
+    assert await eventually(all_three)
 
 
 @pytest.mark.parametrize(
@@ -341,8 +341,8 @@ async def test_an_entity_without_a_copy_names_those_that_have_one(desk):
     assert "views is not synchronized" in refused.json()["message"]
 
 
-async def test_a_search_never_crosses_to_another_tenant(layout, desk):
-    async with layout.api() as stranger:
+async def test_a_search_never_crosses_to_another_tenant(deployment, desk):
+    async with deployment.api() as stranger:
         own = await stranger.connector()
         await loaded(own)
         mine = {"ticket": {"subject": "Zymurgy", "comment": {"body": "b"}}}
@@ -556,21 +556,17 @@ async def test_changes_show_by_themselves_and_two_workers_read_them_once(
     async with (
         # A database of its own: the module's worker would read these copies too, from the module's sandbox.
         created_database(postgres_url, migrated_database) as name,
-        laid_out(tmp_path, url_of(postgres_url, name), redis_url, workers=2, **every) as layout,
-        layout.api() as api,
-        aiohttp.ClientSession(layout.sandbox_url) as upstream,
+        deployed(tmp_path, url_of(postgres_url, name), redis_url, workers=2, **every) as deployment,
+        deployment.api() as api,
+        aiohttp.ClientSession(deployment.upstream_url) as upstream,
     ):
         connector = await api.connector("Incident-Management", {"api_key": "token"})
         await loaded(connector)
         changed = stamped("incident-management", {"name": "Numbat"})
         await (await upstream.put("/_sandbox/records/incident-management/incidents/numbat", json=changed)).release()
-        async with asyncio.timeout(PATIENCE):
-            found = await ids(connector, "incidents", {"eq": {"name": "Numbat"}})
-            while not found:
-                await asyncio.sleep(0.1)
-                found = await ids(connector, "incidents", {"eq": {"name": "Numbat"}})
+        found = await eventually(lambda: ids(connector, "incidents", {"eq": {"name": "Numbat"}}))
         jobs = (await api.get(f"/api/v1/jobs?connector_id={connector.record['id']}&limit=100")).json()["data"]
-        requests = [request for request in await layout.upstream_requests() if request["path"] == "/v2/incidents"]
+        requests = [request for request in await deployment.upstream_requests() if request["path"] == "/v2/incidents"]
 
     assert found == ["numbat"]
     assert len(requests) <= len(jobs) + 1

@@ -10,7 +10,8 @@ import aiohttp
 import pytest
 
 from gateway.sandbox import files
-from tests.running import Api, ConnectorApi, Running
+from tests.harness.caller import Api, ConnectorApi
+from tests.harness.up import Running
 
 #: MiB of the file, and bytes after which the application cuts it the first time
 NUMBER, CUT = 24, 9_000_000

@@ -9,7 +9,8 @@ import pytest
 
 from gateway.sandbox import files
 from gateway.sandbox.files import Span
-from tests.running import Answer, Api, ConnectorApi, Running
+from tests.harness.caller import Answer, Api, ConnectorApi
+from tests.harness.up import Running
 
 SIZE = 1000
 NUMBER = files.number_for(SIZE)

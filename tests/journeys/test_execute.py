@@ -6,7 +6,8 @@ import json
 import aiohttp
 import pytest
 
-from tests.running import CREDENTIALS
+from tests.harness.caller import CREDENTIALS
+from tests.harness.waiting import eventually
 
 
 async def test_a_list_answers_records_and_meta(support_desk):
@@ -186,9 +187,12 @@ async def test_whoever_is_refused_the_connector_says_that_it_needs_new_credentia
     async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
         await sandbox.post("/_sandbox/faults", json=fault)
         answer = await WAYS[way](desk)
-        async with asyncio.timeout(20):
-            while (record := (await api.get(desk.path)).json())["status"] == "active":  # noqa: ASYNC110  it happens in another process
-                await asyncio.sleep(0.1)
+
+        async def inactive():
+            record = (await api.get(desk.path)).json()
+            return None if record["status"] == "active" else record
+
+        record = await eventually(inactive)
         await sandbox.delete("/_sandbox/faults")
     jobs = await api.get(f"/api/v1/jobs?connector_id={desk.record['id']}")
 

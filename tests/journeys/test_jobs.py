@@ -10,6 +10,8 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
+from tests.harness.waiting import eventually
+
 ASYNC = {"Prefer": "respond-async"}
 SDK = {"X-ADP-Agent-SDK": "1"}
 
@@ -203,8 +205,11 @@ async def test_a_write_already_sent_runs_to_its_true_end(api, support_desk, faul
     subject = f"sent {uuid4().hex}"
     await fault(path_prefix="/api/v2/tickets.json", method="POST", latency_ms=1500)
     job = await submitted(support_desk, "tickets", "create", {"ticket": {"subject": subject, "comment": {"body": "b"}}})
-    while not any(subject in each["body"] for each in await upstream_requests()):  # noqa: ASYNC110  another process
-        await asyncio.sleep(0.05)
+
+    async def is_sent() -> bool:
+        return any(subject in each["body"] for each in await upstream_requests())
+
+    await eventually(is_sent)
 
     canceled = (await api.post(f"/api/v1/jobs/{job['id']}/cancel")).json()
     job = await ended(api, canceled)

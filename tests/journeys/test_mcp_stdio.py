@@ -8,7 +8,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.running import CREDENTIALS
+from tests.harness.caller import CREDENTIALS
 
 COMMAND = ["-m", "gateway", "mcp"]
 

@@ -9,7 +9,8 @@ import asyncpg
 import pytest
 from yarl import URL
 
-from tests.running import ConnectorApi
+from tests.harness.caller import ConnectorApi
+from tests.harness.waiting import eventually
 
 OAUTH = "/api/v1/integrations/connectors/oauth"
 APPS = "/api/v1/oauth/credentials"
@@ -124,6 +125,9 @@ async def test_a_callback_that_comes_again_leads_nowhere(api, apps, browser):
     flow = (await api.get(f"{OAUTH}/flows/{started['flow_id']}")).json()
     assert (first[0], second) == (303, (400, None))
     assert flow["connector_id"] == _query(first[1])["connector_id"]
+    async with browser.get(callback) as again, _new_browser() as another, another.get(callback) as foreign:
+        assert "was given already, and the connector is there" in await again.text()
+        assert "Nothing was connected" in await foreign.text()
 
 
 async def test_a_callback_in_another_browser_leads_nowhere(api, apps, browser):
@@ -301,10 +305,11 @@ async def test_consents_are_in_the_audit_log_without_their_secrets(api, apps, br
 
 async def _audited(api, connector_id):
     """The audit entries of a connector, once they are written."""
-    async with asyncio.timeout(10):
-        while not (entries := (await api.get(f"/api/v1/audit?connector_id={connector_id}")).json()["data"]):  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
-    return entries
+
+    async def entries():
+        return (await api.get(f"/api/v1/audit?connector_id={connector_id}")).json()["data"]
+
+    return await eventually(entries)
 
 
 async def _renewals(upstream_requests):

@@ -1,44 +1,151 @@
 """The served contract: held to the routes, and to the server by requests that nobody thought of."""
 
+import ast
+import shlex
 import subprocess
 import sys
 
+import click
+from openapi_spec_validator import validate
+
+from gateway.cli import main
+from gateway.client import Gateway
 from gateway.errors import BY_CODE
-from gateway.http.openapi import openapi_document
-from gateway.http.openapi_answers import ANSWERS
-from gateway.http.openapi_headers import READ_HEADERS, SENT_HEADERS
+from gateway.http.openapi.answers import ANSWERS
+from gateway.http.openapi.descriptions import DESCRIPTIONS
+from gateway.http.openapi.document import openapi_document
+from gateway.http.openapi.headers import READ_HEADERS, SENT_HEADERS
 from gateway.http.routes import ROUTES
 from gateway.kinds.catalog import load_catalog
+from tests.harness import contract
+
+#: what only browsers open
+BROWSERS = {
+    "beginConsent",
+    "finishOauth",
+    "authorize",
+    "signIn",
+    "leaveToSignIn",
+    "chooseOrganization",
+    "consent",
+}
+DOCUMENT = openapi_document(load_catalog(), "1", "http://localhost")
 
 
 def test_every_route_but_pages_for_people_is_in_the_document_and_nothing_else():
-    document = openapi_document(load_catalog(), "1", "http://localhost")
-
-    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    described = {(method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods}
     assert described == {(route.method, route.path) for route in ROUTES if not route.is_page}
 
 
 def test_every_reference_of_the_document_leads_somewhere():
-    document = openapi_document(load_catalog(), "1", "http://localhost")
-
-    components = {f"#/components/{part}/{name}" for part, named in document["components"].items() for name in named}
-    assert set(_references(document)) <= components
+    components = {f"#/components/{part}/{name}" for part, named in DOCUMENT["components"].items() for name in named}
+    assert set(_references(DOCUMENT)) <= components
 
 
-def test_every_operation_and_parameter_says_what_it_is():
-    document = openapi_document(load_catalog(), "1", "http://localhost")
+def test_the_document_is_valid_openapi():
+    validate(DOCUMENT)
 
-    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
-    headers = [each for one in operations for each in one["parameters"] if each["in"] == "header"]
-    assert [one["operationId"] for one in operations if not one["summary"] or not one["description"]] == []
-    assert [each["name"] for each in headers if not each["description"]] == []
+
+def test_every_operation_parameter_header_and_member_says_what_it_is():
+    operations = operations_of(DOCUMENT)
+    headers = [each for one in answers_of(DOCUMENT) for each in one.get("headers", {}).items()]
+    members = [each for name, schema in DOCUMENT["components"]["schemas"].items() for each in members_of(name, schema)]
+    assert len({one["operationId"] for one in operations}) == len(operations)
+    assert {route.handler.__name__ for route in ROUTES if not route.is_page} == DESCRIPTIONS.keys()
+    assert [each["name"] for one in operations for each in one["parameters"] if not each["description"]] == []
+    assert [name for name, header in headers if not header["description"]] == []
+    assert [name for name, member in members if "$ref" not in member and not member.get("description")] == []
+
+
+def test_every_answer_with_a_json_body_has_a_schema_and_an_example():
+    media = [
+        (answer["description"], media)
+        for answer in answers_of(DOCUMENT)
+        for media_type, media in answer.get("content", {}).items()
+        if "json" in media_type and "ndjson" not in media_type
+    ]
+    assert [told for told, each in media if "schema" not in each] == []
+    shown = [(each["schema"], each.get("example") or each.get("examples")) for _, each in media]
+    assert [schema for schema, example in shown if not example] == [{"$ref": "#/components/schemas/OpenAPI"}]
+
+
+def test_every_example_fits_its_schema():
+    bodies = [one["requestBody"] for one in operations_of(DOCUMENT) if "requestBody" in one]
+    media = [each for holder in [*answers_of(DOCUMENT), *bodies] for each in holder.get("content", {}).values()]
+    shown = [(each["schema"], value) for each in media if "schema" in each for value in examples_of(each)]
+    assert len(shown) > 100
+    assert [fault for schema, value in shown for fault in contract.schema_faults(schema, value)] == []
+
+
+def test_every_operation_for_programs_is_shown_with_curl_in_python_and_on_the_command_line():
+    by_label = {
+        one["operationId"]: {each["label"] for each in one.get("x-codeSamples", ())} for one in operations_of(DOCUMENT)
+    }
+    without = {name for name, labels in by_label.items() if labels != {"curl", "Python", "CLI"}}
+    assert without == BROWSERS
+
+
+def test_every_sample_is_a_command_that_there_is_or_python_that_compiles():
+    samples = [each for one in operations_of(DOCUMENT) for each in one.get("x-codeSamples", ())]
+
+    for source in (each["source"] for each in samples if each["label"] == "CLI"):
+        parse_command(shlex.split(source)[1:])
+    for source in (each["source"] for each in samples if each["label"] == "Python"):
+        tree = compile(source, "sample", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        assert [name for name in client_calls(tree) if not has_member(Gateway("http://x", "a", "b"), name)] == []
+
+
+def parse_command(words: list[str]) -> None:
+    """Raises what click has to say of a command line, without running it."""
+    command, context = main, click.Context(main, info_name="gateway")
+    while isinstance(command, click.Group):
+        _, found, words = command.resolve_command(context, words)
+        command, context = found, click.Context(found, context, info_name=found.name)
+    command.parse_args(context, words)
+
+
+def client_calls(tree: ast.AST) -> list[str]:
+    """The dotted names below `gateway` that are called."""
+    calls = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [name.removeprefix("gateway.") for name in calls if name.startswith("gateway.")]
+
+
+def has_member(value: object, name: str) -> bool:
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    return value is not None
+
+
+def operations_of(document):
+    return [operation for methods in document["paths"].values() for operation in methods.values()]
+
+
+def answers_of(document):
+    """Every answer that is told, each once."""
+    holders = [document["components"], *operations_of(document)]
+    return [answer for one in holders for answer in one["responses"].values() if "$ref" not in answer]
+
+
+def members_of(place, schema):
+    """Every member that a schema names, with its place."""
+    for name, member in schema.get("properties", {}).items():
+        yield f"{place}.{name}", member
+        yield from members_of(f"{place}.{name}", member)
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), dict):
+            yield from members_of(place, schema[keyword])
+
+
+def examples_of(media):
+    return [
+        *([media["example"]] if "example" in media else []),
+        *(each["value"] for each in media.get("examples", {}).values()),
+    ]
 
 
 def test_every_error_code_has_an_example():
-    document = openapi_document(load_catalog(), "1", "http://localhost")
-
-    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
-    answers = [answer for one in [document["components"], *operations] for answer in one["responses"].values()]
+    operations = [operation for methods in DOCUMENT["paths"].values() for operation in methods.values()]
+    answers = [answer for one in [DOCUMENT["components"], *operations] for answer in one["responses"].values()]
     problems = [answer.get("content", {}).get("application/problem+json", {}) for answer in answers]
     assert {code for each in problems for code in each.get("examples", {})} == {*BY_CODE, "method_not_allowed"}
 
@@ -64,7 +171,7 @@ async def test_the_document_is_served_with_a_page_that_needs_nothing_else(api):
     page = await api.get("/docs")
 
     assert document.json()["openapi"] == "3.1.0"
-    assert b"http" not in page.body.replace(b"/openapi.json", b"")
+    assert b"http" not in page.body
 
 
 def test_no_request_that_the_document_allows_makes_a_5xx(running, api):

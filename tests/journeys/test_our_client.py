@@ -53,6 +53,35 @@ async def test_the_pages_of_every_kind_are_turned_to_the_end(gateway, kind):
     assert len(names) == len(found)
 
 
+async def test_of_many_connectors_of_one_name_made_at_once_one_is_made(gateway):
+    made = await asyncio.gather(
+        *(gateway.connectors.create("support-desk", DESK, environment=ENVIRONMENT, if_exists="fail") for _ in range(5)),
+        return_exceptions=True,
+    )
+
+    [connector] = [each for each in made if not isinstance(each, errors.Conflict)]
+    refused = [each for each in made if isinstance(each, errors.Conflict)]
+    assert [each.extra["connector_id"] for each in refused] == [connector.id] * 4
+    assert connector.id in refused[0].detail
+    assert [each.id for each in await gateway.connectors.list()] == [connector.id]
+
+
+async def test_a_connector_made_again_takes_the_credentials_and_keeps_its_id(gateway, desk):
+    environment = {"subdomain": "other"}
+
+    updated = await gateway.connectors.create(
+        "support-desk", {**DESK, "api_token": "new"}, environment=environment, if_exists="update"
+    )
+    with pytest.raises(errors.InvalidCredentials):
+        await gateway.connectors.create("support-desk", {"email": "a@example.com"}, if_exists="update")
+    with pytest.raises(errors.Conflict, match=desk.id):
+        await gateway.connectors.create("team-chat", {"bot_key": "t"}, name=desk.name, if_exists="update")
+    other = await gateway.connectors.create("support-desk", DESK, environment=ENVIRONMENT)
+
+    assert (updated.id, updated.environment["subdomain"]) == (desk.id, "other")
+    assert (other.name, other.id != desk.id) == (desk.name, True)
+
+
 async def test_a_write_tried_twice_under_one_key_is_one_ticket(gateway, desk):
     ticket = {"ticket": {"subject": "Once"}}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import created_database, url_of
-from tests.journeys.layout import laid_out
+from tests.harness.databases import created_database, url_of
+from tests.harness.deployment import deployed
 
 pytestmark = pytest.mark.alone
 
@@ -18,18 +18,20 @@ CALLERS, CALLS = 150, 8
 
 
 @pytest.fixture(scope="module")
-async def layout(tmp_path_factory: pytest.TempPathFactory, postgres_url: str, redis_url: str, migrated_database: str):
+async def deployment(
+    tmp_path_factory: pytest.TempPathFactory, postgres_url: str, redis_url: str, migrated_database: str
+):
     folder: Path = tmp_path_factory.mktemp("overloaded")
     async with (
         created_database(postgres_url, migrated_database) as name,
-        laid_out(folder, url_of(postgres_url, name), redis_url, GATEWAY_MAX_LOAD="0.001") as layout,
+        deployed(folder, url_of(postgres_url, name), redis_url, GATEWAY_MAX_LOAD="0.001") as deployment,
     ):
-        yield layout
+        yield deployment
 
 
 @pytest.fixture
-async def api(layout):
-    async with layout.api() as api:
+async def api(deployment):
+    async with deployment.api() as api:
         yield api
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.databases import created_database, url_of
-from tests.journeys.layout import Layout, laid_out
-from tests.running import ConnectorApi
+from tests.harness.caller import ConnectorApi
+from tests.harness.databases import created_database, url_of
+from tests.harness.deployment import Deployment, deployed
 
 pytestmark = pytest.mark.alone
 
@@ -20,12 +20,12 @@ CALLERS = 4
 
 
 @pytest.fixture
-async def layout(tmp_path: Path, postgres_url: str, redis_url: str, migrated_database: str):
+async def deployment(tmp_path: Path, postgres_url: str, redis_url: str, migrated_database: str):
     async with (
         created_database(postgres_url, migrated_database) as name,
-        laid_out(tmp_path, url_of(postgres_url, name), redis_url, front_ends=2, workers=2) as layout,
+        deployed(tmp_path, url_of(postgres_url, name), redis_url, front_ends=2, workers=2) as deployment,
     ):
-        yield layout
+        yield deployment
 
 
 @dataclass
@@ -84,28 +84,28 @@ class Load:
         return answer.json()
 
 
-async def replaced_one_by_one(layout: Layout, processes) -> list[int]:
+async def replaced_one_by_one(deployment: Deployment, processes) -> list[int]:
     """The exit codes of the old processes; a new one is there before each of them goes."""
     codes = []
     for start, process in processes:
         await start()
-        codes.append(await layout.stop(process))
+        codes.append(await deployment.stop(process))
     return codes
 
 
 @pytest.fixture
-async def old_processes(layout: Layout):
-    front_ends = [(layout.front_end, process) for process in layout.running("serve")]
-    workers = [(layout.worker, process) for process in layout.running("worker")]
+async def old_processes(deployment: Deployment):
+    front_ends = [(deployment.front_end, process) for process in deployment.front_ends]
+    workers = [(deployment.worker, process) for process in deployment.workers]
     return [front_ends[0], workers[0], front_ends[1], workers[1]]
 
 
-async def test_an_upgrade_under_load_fails_nothing_and_doubles_nothing(layout: Layout, old_processes):
-    async with layout.api() as api:
+async def test_an_upgrade_under_load_fails_nothing_and_doubles_nothing(deployment: Deployment, old_processes):
+    async with deployment.api() as api:
         load = Load(await api.connector())
         callers = [asyncio.create_task(load.caller()) for _ in range(CALLERS)]
 
-        codes = await replaced_one_by_one(layout, old_processes)
+        codes = await replaced_one_by_one(deployment, old_processes)
         load.is_over.set()
         await asyncio.gather(*callers)
         there = Counter([subject async for subject in load.subjects()])

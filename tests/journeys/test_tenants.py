@@ -1,20 +1,24 @@
 """Two organizations: what belongs to one does not exist for the other."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.authorization.model import AuthorizationRequest, NewGrant
+from gateway.authorization.store import AuthorizationStore
+from gateway.db.pool import Database
 from gateway.http.routes import ROUTES
 
 ID_BEARING = [route for route in ROUTES if "_id}" in route.path and not route.is_page]
 BODIES = {
     "execute": {"entity": "tickets", "action": "list"},
     "PATCH": {"name": "stolen"},
+    "{client_id}": {"redirect_urls": []},
 }
 
 
 @pytest.fixture
-async def belongings(support_desk):
+async def belongings(support_desk, running):
     """One id of each sort, all of the first organization."""
     job = await support_desk.send("tickets", "list", headers={"Prefer": "respond-async"})
     workspaces = await support_desk.api.get(f"/api/v1/workspaces?name_contains={support_desk.record['workspace_name']}")
@@ -25,8 +29,19 @@ async def belongings(support_desk):
         "job_id": job.json()["job"]["id"],
         "workspace_id": workspaces.json()["data"][0]["id"],
         "flow_id": str(uuid4()),
+        "client_id": running.client_id,
+        "grant_id": str(await granted(running)),
         "entity": "attachments",
     }
+
+
+async def granted(running) -> UUID:
+    """What somebody of the first organization has let a host do."""
+    async with Database.open(running.database_url, size=1) as database:
+        store, organization_id = AuthorizationStore(database), UUID(running.organization_id)
+        request = AuthorizationRequest("h", "Host", "https://h.example/", ("read",), "c" * 43, "https://g.example/mcp")
+        await store.grant(request, NewGrant(organization_id, UUID(running.client_id), ("read",)), uuid4().bytes, 60)
+        return (await store.grants(organization_id, None, 1))[0].id
 
 
 @pytest.mark.parametrize("route", ID_BEARING, ids=lambda route: f"{route.method} {route.path}")
@@ -46,7 +61,8 @@ def _without_id(answer):
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/v1/integrations/connectors", "/api/v1/jobs", "/api/v1/workspaces", "/api/v1/audit"]
+    "path",
+    ["/api/v1/integrations/connectors", "/api/v1/jobs", "/api/v1/workspaces", "/api/v1/audit", "/api/v1/grants"],
 )
 async def test_lists_hold_only_ones_own(stranger, support_desk, path):
     answer = await stranger.get(path)

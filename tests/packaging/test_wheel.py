@@ -1,46 +1,128 @@
-"""The built wheel in an empty environment: specs and migrations come along, and `gateway up` runs from it."""
+"""The built packages in empty environments: whole and clean, the wheel made from the sdist, and running."""
 
+import asyncio
 import json
-import os
-import signal
-import socket
 import subprocess
 import sys
-import time
+import tarfile
 import venv
+import zipfile
 from pathlib import Path
 
+import aiohttp
 import pytest
+from aiohttp.test_utils import TestServer
+
+from tests.client.stub import Stub
+from tests.harness.processes import bare_environment
+from tests.harness.up import brought_up
 
 ROOT = Path(__file__).parents[2]
-#: seconds for the gateway to become ready
-PATIENCE = 60
+ENVIRONMENT = {name: value for name, value in bare_environment().items() if not name.startswith("PYTHON")}
+#: calls with what needs no extra: the client's types, and the engine
+PROGRAM = """
+import gateway, gateway.client, gateway.errors
+from gateway import connect_sync
+
+credentials = {"subdomain": "acme", "email": "a@example.com", "api_token": "t"}
+with connect_sync("support-desk", credentials) as desk:
+    print(desk.dry_run("tickets", "list", {"per_page": 2})[0]["url"])
+"""
 
 
 @pytest.fixture(scope="module")
-def installed(short_directory):
-    """The bin folder of an environment that has the wheel and what it asks for, and nothing else.
-
-    Root's local servers run as another user, who must be able to enter it.
-    """
+def place(short_directory):
+    """A folder that root's local servers, which run as another user, may enter."""
     short_directory.chmod(0o755)
     place = short_directory / "installed"
     place.mkdir()
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", str(place), str(ROOT)], check=True, capture_output=True
-    )
-    [wheel] = place.glob("*.whl")
-    venv.create(place / "venv", with_pip=True)
-    bin_folder = place / "venv" / "bin"
+    return place
+
+
+@pytest.fixture(scope="module")
+def packages(place):
+    """The sdist, and the wheel that is made from it."""
+    subprocess.run([sys.executable, "-m", "build", "--outdir", str(place), str(ROOT)], check=True, capture_output=True)
+    [sdist], [wheel] = place.glob("*.tar.gz"), place.glob("*.whl")
+    return sdist, wheel
+
+
+def environment(folder: Path, requirement: str) -> Path:
+    """The bin folder of an environment that has the requirement and what it asks for, and nothing else."""
+    venv.create(folder, with_pip=True)
     subprocess.run(
         [
-            *(str(bin_folder / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
-            *("--constraint", str(ROOT / "constraints.txt"), f"{wheel}[all]"),
+            *(str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+            *("--constraint", str(ROOT / "constraints.txt"), requirement),
         ],
         check=True,
         capture_output=True,
     )
-    return bin_folder
+    return folder / "bin"
+
+
+@pytest.fixture(scope="module")
+def installed(packages, place):
+    """With everything."""
+    return environment(place / "venv", f"{packages[1]}[all]")
+
+
+@pytest.fixture(scope="module")
+def base(packages, place):
+    """Without extras, from the sdist."""
+    return environment(place / "base", str(packages[0]))
+
+
+def run(program: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [str(program), *words], env={**ENVIRONMENT, **variables}, cwd="/", capture_output=True, text=True
+    )
+
+
+def test_the_packages_hold_what_belongs_into_them_and_nothing_else(packages):
+    with tarfile.open(packages[0]) as archive:
+        source = {name.partition("/")[2] for name in archive.getnames()}
+    with zipfile.ZipFile(packages[1]) as archive:
+        built = set(archive.namelist())
+
+    assert {"gateway/py.typed", "gateway/specs/support-desk/tickets.yaml", "workers/main.py"} <= built
+    assert {"gateway/py.typed", "specs/support-desk/tickets.yaml", "CHANGELOG.md"} <= source
+    assert {name.partition("/")[0] for name in built if ".dist-info/" not in name} == {"gateway", "workers"}
+    assert not [name for name in built | source if "__pycache__" in name or name.startswith("tests")]
+
+
+def test_the_version_is_told_from_one_place(base, packages):
+    said = run(base / "gateway", "--version").stdout
+
+    assert said.split()[-1] in packages[1].name
+    assert said.split()[-1] in packages[0].name
+
+
+def test_the_base_install_has_engine_client_and_help(base):
+    engine = run(base / "python", "-c", PROGRAM)
+    helped = run(base / "gateway", "--help")
+    kinds = run(base / "gateway", "types", "--offline", "--json")
+
+    assert engine.stdout.startswith("https://acme.zendesk.com/api/v2/tickets.json"), engine.stderr
+    assert "Run the gateway" in helped.stdout
+    assert "support-desk" in [kind["kind"] for kind in json.loads(kinds.stdout)]
+
+
+async def test_the_base_install_calls_a_gateway(base):
+    async with TestServer(Stub().application()) as server:
+        who = {"GATEWAY_URL": str(server.make_url("")), "GATEWAY_CLIENT_ID": "id", "GATEWAY_CLIENT_SECRET": "s3cret"}
+        called = await asyncio.to_thread(run, base / "gateway", "call", "support-desk", "tickets", "list", **who)
+
+    assert [ticket["id"] for ticket in json.loads(called.stdout)] == [1, 2], called.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "worker", "migrate", "doctor", "up", "demo", "admin client list"])
+def test_the_base_install_says_what_running_a_gateway_needs(base, command):
+    ended = run(base / "gateway", *command.split())
+
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert 'install "agent-connector-gateway[' in ended.stderr
 
 
 def test_the_shipped_kinds_are_there(installed, tmp_path):
@@ -51,28 +133,13 @@ def test_the_shipped_kinds_are_there(installed, tmp_path):
     assert "support-desk" in output
 
 
-def test_the_wheel_runs_the_whole_gateway(installed, tmp_path, short_directory):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    ready_file = tmp_path / "ready.json"
-    process = subprocess.Popen(
-        [
-            *(str(installed / "gateway"), "up", "--bind", f"127.0.0.1:{port}"),
-            *("--data-dir", str(short_directory / "wheel"), "--ready-file", str(ready_file)),
-        ],
-        cwd=tmp_path,
-        env={name: value for name, value in os.environ.items() if not name.startswith(("GATEWAY_", "PYTHON"))},
-        stdout=subprocess.DEVNULL,
-    )
+async def test_the_wheel_runs_the_whole_gateway(installed, short_directory):
+    folder = short_directory / "wheel"
+    folder.mkdir()
 
-    deadline = time.monotonic() + PATIENCE
-    while not ready_file.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.1)
-    is_ready = ready_file.exists()
-    base_url = json.loads(ready_file.read_text())["base_url"] if is_ready else None
-    process.send_signal(signal.SIGINT)
-
-    assert is_ready
-    assert base_url == f"http://127.0.0.1:{port}"
-    assert process.wait(PATIENCE) == 0
+    async with (
+        brought_up(folder, ENVIRONMENT, command=[str(installed / "gateway")]) as ready,
+        aiohttp.ClientSession(ready["base_url"]) as session,
+        session.get("/readyz") as answer,
+    ):
+        assert answer.status == 200

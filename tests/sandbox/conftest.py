@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.connector import Connector
+from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.transport import Transport
@@ -17,7 +17,7 @@ from gateway.connectors.upstreams import Upstreams
 from gateway.kinds.catalog import Catalog, load_catalog, load_kind
 from gateway.sandbox.app import create_sandbox
 
-Connect = Callable[..., Connector]
+Connect = Callable[..., UpstreamConnector]
 
 ENVIRONMENTS = {
     "support-desk": {"subdomain": "acme"},
@@ -70,7 +70,7 @@ async def connect(catalog: Catalog, origin: URL) -> AsyncIterator[Connect]:
     """The engine's connector of a kind, as the gateway would hold it."""
     async with Transport(EgressPolicy.of([origin])) as transport:
 
-        def connected(kind: str, token: str = "token") -> Connector:
+        def connected(kind: str, token: str = "token") -> UpstreamConnector:
             authorizer = StaticAuthorizer({"Authorization": f"Bearer {token}"})
             upstreams, scope = Upstreams(transport, {kind: origin}), RateScope(f"{kind}:c-1", kind)
             return upstreams.connector(catalog.kind(kind), ENVIRONMENTS.get(kind, {}), authorizer, scope)
@@ -126,7 +126,7 @@ health_check: gadgets.list
 
 
 @pytest.fixture
-async def gadgets(tmp_path: Path) -> AsyncIterator[Connector]:
+async def gadgets(tmp_path: Path) -> AsyncIterator[UpstreamConnector]:
     """A connector of a kind that the sandbox knows by its spec alone."""
     (tmp_path / "connector.yaml").write_text(GADGET_MAKER)
     (tmp_path / "gadgets.yaml").write_text(GADGETS)

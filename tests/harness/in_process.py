@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -14,15 +14,13 @@ from aiohttp.test_utils import TestServer
 from gateway.http.app import create_app
 from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.http.keys import SERVICES
-from gateway.identity.tokens import hashed, new_secret
 from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.app import create_sandbox
 from gateway.services import Services
 from gateway.settings import Settings
-from tests.running import Api
-
-KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-EVERY_SCOPE = ("read", "write", "admin")
+from tests.harness.caller import Api
+from tests.harness.clients import EVERY_SCOPE, new_client, new_organization
+from tests.harness.processes import KEYS, upstreams_at
 
 
 @dataclass(frozen=True)
@@ -34,19 +32,17 @@ class FrontEnd:
     sandbox_url: str
 
     async def organization(self) -> UUID:
-        return (await self.services.identity.create_organization(f"o-{uuid4().hex}")).id
+        return await new_organization(self.services.identity)
 
-    async def client(self, organization_id: UUID, scopes: Sequence[str] = EVERY_SCOPE) -> tuple[str, str]:
-        """Id and secret of a new client."""
-        secret = new_secret()
-        client_id = await self.services.identity.create_client("test", [organization_id], hashed(secret), scopes)
-        return str(client_id), secret
+    async def client(self, organization_id: UUID | None = None, scopes: Sequence[str] = EVERY_SCOPE) -> tuple[str, str]:
+        """Id and secret of a new client, of an organization of its own unless one is given."""
+        client = await new_client(self.services.identity, organization_id, scopes)
+        return client.id, client.secret
 
     @asynccontextmanager
     async def api(self, organization_id: UUID | None = None, scopes: Sequence[str] = EVERY_SCOPE) -> AsyncIterator[Api]:
         """A caller with a token, of an organization of its own unless one is given."""
-        client = await self.client(organization_id or await self.organization(), scopes)
-        async with Api.of(self.base_url, *client) as api:
+        async with Api.of(self.base_url, *await self.client(organization_id, scopes)) as api:
             yield api
 
 
@@ -56,11 +52,10 @@ async def front_end(folder: Path, database_url: str, redis_url: str, **settings:
     catalog = load_catalog()
     async with TestServer(create_sandbox(catalog, seed=7, job_seconds=0.2)) as sandbox:
         upstream = str(sandbox.make_url("/").origin())
-        overrides = {f"GATEWAY_UPSTREAM_{kind.name.upper().replace('-', '_')}": upstream for kind in catalog}
-        with patch.dict(os.environ, overrides):
+        with patch.dict(os.environ, upstreams_at(upstream)):
             app = create_app(_settings(folder, database_url, redis_url, settings))
             runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=1)
-            async with _running(runner) as base_url:
+            async with _running(runner, str(settings.get("bind", "127.0.0.1:0"))) as base_url:
                 yield FrontEnd(base_url, app[SERVICES], upstream)
 
 
@@ -71,10 +66,11 @@ def _settings(folder: Path, database_url: str, redis_url: str, others: dict[str,
 
 
 @asynccontextmanager
-async def _running(runner: GuardedRunner) -> AsyncIterator[str]:
+async def _running(runner: GuardedRunner, bind: str) -> AsyncIterator[str]:
+    host, _, port = bind.rpartition(":")
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        await web.TCPSite(runner, host, int(port)).start()
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()

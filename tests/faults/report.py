@@ -1,0 +1,117 @@
+"""What storms came to, as a table with a column for each."""
+
+import math
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+#: seconds from a worker's death within which its jobs are started again, for 99 of 100 of them
+TARGET = 15.0
+#: how a job ends that kills its workers by itself; storms have none
+CRASHED = "worker_crashed"
+_HEAD = """# Storms
+
+Written by `make faults` (`python -m tests.faults`). Two front ends, two workers, PostgreSQL and Redis, all of them
+real processes; jobs of all kinds are submitted under keys while everything is struck at random: killed with `kill -9`,
+frozen with `SIGSTOP` for up to 13 seconds (a lease is 10), Redis flushed, connections cut by the servers.
+A storm of full size has 2,000 jobs and 45 faults; the first two lines say how large these were.
+"""
+_FOOT = f"""
+"Started again" is the time from the death of a worker until each of its running jobs runs again, or has ended because
+its write was out. A PostgreSQL that was started again judges no lease for ten seconds, so that the workers which lived
+through its absence can say that they are still there: a job whose worker died up to ten seconds before PostgreSQL did
+waits for up to 24 s, and is in the second line of the two only; so is one that waits for a frozen PostgreSQL. The
+target is {TARGET:.0f} s at p99 where nothing struck PostgreSQL.
+"""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Seconds from a worker's death until one of its jobs went on, and whether PostgreSQL was there all the time."""
+
+    seconds: float
+    had_postgres: bool
+
+
+@dataclass
+class Report:
+    """What a storm came to."""
+
+    accepted: int = 0
+    #: faults, by name
+    strikes: Counter[str] = field(default_factory=Counter)
+    states: Counter[str] = field(default_factory=Counter)
+    #: codes of failed jobs
+    errors: Mapping[str, int] = field(default_factory=dict)
+    lost: int = 0
+    doubled: int = 0
+    #: final states that changed afterwards
+    changed: int = 0
+    #: writes reported as unknown that nothing struck
+    invented: int = 0
+    #: creates reported as done that the application never saw, and the other way round
+    untrue: int = 0
+    recoveries: list[Recovery] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was lost or told otherwise than it was."""
+        lies = self.lost or self.doubled or self.changed or self.invented or self.untrue
+        return not lies and CRASHED not in self.errors
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether what lost its worker went on in time."""
+        return percentile(self._recoveries(had_postgres=True), 0.99) <= TARGET
+
+    def _recoveries(self, *, had_postgres: bool) -> list[float]:
+        return [each.seconds for each in self.recoveries if each.had_postgres or not had_postgres]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The lines of the table."""
+        return [
+            ("jobs accepted", str(self.accepted)),
+            ("faults", f"{self.strikes.total()}: {_listed(self.strikes)}"),
+            ("final states", _listed(self.states)),
+            ("failed because", _listed(self.errors) or "-"),
+            ("lost", str(self.lost)),
+            ("creates sent twice", str(self.doubled)),
+            ("final states changed", str(self.changed)),
+            ("unknown, and nothing was struck", str(self.invented)),
+            ("results untrue", str(self.untrue)),
+            ("started again, PostgreSQL there", _spread(self._recoveries(had_postgres=True))),
+            ("started again, all", _spread(self._recoveries(had_postgres=False))),
+            ("took", f"{self.seconds:.0f} s"),
+        ]
+
+    def table(self) -> str:
+        """The lines as text."""
+        return "\n".join(f"{name:<34} {value}" for name, value in self.rows())
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that so large a share of all does not exceed; 0 for none."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else 0.0
+
+
+def document(reports: Mapping[int, Report]) -> str:
+    """The storms by their seeds, in Markdown."""
+    names = [name for name, _ in Report().rows()]
+    columns = [names, *([value for _, value in each.rows()] for each in reports.values())]
+    head = ["| | " + " | ".join(f"seed {seed}" for seed in reports) + " |", "|---" * len(columns) + "|"]
+    rows = ["| " + " | ".join(row) + " |" for row in zip(*columns, strict=True)]
+    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, load {os.getloadavg()[1]:.1f} at the end."
+    return "\n".join([_HEAD, *head, *rows, _FOOT, machine, ""])
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+
+
+def _spread(seconds: Sequence[float]) -> str:
+    if not seconds:
+        return "-"
+    return f"{len(seconds)} jobs: p50 {percentile(seconds, 0.5):.1f} s, p99 {percentile(seconds, 0.99):.1f} s"

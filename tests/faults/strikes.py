@@ -1,0 +1,163 @@
+"""What a storm does to a gateway: kills and freezes of its processes and stores, flushes of Redis, cut connections."""
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+from redis.asyncio import Redis
+
+from gateway.embedded.server import LocalServer
+from tests.faults.arena import Arena, Part
+
+#: seconds that a freeze takes; a lease is ten
+FREEZES = (1.0, 13.0)
+#: seconds that a killed store stays away
+DOWN = 0.5
+_CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IS NOT NULL AND pid <> pg_backend_pid()"
+
+
+async def _kill_part(gateway: Arena, part: Part, seconds: float) -> None:
+    await part.kill()
+    await part.launch()
+
+
+async def _kill_server(gateway: Arena, server: LocalServer, seconds: float) -> None:
+    await gateway.restart(server, down=DOWN)
+
+
+async def _freeze(gateway: Arena, target: Part | LocalServer, seconds: float) -> None:
+    """Stop the process and what it has started, which for PostgreSQL is one for each connection."""
+    assert target.pid is not None
+    stopped = [target.pid, *(child.pid for child in psutil.Process(target.pid).children(recursive=True))]
+    for pid in stopped:
+        _signal(pid, signal.SIGSTOP)
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        for pid in stopped:
+            _signal(pid, signal.SIGCONT)
+
+
+def _signal(pid: int, sign: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+        os.kill(pid, sign)
+
+
+async def _flush(gateway: Arena, server: LocalServer, seconds: float) -> None:
+    await gateway.flush_redis()
+
+
+async def _cut_postgres(gateway: Arena, server: LocalServer, seconds: float) -> None:
+    await gateway.rows(_CUT)
+
+
+async def _cut_redis(gateway: Arena, server: LocalServer, seconds: float) -> None:
+    async with Redis.from_url(gateway.environment["GATEWAY_REDIS_URL"]) as redis:
+        await redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+
+def _workers(gateway: Arena) -> Sequence[Part]:
+    return gateway.workers
+
+
+def _fronts(gateway: Arena) -> Sequence[Part]:
+    return gateway.fronts
+
+
+def _postgres(gateway: Arena) -> Sequence[LocalServer]:
+    return [gateway.postgres]
+
+
+def _redis(gateway: Arena) -> Sequence[LocalServer]:
+    return [gateway.redis]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A kind of strike; `act` has so many seconds where it lasts."""
+
+    name: str
+    targets: Callable[[Arena], Sequence[Part | LocalServer]]
+    act: Callable[[Arena, Any, float], Awaitable[None]]
+    #: how often it comes among the others
+    weight: int = 1
+
+
+KILL_WORKER = Fault("worker killed", _workers, _kill_part, weight=3)
+FAULTS = (
+    KILL_WORKER,
+    Fault("worker frozen", _workers, _freeze, weight=2),
+    Fault("front end killed", _fronts, _kill_part),
+    Fault("front end frozen", _fronts, _freeze),
+    Fault("PostgreSQL killed", _postgres, _kill_server),
+    Fault("PostgreSQL frozen", _postgres, _freeze),
+    Fault("PostgreSQL's connections cut", _postgres, _cut_postgres),
+    Fault("Redis killed", _redis, _kill_server),
+    Fault("Redis frozen", _redis, _freeze),
+    Fault("Redis's connections cut", _redis, _cut_redis),
+    Fault("Redis flushed", _redis, _flush),
+)
+
+
+@dataclass
+class Strike:
+    """One fault: what it was, which process it hit, and from when to when by the machine's clock."""
+
+    fault: Fault
+    pid: int
+    began: float
+    over: float = float("inf")
+
+
+class Strikes:
+    """Strikes at random: what lasts goes on beside the next, and nothing is struck twice at a time."""
+
+    def __init__(self, gateway: Arena, seed: int) -> None:
+        self._gateway = gateway
+        self._random = random.Random(seed)
+        self._struck: set[int] = set()
+        self._lasting: set[asyncio.Task[None]] = set()
+        self.all: list[Strike] = []
+
+    async def some(self, number: int) -> None:
+        """So many, one every second or two; returns when all are over."""
+        for _ in range(number):
+            await asyncio.sleep(self._random.uniform(0.3, 3.0))
+            await self._one()
+        await asyncio.gather(*self._lasting)
+
+    async def _one(self) -> None:
+        fault, target = self._chosen()
+        assert target.pid is not None
+        strike = Strike(fault, target.pid, time.time())
+        self.all.append(strike)
+        striking = asyncio.create_task(self._strike(strike, target, self._random.uniform(*FREEZES)))
+        self._lasting.add(striking)
+        if fault.act is not _freeze:
+            await asyncio.wait([striking])
+
+    def _chosen(self) -> tuple[Fault, Part | LocalServer]:
+        """A fault and what it hits: something that is not struck now."""
+        free = [
+            (fault, target)
+            for fault in FAULTS
+            for target in [each for each in fault.targets(self._gateway) if id(each) not in self._struck][:1]
+        ]
+        [(fault, _)] = self._random.choices(free, [fault.weight for fault, _ in free])
+        targets = [each for each in fault.targets(self._gateway) if id(each) not in self._struck]
+        return fault, self._random.choice(targets)
+
+    async def _strike(self, strike: Strike, target: Part | LocalServer, seconds: float) -> None:
+        self._struck.add(id(target))
+        try:
+            await strike.fault.act(self._gateway, target, seconds)
+        finally:
+            strike.over = time.time()
+            self._struck.discard(id(target))

@@ -1,0 +1,59 @@
+"""Debian's Chromium, driven by Playwright, for tests and benchmarks of pages."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
+
+_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+_AXE = Path(__file__).parents[1] / "pages" / "vendor" / "axe-4.14.1.min.js"
+
+
+@asynccontextmanager
+async def launched() -> AsyncIterator[Browser]:
+    """A browser without a window."""
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=_OPTIONS)
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+async def signed_in(page: Page, client_id: str, client_secret: str) -> None:
+    """Sign in to the console as a person does."""
+    await page.goto("/console")
+    await page.fill("#client_id", client_id)
+    await page.fill("#client_secret", client_secret)
+    await page.click("text=Sign in >> nth=-1")
+    await page.wait_for_url("**/console")
+
+
+def troubles_of(page: Page, base_url: str) -> list[str]:
+    """What scripts throw and policies forbid on the pages of a server, from now on."""
+    troubles: list[str] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error" and message.location["url"].startswith(base_url):
+            troubles.append(message.text)
+
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", note)
+    return troubles
+
+
+async def serious_findings(page: Page) -> list[str]:
+    """What axe-core finds of serious or critical impact."""
+    await page.evaluate(_AXE.read_text("utf-8"))
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{each['id']}: {each['nodes'][0]['html']}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,40 @@
+"""Who may call: clients made straight in the database, as `gateway admin` makes them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from gateway.db.pool import Database
+from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import hashed, new_secret
+
+EVERY_SCOPE = ("read", "write", "admin")
+
+
+@dataclass(frozen=True)
+class NewClient:
+    """What a client needs to get a token."""
+
+    id: str
+    secret: str
+    organization_id: UUID
+
+
+async def new_organization(identity: IdentityStore) -> UUID:
+    return (await identity.create_organization(f"o-{uuid4().hex}")).id
+
+
+async def new_client(
+    identity: IdentityStore, organization_id: UUID | None = None, scopes: Sequence[str] = EVERY_SCOPE
+) -> NewClient:
+    """A client of the organization, or of one of its own."""
+    organization_id = organization_id or await new_organization(identity)
+    secret = new_secret()
+    client_id = await identity.create_client("test", [organization_id], hashed(secret), scopes)
+    return NewClient(str(client_id), secret, organization_id)
+
+
+async def new_client_in(database_url: str, scopes: Sequence[str] = EVERY_SCOPE) -> NewClient:
+    """A client of an organization of its own, in the database of processes."""
+    async with Database.open(database_url, size=1) as database:
+        return await new_client(IdentityStore(database), scopes=scopes)

@@ -1,0 +1,35 @@
+"""The stand-in for all applications: as a process, and what it has received."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.harness.processes import GATEWAY, Program, bare_environment, free_port
+
+
+@asynccontextmanager
+async def sandbox(directory: Path) -> AsyncIterator[str]:
+    """The URL of `gateway sandbox`, which runs for as long as the block lasts."""
+    port = free_port()
+    program = Program(
+        *GATEWAY,
+        *("sandbox", "--bind", f"127.0.0.1:{port}"),
+        environment=bare_environment(),
+        log=directory / "sandbox.log",
+    )
+    await program.start()
+    try:
+        await program.answers(f"http://127.0.0.1:{port}/_sandbox/requests")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        await program.kill()
+
+
+async def received_requests(sandbox_url: str) -> list[dict[str, Any]]:
+    """What a sandbox has been asked, in order."""
+    async with aiohttp.ClientSession(sandbox_url) as session, session.get("/_sandbox/requests") as response:
+        requests: list[dict[str, Any]] = (await response.json())["requests"]
+        return requests

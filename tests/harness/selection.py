@@ -1,0 +1,51 @@
+"""Which tests need processes, held to what they do, and in which order all are run."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+#: folders that start gateways and wait for them, those that take longest first: none of them is left for the end
+SLOWEST = ("faults", "packaging", "journeys", "sdk", "embedded", "deploy", "cli", "http", "sandbox", "jobs", "oauth")
+#: folders whose tests start processes each in its own way
+_STARTING = {"faults", "packaging", "journeys", "sdk", "embedded", "deploy"}
+#: fixtures behind which a process runs
+_SERVERS = {"postgres_url", "redis_url", "running", "process", "start"}
+_STARTS = {"subprocess.Popen", "os.system", "os.fork", "os.forkpty", "os.posix_spawn"}
+
+
+class _Current:
+    """The test that runs, and whether it may start processes."""
+
+    name = ""
+    may_start = True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _folder(item) in _STARTING or _SERVERS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.processes)
+    items.sort(key=_place)
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(TESTS).parts[0]
+
+
+def _place(item: pytest.Item) -> int:
+    folder = _folder(item)
+    return SLOWEST.index(folder) if folder in SLOWEST else len(SLOWEST)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _Current.name, _Current.may_start = item.nodeid, item.get_closest_marker("processes") is not None
+
+
+def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
+    assert event not in _STARTS or _Current.may_start, f"{_Current.name} starts a process: mark it as `processes`"
+
+
+sys.addaudithook(_on_event)

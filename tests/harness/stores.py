@@ -1,0 +1,76 @@
+"""A PostgreSQL and a Redis of one's own, which may be killed, frozen and started again."""
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+from redis.asyncio import Redis
+
+from gateway.db.migrate import migrate
+from gateway.embedded.postgres import EmbeddedPostgres
+from gateway.embedded.redis import EmbeddedRedis
+from gateway.embedded.server import LocalServer
+
+
+@dataclass
+class Stores:
+    """Two servers in a directory of their own."""
+
+    directory: Path
+    postgres: LocalServer
+    redis: LocalServer
+    _thread: ThreadPoolExecutor
+
+    async def in_servers(self, call: Callable[[], Any]) -> Any:
+        """Servers end with the thread that started them, so one thread starts them all."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    async def restart(self, server: LocalServer, *, down: float = 0.0) -> None:
+        """kill -9, and a new start after so many seconds."""
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGKILL)
+        await asyncio.sleep(down)
+        await self.in_servers(server.stop)
+        await self.in_servers(server.start)
+
+    async def flush_redis(self) -> None:
+        async with Redis.from_url(self.redis.url) as redis:
+            await redis.flushall()
+
+    async def value(self, query: str, *arguments: Any) -> Any:
+        """A single value from the database, read beside the gateway."""
+        rows = await self.rows(query, *arguments)
+        return rows[0][0] if rows else None
+
+    async def rows(self, query: str, *arguments: Any) -> list[Any]:
+        connection = await asyncpg.connect(self.postgres.url)
+        try:
+            return list(await connection.fetch(query, *arguments))
+        finally:
+            await connection.close()
+
+
+@asynccontextmanager
+async def own_stores() -> AsyncIterator[Stores]:
+    """A migrated database and an empty Redis, for as long as the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="gw-", ignore_cleanup_errors=True) as name, ThreadPoolExecutor(1) as thread:
+        folder = Path(name)
+        postgres, redis = EmbeddedPostgres(folder / "p", durable=False), EmbeddedRedis(folder / "r")
+        stores = Stores(folder, postgres, redis, thread)
+        try:
+            await asyncio.gather(stores.in_servers(postgres.start), stores.in_servers(redis.start))
+            await migrate(postgres.url)
+            yield stores
+        finally:
+            for server in (redis, postgres):
+                if server.pid is not None:
+                    os.kill(server.pid, signal.SIGCONT)
+                await stores.in_servers(server.stop)
