@@ -8,8 +8,10 @@ INSTALLED := $(VENV)/.installed
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 TEST = $(BIN)/python -m pytest --quiet
-# Each has a PostgreSQL and a Redis of its own, unless the environment names servers.
-TEST_PROCESSES ?= 2
+# Each has a PostgreSQL and a Redis of its own, unless the environment names servers. Many tests wait: three fill two cores.
+TEST_PROCESSES ?= 3
+FAST = $(addprefix tests/,agent_tools aio client connectors console http http_ranges kinds oauth_tokens pages telemetry \
+	test_layout.py test_settings.py)
 
 .DEFAULT_GOAL := help
 
@@ -36,11 +38,11 @@ run: $(RUNNABLE) ## Leave the same set-up serving, sandbox included
 	@$(BIN)/gateway up --sandbox
 
 test: $(INSTALLED) ## Run the tests
-	@together=0; $(TEST) --numprocesses $(TEST_PROCESSES) --dist loadfile -m 'not alone' || together=1; \
+	@together=0; $(TEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m 'not alone' || together=1; \
 	$(TEST) -m alone tests/journeys && exit $$together
 
-test-fast: $(INSTALLED) ## Run the engine, the spec language and the routes alone, for a change on its way
-	@$(TEST) tests/connectors tests/kinds tests/http_ranges tests/http/test_routes.py tests/console tests/pages tests/test_layout.py --ignore tests/connectors/kinds --ignore tests/connectors/test_egress.py
+test-fast: $(INSTALLED) ## Run what needs no process of the engine, the spec language and the handlers, for a change on its way
+	@$(TEST) --numprocesses 2 --dist worksteal -m 'not processes' $(FAST)
 
 faults: $(INSTALLED) ## Kill and freeze real processes under load and print the report
 	@$(BIN)/python -m tests.faults
