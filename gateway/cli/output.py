@@ -195,11 +195,11 @@ def fitted(wanted: Mapping[str, int], width: int) -> dict[str, int]:
         if not kept or sum(least[each] for each in (*kept, name)) + _GAP * len(kept) <= width:
             kept.append(name)
     sizes = {name: min(least[name], width) for name in wanted if name in kept}
-    spare = width - sum(sizes.values()) - _GAP * (len(sizes) - 1)
+    remaining = width - sum(sizes.values()) - _GAP * (len(sizes) - 1)
     for name in sorted(sizes, key=_weight):
-        more = min(spare, wanted[name] - sizes[name])
+        more = min(remaining, wanted[name] - sizes[name])
         sizes[name] += more
-        spare -= more
+        remaining -= more
     return sizes
 
 

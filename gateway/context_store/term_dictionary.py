@@ -35,7 +35,8 @@ Containing = Mapping[tuple[str, str], Sequence[str] | None]
 async def add(connection: Connection, entity: StoredEntity, terms: Iterable[str]) -> None:
     """Take in the terms of records; call it in the transaction that writes them, while the entity is locked."""
     wanted = [term for term in terms if _WORD.fullmatch(term)]
-    await connection.execute(ADD, entity.id, entity.organization_id, wanted, timeout=LIMIT)
+    if wanted:
+        await connection.execute(ADD, entity.id, entity.organization_id, wanted, timeout=LIMIT)
 
 
 async def containing(connection: Connection, entity: StoredEntity, parts: Sequence[tuple[str, str]]) -> Containing:
@@ -52,5 +53,6 @@ async def drop_unused(connection: Connection, entity: StoredEntity, after: str =
     """
     rows = await connection.fetch(IN_USE, entity.id, after, BATCH_TERMS, timeout=LIMIT)
     unused = [row["term"] for row in rows if not row["is_used"]]
-    await connection.execute(DROP, entity.id, unused, timeout=LIMIT)
+    if unused:
+        await connection.execute(DROP, entity.id, unused, timeout=LIMIT)
     return rows[-1]["term"] if len(rows) == BATCH_TERMS else None

@@ -44,7 +44,7 @@ class LoadShedding:
         async def handle(request: BaseRequest) -> web.StreamResponse:
             limits.in_progress += 1
             try:
-                if limits.admits() or request.path in self._probes:
+                if request.path in self._probes or limits.admits():
                     return await handler(request)
                 if self._are_many():
                     rest(request, RETRY_AFTER)

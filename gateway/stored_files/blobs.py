@@ -131,7 +131,7 @@ async def blocks(pieces: AsyncIterator[bytes], least: int) -> AsyncIterator[byte
 
 
 async def _on_disk(call: Callable[..., Done], *arguments: Any) -> Done:
-    """In a thread; raises Unavailable for what passes when somebody makes room or mends the disk."""
+    """In a thread; raises Unavailable for what passes when somebody makes room or repairs the disk."""
     try:
         return await asyncio.to_thread(call, *arguments)
     except OSError as error:

@@ -1,10 +1,10 @@
 """People who sign in, in a real browser: by the provider and by a secret, to the console and to let a host in."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from playwright.async_api import Browser, Page
 
 from gateway.identity.people import People
 from tests.harness.browser import needs_chromium, serious_findings, troubles_of
@@ -39,7 +39,7 @@ async def front(
 
 
 @pytest.fixture
-async def page(chromium: Any, front: FrontEnd) -> AsyncIterator[Any]:
+async def page(chromium: Browser, front: FrontEnd) -> AsyncIterator[Page]:
     """A page that fails the test for what its policy forbids or its scripts throw."""
     context = await chromium.new_context(base_url=front.base_url)
     opened = await context.new_page()
@@ -64,14 +64,14 @@ async def request_url(front: FrontEnd) -> str:
     return f"/oauth/authorize?{urlencode(query)}"
 
 
-async def code_after(page: Any, click: str) -> str:
+async def code_after(page: Page, click: str) -> str:
     """The code with which the browser is sent on to the host, which nobody has started here."""
     async with page.expect_request(lambda request: request.url.startswith(REDIRECT)) as sent:
         await page.click(click)
     return parse_qs(urlsplit((await sent.value).url).query)["code"][0]
 
 
-async def test_a_person_signs_in_to_the_console_by_the_provider(page: Any):
+async def test_a_person_signs_in_to_the_console_by_the_provider(page: Page):
     await page.goto("/console/jobs")
     assert await serious_findings(page) == []
 
@@ -81,7 +81,7 @@ async def test_a_person_signs_in_to_the_console_by_the_provider(page: Any):
     assert LOGIN in await page.inner_text("header")
 
 
-async def test_a_person_lets_a_host_in_by_the_provider(page: Any, request_url: str):
+async def test_a_person_lets_a_host_in_by_the_provider(page: Page, request_url: str):
     await page.goto(request_url)
     assert await serious_findings(page) == []
 
@@ -94,7 +94,7 @@ async def test_a_person_lets_a_host_in_by_the_provider(page: Any, request_url: s
     assert await code_after(page, "text=Allow")
 
 
-async def test_a_person_lets_a_host_in_by_a_clients_secret(page: Any, request_url: str, front: FrontEnd):
+async def test_a_person_lets_a_host_in_by_a_clients_secret(page: Page, request_url: str, front: FrontEnd):
     client_id, secret = await front.client(await front.organization())
     await page.goto(request_url)
     await page.fill("#client_id", client_id)
@@ -106,7 +106,7 @@ async def test_a_person_lets_a_host_in_by_a_clients_secret(page: Any, request_ur
     assert await code_after(page, "text=Allow")
 
 
-async def test_why_somebody_is_not_let_in_stands_on_the_page(page: Any, provider: OpenIdProvider):
+async def test_why_somebody_is_not_let_in_stands_on_the_page(page: Page, provider: OpenIdProvider):
     provider.claims = {"email": "eve@example.com", "sub": "eve"}
     await page.goto("/console/sign-in")
 

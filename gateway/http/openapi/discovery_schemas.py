@@ -328,7 +328,7 @@ SCHEMAS: dict[str, Schema] = {
                 "properties": {
                     "code": number("of JSON-RPC 2.0, or of the protocol"),
                     "message": text("what is wrong"),
-                    "data": {"description": "what helps to mend it"},
+                    "data": {"description": "what helps to fix it"},
                 },
             },
         },

@@ -259,7 +259,7 @@ SCHEMAS: dict[str, Schema] = {
         title=text("the code in words"),
         status=number("the status once more"),
         code=text("what to match on", enum=_CODES),
-        detail=text("what is wrong, and how to mend it"),
+        detail=text("what is wrong, and how to fix it"),
         message=text("`detail` again, for clients that read nothing else"),
         retryable=flag("whether the same request may be sent again"),
         request_id=text("to quote when asking for help"),
