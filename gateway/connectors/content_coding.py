@@ -8,7 +8,9 @@ from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
 #: what `decoder_of` undoes, as `Accept-Encoding` asks for it
 ACCEPTED = "gzip, deflate"
 #: bytes that one step makes at most
-STEP = 64 << 10
+STEP = 32 << 10
+#: bytes that are unpacked at a time; zlib keeps a copy of those that it has not come to
+_SLICE = 16 << 10
 #: members of one gzip answer; each costs a copy of what follows it
 _MAX_MEMBERS = 100
 #: the first four bits of a zlib header (RFC 1950 §2.2), which some servers leave out
@@ -37,20 +39,24 @@ class Inflation:
 
     def decoded(self, data: bytes) -> Iterator[bytes]:
         """What the data stand for, in steps of at most STEP bytes; nothing more is unpacked until it is asked for."""
-        while data:
-            inflating = self._inflating = self._inflating or self._member(data)
-            yield from _steps(inflating, data)
-            if not inflating.eof:
-                return
-            # Members follow each other in gzip (RFC 1952 §2.2); after the end of a deflate stream nothing counts.
-            if not self._is_gzip:
-                return
-            data, self._inflating = inflating.unused_data, None
+        for start in range(0, len(data), _SLICE):
+            yield from self._of_slice(data[start : start + _SLICE])
 
     def end(self) -> None:
         """Raises UpstreamTruncated where the body ended before its content."""
         if self._inflating is not None and not self._inflating.eof:
             raise UpstreamTruncated("the application's answer was cut short")
+
+    def _of_slice(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            inflating = self._inflating = self._inflating or self._member(data)
+            if inflating.eof:  # of a deflate stream: nothing after it counts
+                return
+            yield from _steps(inflating, data)
+            if not inflating.eof:
+                return
+            if self._is_gzip:  # members follow each other (RFC 1952 §2.2)
+                data, self._inflating = inflating.unused_data, None
 
     def _member(self, data: bytes) -> "zlib._Decompress":
         self._members += 1

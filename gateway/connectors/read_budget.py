@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 #: bytes that all answers being read may hold together; beyond them one goes on at a time
-SHARED = 8 << 20
+SHARED = 4 << 20
 
 
 class ReadBudget:

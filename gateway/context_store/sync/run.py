@@ -213,7 +213,7 @@ class SyncRun:
                 full=self.report.is_full,
                 is_changed=self.report.is_changed,
             )
-            if is_whole and self.report.is_changed:
+            if is_whole and (self.report.changed or self.report.deleted):
                 await records.drop_unused_terms(connection, self.entity)
 
     async def _confirm(self, get: Operation, began: datetime) -> None:
