@@ -5,12 +5,13 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
+from contextlib import asynccontextmanager
 
 import psutil
 import pytest
 
 from tests.faults.arena import Arena, arena, ticket, until
+from tests.harness.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +73,9 @@ async def test_with_postgres_frozen_a_write_is_refused_within_two_seconds(gatewa
     async with gateway.caller() as caller:
         await caller.connect()
         await caller.execute("tickets", "list", {})
-        _stop_all(gateway, signal.SIGSTOP)
-        answers, slowest = await _refused(caller, "frozen")
+        async with frozen(gateway.postgres.pid):
+            answers, slowest = await _refused(caller, "frozen")
 
-        _stop_all(gateway, signal.SIGCONT)
         normal = await until(lambda: _writes(caller, "thawed"))
 
     assert {(status, "Retry-After" in headers) for status, _, headers in answers} == {(503, True)}
@@ -130,11 +130,18 @@ async def test_a_write_that_was_answered_while_postgres_was_away_is_told_truly_l
     assert gateway.upstream.created["answered"] == 1
 
 
-def _stop_all(gateway: Arena, sign: signal.Signals) -> None:
-    """PostgreSQL is a family of processes; those of its connections go on by themselves."""
-    children = Path(f"/proc/{gateway.postgres.pid}/task/{gateway.postgres.pid}/children").read_text().split()
-    for pid in (gateway.postgres.pid, *map(int, children)):
-        os.kill(pid, sign)
+@asynccontextmanager
+async def frozen(pid: int) -> AsyncIterator[None]:
+    """PostgreSQL is a family of processes: the first must stand still before all that it has started can be known."""
+    server = psutil.Process(pid)
+    server.suspend()
+    await eventually(lambda: server.status() == psutil.STATUS_STOPPED)
+    family = [server, *server.children(recursive=True)]
+    for process in family:
+        process.suspend()
+    yield
+    for process in family:
+        process.resume()
 
 
 async def _refused(caller, name: str) -> tuple[list, float]:

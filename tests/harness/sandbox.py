@@ -33,3 +33,12 @@ async def received_requests(sandbox_url: str) -> list[dict[str, Any]]:
     async with aiohttp.ClientSession(sandbox_url) as session, session.get("/_sandbox/requests") as response:
         requests: list[dict[str, Any]] = (await response.json())["requests"]
         return requests
+
+
+@asynccontextmanager
+async def fault(sandbox_url: str, **fault: Any) -> AsyncIterator[None]:
+    """Trouble at a sandbox while the block lasts; the members are those of its `POST /_sandbox/faults`."""
+    async with aiohttp.ClientSession(sandbox_url, raise_for_status=True) as session:
+        await session.post("/_sandbox/faults", json=fault)
+        yield
+        await session.delete("/_sandbox/faults")

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any
 
-import aiohttp
 import pytest
 
 from gateway.sandbox import files
 from gateway.sandbox.files import Span
 from tests.harness.caller import Answer, Api, ConnectorApi
+from tests.harness.sandbox import fault
 from tests.harness.up import Running
 
 SIZE = 1000
@@ -111,10 +111,8 @@ async def test_a_range_is_answered_as_the_rfc_says(ask: Ask, asked: str):
 @pytest.fixture
 async def rangeless(running: Running) -> AsyncIterator[None]:
     """The application answers every range with the whole file."""
-    async with aiohttp.ClientSession(running.sandbox_url) as session:
-        await session.post("/_sandbox/faults", json={"ignore_range": True, "path_prefix": "/attachments/"})
+    async with fault(running.sandbox_url, ignore_range=True, path_prefix="/attachments/"):
         yield
-        await session.delete("/_sandbox/faults")
 
 
 @pytest.mark.usefixtures("rangeless")
