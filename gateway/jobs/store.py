@@ -18,6 +18,9 @@ from gateway.jobs.rows import COLUMNS, SUMMARY_COLUMNS, accepted_job, job_of, su
 from gateway.jobs.sealing import PLAIN, JobSealing, part_field
 from gateway.kinds.spec import Effect
 
+# A connection that is bound already is handed out without a word to the server.
+_IS_THERE = "SELECT"
+
 _INSERTED = """
     id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, params, shape, effect,
     is_inline, labels, request_id, find_by, token_hash, traceparent, background,
@@ -272,8 +275,8 @@ class JobStore:
 
     async def ensure_there(self) -> None:
         """Raise Unavailable unless PostgreSQL answers: nothing is written anywhere that could not be told of."""
-        async with self._database.system():
-            return
+        async with self._database.system() as connection:
+            await connection.execute(_IS_THERE)
 
     async def _is_kept(self, connection: Connection, new: NewJob, key: IdempotencyKey) -> bool:
         kept = await connection.fetchval(_KEEP_KEY, *_owner(new, key), key.fingerprint, new.id, key.seconds)
