@@ -13,6 +13,10 @@ TEST_PROCESSES ?= 3
 FAST = $(addprefix tests/,agent_tools aio client connectors console http http_ranges kinds oauth_tokens pages telemetry \
 	test_layout.py test_settings.py)
 
+# Tests start hundreds of processes. Where the environment forbids to keep what Python has compiled, each would compile
+# everything anew, which takes longer than what it does.
+test test-fast faults bench: export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 
 help: ## Show what there is to make

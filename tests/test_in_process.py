@@ -10,15 +10,15 @@ from aiohttp.test_utils import TestServer
 import gateway
 from gateway import connect, connect_sync
 from gateway.errors import InvalidCredentials, InvalidParams, UnknownAction, UpstreamNotFound, UpstreamTruncated
-from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.app import create_sandbox
+from tests.harness.catalog import shipped_catalog
 
 CREDENTIALS = {"subdomain": "acme", "email": "agent@example.com", "api_token": "token"}
 
 
 @pytest.fixture(scope="module")
 async def upstream():
-    async with TestServer(create_sandbox(load_catalog(), seed=7, job_seconds=0.2)) as server:
+    async with TestServer(create_sandbox(shipped_catalog(), seed=7, job_seconds=0.2)) as server:
         yield str(server.make_url("/").origin())
 
 

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -130,14 +131,17 @@ def imported(path: Path) -> Iterator[str]:
                 yield inner if inner in MODULES else node.module
 
 
-IMPORTS = {module: set(imported(path)) for module, path in MODULES.items()}
+@cache
+def imports() -> dict[str, set[str]]:
+    """What each module of ours imports."""
+    return {module: set(imported(path)) for module, path in MODULES.items()}
 
 
 @pytest.mark.parametrize("part", sorted({part_of(module) for module in MODULES}))
 def test_a_part_imports_only_what_it_may(part: str):
     outward = {
         f"{module} imports {name}"
-        for module, names in IMPORTS.items()
+        for module, names in imports().items()
         if part_of(module) == part
         for name in names & MODULES.keys()
         if part_of(name) not in ALLOWED[part] | {part}
@@ -148,7 +152,7 @@ def test_a_part_imports_only_what_it_may(part: str):
 
 def test_no_modules_import_each_other():
     try:
-        TopologicalSorter({module: names & MODULES.keys() for module, names in IMPORTS.items()}).prepare()
+        TopologicalSorter({module: names & MODULES.keys() for module, names in imports().items()}).prepare()
     except CycleError as error:
         pytest.fail(" → ".join(error.args[1]))
 
@@ -174,7 +178,7 @@ def test_a_class_name_stands_for_one_thing():
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_library_is_named_where_it_belongs(library: str):
-    naming = {module for module, names in IMPORTS.items() if any(name.split(".")[0] == library for name in names)}
+    naming = {module for module, names in imports().items() if any(name.split(".")[0] == library for name in names)}
 
     assert {module for module in naming if not LIBRARIES[library] & {module, part_of(module)}} == set()
 

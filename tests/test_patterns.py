@@ -61,10 +61,10 @@ def all_patterns():
             continue  # they see what their own user gives them
         imported = importlib.import_module(module.name)
         source = inspect.getsource(imported)
-        for name, value in vars(imported).items():
+        patterns = ((name, pattern) for name, value in vars(imported).items() for pattern in _patterns(value))
+        for name, pattern in patterns:
             is_whole = set(re.findall(rf"\b{name}\.(\w+)", source)) <= {"match", "fullmatch"}
-            for pattern in _patterns(value):
-                found[f"{module.name}.{name} {pattern.pattern!r}"] = (pattern, is_whole)
+            found[f"{module.name}.{name} {pattern.pattern!r}"] = (pattern, is_whole)
     return found
 
 

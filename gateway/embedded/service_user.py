@@ -4,6 +4,7 @@ Postgres refuses to run as root. When we are root, the servers run under an acco
 opened for them, so that they need not pass through what lies above, and nobody's permissions are changed.
 """
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -39,11 +40,14 @@ def server_account(directory: Path) -> Account | None:
         return None
     if directory.exists() and (owner := directory.stat()).st_uid != 0:
         return Account(owner.st_uid, owner.st_gid)
-    try:
-        entry = pwd.getpwnam(ACCOUNT_NAME)
-    except KeyError:
-        _make_account()
-        entry = pwd.getpwnam(ACCOUNT_NAME)
+    # One after the other: of two that are made at the same moment the one that is lost may have been told already.
+    with Path("/etc/passwd").open() as accounts:
+        fcntl.flock(accounts, fcntl.LOCK_EX)
+        try:
+            entry = pwd.getpwnam(ACCOUNT_NAME)
+        except KeyError:
+            _make_account()
+            entry = pwd.getpwnam(ACCOUNT_NAME)
     return Account(entry.pw_uid, entry.pw_gid)
 
 

@@ -11,10 +11,10 @@ from gateway.agent_tools import answers
 from gateway.connectors.responses import OperationResult
 from gateway.errors import FieldError, InvalidParams
 from gateway.jobs.model import JobStatus
-from gateway.kinds.catalog import load_catalog
 from gateway.operations.entries import entry_of
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 LIST = entry_of(CATALOG, "support-desk.tickets.list")
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 

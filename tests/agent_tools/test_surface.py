@@ -4,9 +4,9 @@ import json
 
 from gateway.agent_tools.six import SixTools
 from gateway.agent_tools.surface import ANNOTATIONS, DESCRIPTIONS, INPUTS
-from gateway.kinds.catalog import load_catalog
 from gateway.operations.index import OperationIndex
 from gateway.operations.signatures import signature_of
+from tests.harness.catalog import shipped_catalog
 from tests.operations.evaluation import OWN, UNSEEN, questions_in
 
 #: characters that a common tokenizer makes one token of, on average
@@ -22,7 +22,7 @@ def test_the_six_tools_cost_no_more_than_a_thousand_tokens():
 
 
 def test_what_is_found_costs_no_more_than_five_hundred_tokens():
-    index = OperationIndex(load_catalog())
+    index = OperationIndex(shipped_catalog())
 
     longest = max(
         sum(len(f"{match.entry.name} {signature_of(match.entry)}") for match in index.search(each["question"]))

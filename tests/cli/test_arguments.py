@@ -2,8 +2,8 @@ import click
 import pytest
 
 from gateway.cli.arguments import read_pairs, read_params
-from gateway.kinds.catalog import load_catalog
 from gateway.operations.command_line import words_of
+from tests.harness.catalog import shipped_catalog
 
 SCHEMA = {
     "properties": {
@@ -93,7 +93,7 @@ def test_secrets_come_from_files(tmp_path):
 
 
 OPERATIONS = [
-    (str(operation), kind.name, operation) for kind in load_catalog() for operation in kind.operations.values()
+    (str(operation), kind.name, operation) for kind in shipped_catalog() for operation in kind.operations.values()
 ]
 
 

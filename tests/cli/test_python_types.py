@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.cli.python_types import python_types
-from gateway.kinds.catalog import load_catalog
 from gateway.kinds.describe import kind_view
+from tests.harness.catalog import shipped_catalog
 from tests.type_checking import mypy
 
 PROGRAM = """
@@ -34,7 +34,7 @@ WRONG = {
 
 @pytest.fixture
 def folder(tmp_path):
-    for kind in load_catalog():
+    for kind in shipped_catalog():
         (tmp_path / f"{kind.name.replace('-', '_')}.py").write_text(python_types(kind_view(kind)))
     return tmp_path
 
@@ -65,5 +65,5 @@ async def test_the_command_prints_one_kind_whole(command):
     printed = await command("types", "team-chat", "--python", "--offline")
     part = await command("types", "team-chat", "channels", "--python", "--offline")
 
-    assert printed.out == python_types(kind_view(load_catalog().kind("team-chat")))
+    assert printed.out == python_types(kind_view(shipped_catalog().kind("team-chat")))
     assert part.code == 2

@@ -20,10 +20,11 @@ from gateway.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
-from gateway.kinds.catalog import Kind, load_catalog
+from gateway.kinds.catalog import Kind
 from gateway.oauth_tokens.client import TokenClient
 from gateway.oauth_tokens.model import App, TokenSet
 from tests.harness.applications import Applications
+from tests.harness.catalog import shipped_catalog
 from tests.kinds.small_kind import small_operation
 
 URL = "https://api.example.com/v1/things"
@@ -138,7 +139,7 @@ async def test_a_limit_pauses_the_scope_of_the_call(web, upstreams, limiter):
 
 
 async def test_token_requests_have_a_scope_of_their_own(web, upstreams, limiter):
-    spec = load_catalog().kind("work-management").spec
+    spec = shipped_catalog().kind("work-management").spec
     web.post(spec.oauth.token, status=429, headers={"Retry-After": "60"})
     web.post(spec.oauth.token, payload={"access_token": "a", "expires_in": 3600})
     app = App("app-1", SecretStr("app-secret"))

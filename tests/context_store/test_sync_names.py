@@ -6,7 +6,7 @@ from gateway.context_store.search.names import Names, with_known_names
 from gateway.context_store.sync.schedule import search_fields
 from gateway.context_store.sync.sources import synchronized
 from gateway.errors import InvalidQuery
-from gateway.kinds.catalog import load_catalog
+from tests.harness.catalog import shipped_catalog
 
 FIELDS = {
     "id": "string",
@@ -18,7 +18,7 @@ FIELDS = {
     "properties.email": "string",
 }
 NAMES = Names(FIELDS, {"crm_owner_id": "hubspot_owner_id", "crm_*": "hs_*"})
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from gateway.context_store.entities import find
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.run import Report, SyncRun
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
-from gateway.kinds.catalog import load_catalog
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 ENVIRONMENTS = {"support-desk": {"subdomain": "acme"}}
 STORED = """
     SELECT r.id, r.document::text FROM context_records AS r JOIN context_entities AS e ON e.id = r.entity_id

@@ -8,9 +8,9 @@ import pytest
 from gateway.context_store.sync import schedule
 from gateway.context_store.sync.schedule import Intervals
 from gateway.errors import UpstreamError, UpstreamRateLimited, UpstreamRejected
-from gateway.kinds.catalog import load_catalog
+from tests.harness.catalog import shipped_catalog
 
-DESK = load_catalog().kind("support-desk")
+DESK = shipped_catalog().kind("support-desk")
 NAMES = ["groups", "tickets"]
 JOB = """
     INSERT INTO jobs (id, organization_id, connector_id, task, status) VALUES ($1, $2, $3, 'synchronize', $4)

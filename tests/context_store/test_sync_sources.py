@@ -8,9 +8,9 @@ from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync import sources
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
-from gateway.kinds.catalog import load_catalog
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 NOW = 1_767_225_600.0
 ENVIRONMENTS = {"support-desk": {"subdomain": "acme"}, "crm-query": {"instance_url": "https://a.my.salesforce.com"}}
 EVERYTHING = [(kind.name, entity) for kind in CATALOG for entity in sources.synchronized(kind)]

@@ -6,10 +6,10 @@ import pytest
 from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync.sources import synchronized
 from gateway.context_store.sync.write_through import Write, refreshes_of
-from gateway.kinds.catalog import load_catalog
 from gateway.kinds.spec import Effect
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 WRITES = [
     operation for kind in CATALOG for operation in kind.operations.values() if operation.action.effect != Effect.READ
 ]

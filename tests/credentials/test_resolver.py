@@ -16,7 +16,7 @@ from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.resolver import ConnectorResolver
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import ConnectorNotReady, NotFound
-from gateway.kinds.catalog import load_catalog
+from tests.harness.catalog import shipped_catalog
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -59,7 +59,7 @@ def rows() -> Rows:
 def opened(rows: Rows) -> ConnectorResolver:
     authorizers: Any = SimpleNamespace(authorizer_of=lambda record, secret: StaticAuthorizer({}), completed=itself)
     store: Any = rows
-    return ConnectorResolver(store, load_catalog(), Upstreams(Transport()), authorizers)
+    return ConnectorResolver(store, shipped_catalog(), Upstreams(Transport()), authorizers)
 
 
 async def test_a_warm_call_asks_nobody(opened: ConnectorResolver, rows: Rows):

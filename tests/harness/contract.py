@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import jsonschema_rs
 
 from gateway.http.openapi.document import openapi_document
-from gateway.kinds.catalog import load_catalog
+from tests.harness.catalog import shipped_catalog
 
 #: of the connection and the body, which OpenAPI leaves to HTTP, and what clients send by themselves
 OF_HTTP = {
@@ -29,7 +29,7 @@ _ASSERTIONS = ("properties", "items", "additionalProperties", "anyOf", "oneOf", 
 @cache
 def document() -> dict[str, Any]:
     """The document of the kinds that we ship."""
-    return openapi_document(load_catalog(), "1", "http://localhost")
+    return openapi_document(shipped_catalog(), "1", "http://localhost")
 
 
 def check(

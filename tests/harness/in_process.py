@@ -14,11 +14,11 @@ from aiohttp.test_utils import TestServer
 from gateway.http.app import create_app
 from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.http.keys import SERVICES
-from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.app import create_sandbox
 from gateway.services import Services
 from gateway.settings import Settings
 from tests.harness.caller import Api
+from tests.harness.catalog import shipped_catalog
 from tests.harness.clients import EVERY_SCOPE, new_client, new_organization
 from tests.harness.processes import KEYS, upstreams_at
 
@@ -49,7 +49,7 @@ class FrontEnd:
 @asynccontextmanager
 async def front_end(folder: Path, database_url: str, redis_url: str, **settings: object) -> AsyncIterator[FrontEnd]:
     """A front end with its guard, whose applications are all played by the sandbox."""
-    catalog = load_catalog()
+    catalog = shipped_catalog()
     async with TestServer(create_sandbox(catalog, seed=7, job_seconds=0.2)) as sandbox:
         upstream = str(sandbox.make_url("/").origin())
         with patch.dict(os.environ, upstreams_at(upstream)):

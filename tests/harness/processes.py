@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from gateway.kinds.catalog import load_catalog
+from tests.harness.catalog import shipped_catalog
 from tests.harness.waiting import eventually
 
 #: the command of this checkout
@@ -43,7 +43,7 @@ def upstreams_at(url: str) -> dict[str, str]:
 
 @cache
 def _kinds() -> tuple[str, ...]:
-    return tuple(kind.name for kind in load_catalog())
+    return tuple(kind.name for kind in shipped_catalog())
 
 
 async def admin(environment: Mapping[str, str], *arguments: str) -> dict[str, Any]:

@@ -44,17 +44,17 @@ async def waiters(counting: Counting, database_url: str) -> AsyncIterator[JobWai
         yield waiters
 
 
-async def begun(counting: Counting, waiting: list) -> list["asyncio.Task[JobSummary]"]:
+async def begun(waiters: JobWaiters, counting: Counting, waiting: list) -> list["asyncio.Task[JobSummary]"]:
     """Waiters that have looked once and wait."""
     tasks = [asyncio.ensure_future(each) for each in waiting]
-    await eventually(lambda: counting.looks >= len(tasks))
+    await eventually(lambda: waiters.waiting == len(tasks))
     counting.looks = 0
     return tasks
 
 
 async def test_waiters_of_a_job_share_a_look_at_it(waiters, counting, leases, claimed):
     job = await claimed()
-    tasks = await begun(counting, [waiters.done(job.organization_id, job.id, 30) for _ in range(50)])
+    tasks = await begun(waiters, counting, [waiters.done(job.organization_id, job.id, 30) for _ in range(50)])
 
     await leases.finish(job, SUCCESS)
     found = await asyncio.gather(*tasks)
@@ -66,6 +66,7 @@ async def test_waiters_of_a_job_share_a_look_at_it(waiters, counting, leases, cl
 async def test_who_waits_for_the_end_does_not_look_at_each_step(waiters, counting, leases, claimed):
     job = await claimed()
     [for_end, for_step] = await begun(
+        waiters,
         counting,
         [
             waiters.done(job.organization_id, job.id, 30),

@@ -8,9 +8,10 @@ import yaml
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.catalog import load_catalog, load_kind
 from gateway.kinds.sources import SpecError
+from tests.harness.catalog import shipped_catalog
 from tests.kinds.small_kind import SMALL_SPEC
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 DESK = CATALOG.kind("support-desk")
 THINGS = """\
 description: Things.

@@ -7,11 +7,11 @@ from gateway.client.paging import next_params as by_discovery
 from gateway.connectors.pagination import next_params as by_spec
 from gateway.context_store.fields import FieldType
 from gateway.context_store.search.parse import DEFAULT_LIMIT, MAX_LIMIT, OPERATORS, PARAMS, parse
-from gateway.kinds.catalog import load_catalog
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.kinds.search_schema import search_params_schema
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 PAGED = [
     (kind.name, *place, operation)
     for kind in CATALOG

@@ -4,11 +4,11 @@ from datetime import date
 
 import pytest
 
-from gateway.kinds.catalog import load_catalog
 from gateway.kinds.describe import kind_summary
 from gateway.kinds.sunsets import all_sunsets, call_sunsets, described_sunset, sunset_headers
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 DESK, CRM = CATALOG.kind("support-desk"), CATALOG.kind("crm-records")
 
 

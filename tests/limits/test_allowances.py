@@ -2,12 +2,12 @@
 
 import pytest
 
-from gateway.kinds.catalog import load_catalog
 from gateway.kinds.spec import Allowance
 from gateway.limits.allowances import Reading, readings
 from gateway.limits.budget import Budget
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 NOW = 1_785_173_190.0
 PLENTY = {"x-rate-limit": "700", "x-rate-limit-remaining": "699"}
 NEWER = {"ratelimit-limit": "700", "ratelimit-reset": "41"}

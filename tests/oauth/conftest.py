@@ -21,10 +21,11 @@ from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
-from gateway.kinds.catalog import Catalog, load_catalog
+from gateway.kinds.catalog import Catalog
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.oauth.flows import RedirectResult
 from gateway.oauth.service import OAuth, open_oauth
+from tests.harness.catalog import shipped_catalog
 from tests.oauth.stand_in import StandIn
 
 KEY = ("k1", bytes(range(32)))
@@ -91,7 +92,7 @@ Opening = Callable[..., AbstractAsyncContextManager[World]]
 
 @pytest.fixture(scope="session")
 def catalog() -> Catalog:
-    return load_catalog()
+    return shipped_catalog()
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.kinds.catalog import load_catalog
 from gateway.operations.index import OperationIndex
+from tests.harness.catalog import shipped_catalog
 
 OWN, UNSEEN = (Path(__file__).with_name(name) for name in ("questions.jsonl", "unseen.jsonl"))
 _LIMIT = 10
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("paths", nargs="*", type=Path, default=[OWN, UNSEEN])
     parser.add_argument("--misses", action="store_true", help="print the questions whose first answer is not right")
     options = parser.parse_args()
-    search = searching(OperationIndex(load_catalog()))
+    search = searching(OperationIndex(shipped_catalog()))
     for path in options.paths:
         found = evaluated(search, questions_in(path))
         if options.misses:

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from gateway.kinds.catalog import load_catalog
 from gateway.kinds.spec import Effect
 from gateway.operations.entries import entries_of
 from gateway.operations.index import OperationIndex
+from tests.harness.catalog import shipped_catalog
 from tests.operations.evaluation import OWN, UNSEEN, evaluated, questions_in, searching
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 INDEX = OperationIndex(CATALOG)
 QUESTIONS = [*questions_in(OWN), *questions_in(UNSEEN)]
 

@@ -3,11 +3,11 @@
 import jsonschema_rs
 import pytest
 
-from gateway.kinds.catalog import load_catalog
 from gateway.operations.entries import entries_of, entry_of
 from gateway.operations.schemas import constraint_sentences, tool_schema
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 ENTRIES = list(entries_of(CATALOG))
 
 

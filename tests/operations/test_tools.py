@@ -6,12 +6,12 @@ import jsonschema_rs
 import pytest
 from mcp_types import Tool
 
-from gateway.kinds.catalog import load_catalog
 from gateway.operations.entries import OperationEntry, entries_of, entry_of
 from gateway.operations.formats import FORMATS, ToolDefinition, as_anthropic, as_mcp, as_openai, from_mcp
 from gateway.operations.tools import tool_name, tool_of
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 TOOLS = [tool_of(entry) for entry in entries_of(CATALOG)]
 
 NAME = {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.catalog import load_catalog
+from tests.harness.catalog import shipped_catalog
 
 FOLDER = Path(__file__).parent
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 DOCUMENTS = {path.name[0]: path.read_text("utf-8") for path in FOLDER.glob("*.md")}
 #: kinds whose entities the product documents leave open
 OPEN_KINDS = {"work-management", "incident-management"}

@@ -14,8 +14,9 @@ from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
-from gateway.kinds.catalog import Catalog, load_catalog, load_kind
+from gateway.kinds.catalog import Catalog, load_kind
 from gateway.sandbox.app import create_sandbox
+from tests.harness.catalog import shipped_catalog
 
 Connect = Callable[..., UpstreamConnector]
 
@@ -27,7 +28,7 @@ ENVIRONMENTS = {
 
 @pytest.fixture(scope="session")
 def catalog() -> Catalog:
-    return load_catalog()
+    return shipped_catalog()
 
 
 @pytest.fixture

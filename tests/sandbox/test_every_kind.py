@@ -4,10 +4,10 @@ import pytest
 from yarl import URL
 
 from gateway.errors import ReauthorizationRequired, UpstreamNotFound, UpstreamRateLimited
-from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.app import create_sandbox
+from tests.harness.catalog import shipped_catalog
 
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 KINDS = sorted(CATALOG.kinds)
 #: examples that name a time gone by, or a second record beside the one that examples have
 LEFT_OUT = {

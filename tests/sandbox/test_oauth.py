@@ -7,13 +7,13 @@ import pytest
 from yarl import URL
 
 from gateway.errors import ReauthorizationRequired
-from gateway.kinds.catalog import load_catalog
 from gateway.sandbox.grants import s256
+from tests.harness.catalog import shipped_catalog
 
 RETURN = "http://127.0.0.1:1/callback?kept=1"
 VERIFIER = "a-verifier-that-is-long-enough-to-be-one-of-rfc-7636"
-KINDS = sorted(kind.name for kind in load_catalog() if kind.spec.oauth)
-WITH_PKCE = sorted(kind.name for kind in load_catalog() if kind.spec.oauth and kind.spec.oauth.pkce)
+KINDS = sorted(kind.name for kind in shipped_catalog() if kind.spec.oauth)
+WITH_PKCE = sorted(kind.name for kind in shipped_catalog() if kind.spec.oauth and kind.spec.oauth.pkce)
 ROTATING = ["support-desk", "team-chat", "workspace-notes"]
 
 
@@ -177,7 +177,7 @@ async def test_the_crm_by_query_tells_its_address(browser):
     assert "expires_in" not in tokens
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if load_catalog().kind(kind).spec.oauth.revoke])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if shipped_catalog().kind(kind).spec.oauth.revoke])
 async def test_a_revoked_token_opens_nothing(browser, connect, http, kind):
     client = browser(kind)
     token = (await client.granted())["access_token"]

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from gateway.kinds.catalog import load_catalog
+from tests.harness.catalog import shipped_catalog
 from tests.sdk.conftest import KINDS, NOT_INSTALLED
 
 exceptions = pytest.importorskip("airbyte_agent_sdk.http.exceptions", reason=NOT_INSTALLED)
-CATALOG = load_catalog()
+CATALOG = shipped_catalog()
 LISTS = [
     (kind.name, entity_id, operation)
     for kind in CATALOG

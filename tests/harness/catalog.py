@@ -1,0 +1,10 @@
+"""The shipped kinds, read once: they are the same for every test, and nothing changes them."""
+
+from functools import cache
+
+from gateway.kinds.catalog import Catalog, load_catalog
+
+
+@cache
+def shipped_catalog() -> Catalog:
+    return load_catalog()
