@@ -10,8 +10,9 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 TEST = $(BIN)/python -m pytest --quiet
 # Each has a PostgreSQL and a Redis of its own, unless the environment names servers. Many tests wait: three fill two cores.
 TEST_PROCESSES ?= 3
-FAST = $(addprefix tests/,agent_tools aio client connectors console http http_ranges kinds oauth_tokens pages telemetry \
-	test_layout.py test_settings.py)
+# In this order: the layout first, so that one process reads all modules, and none when the other has nothing left.
+FAST = $(addprefix tests/,test_layout.py test_settings.py agent_tools aio client connectors console http http_ranges kinds \
+	oauth_tokens pages telemetry)
 
 # Tests start hundreds of processes. Where the environment forbids to keep what Python has compiled, each would compile
 # everything anew, which takes longer than what it does.

@@ -1,5 +1,6 @@
 """What all tests share: a real PostgreSQL and Redis, from the wheels unless the environment names servers."""
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -12,9 +13,17 @@ from gateway.db.migrate import migrate
 from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
+from tests.harness import pauses
 from tests.harness.databases import created_database, url_of
 from tests.harness.selection import pytest_collection_modifyitems, pytest_runtest_setup  # noqa: F401  hooks
 from tests.harness.up import Running, brought_up_with_sandbox
+
+
+@pytest.fixture
+async def skipped_pauses() -> AsyncIterator[None]:
+    """Pauses between tries and between rounds pass at once."""
+    with pauses.skipped(asyncio.get_running_loop()):
+        yield
 
 
 @pytest.fixture(scope="session")
