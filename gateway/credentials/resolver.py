@@ -155,7 +155,7 @@ class ConnectorResolver:
     def open(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> ResolvedConnector:
         """The engine's connector for a record at hand, and for its credentials where they came with it."""
         kind = self._catalog.kind(record.kind)
-        _require_environment(kind.spec, record, self._upstreams.override(record.kind))
+        _require_environment(kind.spec, record, self._upstreams.overrides.get(record.kind))
         scope = RateScope.of_connector(kind.spec, record.id)
         connector = self._upstreams.connector(
             kind, record.environment, self._authorizers.authorizer_of(record, secret), scope
