@@ -269,7 +269,7 @@ async def test_the_deletion_of_a_workspace_waits_for_a_connector_that_is_being_m
 
     await setting.carry_out(await deleting)
 
-    assert await setting.left(late) == {}
+    assert await setting.left(late.id) == {}
     assert setting.revoked == 2
 
 

@@ -188,9 +188,9 @@ class ConnectLinks:
             verified.expires_at,
         )
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            connector_id = await self._connectors.create_within(connection, organization_id, new)
-            await self._store.complete(connection, session, connector_id)
-        return await self._connectors.get(organization_id, connector_id)
+            record = await self._connectors.create_within(connection, organization_id, new)
+            await self._store.complete(connection, session, record.id)
+        return record
 
     async def _renew(
         self, session: ConnectSession, connector_id: UUID, credentials: Mapping[str, Any]

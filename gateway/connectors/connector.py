@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors import bodies, download, pagination
+from gateway.connectors import download, pagination
 from gateway.connectors.long_running import LONG_RULES
 from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.prepared import PreparedCall, prepare
-from gateway.connectors.requests import UpstreamRequest
+from gateway.connectors.requests import UpstreamRequest, is_form
 from gateway.connectors.responses import OperationResult
 from gateway.connectors.run_context import Journal, MemoryJournal
 from gateway.connectors.session import UpstreamSession
@@ -123,5 +123,6 @@ def _rendered(request: UpstreamRequest) -> dict[str, Any]:
 def _shown_body(request: UpstreamRequest) -> Any:
     if request.body is None:
         return None
-    is_form = bodies.is_form(request.headers.get("Content-Type", ""))
-    return request.body.decode() if is_form else msgspec.json.decode(request.body)
+    if is_form(request.headers.get("Content-Type", "")):
+        return request.body.decode()
+    return msgspec.json.decode(request.body)

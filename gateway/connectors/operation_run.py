@@ -8,9 +8,8 @@ from typing import Any
 from yarl import URL
 
 from gateway.connectors import responses
-from gateway.connectors.bodies import encoded
 from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.requests import UpstreamRequest
+from gateway.connectors.requests import UpstreamRequest, encoded_body
 from gateway.connectors.responses import OperationResult, value_at
 from gateway.connectors.run_context import Journal
 from gateway.connectors.session import UpstreamSession
@@ -52,7 +51,7 @@ class OperationRun:
         headers = {"Accept": "application/json", **session.spec.headers}
         body = None
         if method != "GET":
-            body = encoded(session.spec.content_type, {})
+            body = encoded_body(session.spec.content_type, {})
             headers["Content-Type"] = session.spec.content_type
         return UpstreamRequest(method, URL(session.address + path, encoded=True), headers, body, Effect.READ)
 

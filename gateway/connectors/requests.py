@@ -1,15 +1,15 @@
 """Params into the exact HTTP request of the application: pure, so that a dry run is the real thing."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
+import msgspec
 from yarl import URL
 
-from gateway.connectors import bodies
 from gateway.errors import (
     MAX_FAULTS,
     ConnectorNotReady,
@@ -21,9 +21,10 @@ from gateway.errors import (
 )
 from gateway.kinds.catalog import Operation
 from gateway.kinds.hosts import host_matches
-from gateway.kinds.spec import ConnectorSpec, Effect
+from gateway.kinds.spec import FORM, ConnectorSpec, Effect
 from gateway.kinds.suggestions import did_you_mean
 
+_ENCODER = msgspec.json.Encoder()
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -52,9 +53,9 @@ def build(operation: Operation, params: Mapping[str, Any], address: str, effect:
         headers |= _header_lines(operation, placed["header"])
     body = None
     if operation.method not in ("GET", "DELETE"):
-        body = bodies.encoded(operation.spec.content_type, placed["body"])
+        body = encoded_body(operation.spec.content_type, placed["body"])
         headers["Content-Type"] = operation.spec.content_type
-    return UpstreamRequest(operation.method, _encoded(address + path, placed["query"]), headers, body, effect)
+    return UpstreamRequest(operation.method, _url(address + path, placed["query"]), headers, body, effect)
 
 
 def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
@@ -153,7 +154,7 @@ def _is_segment(text: str) -> bool:
 
 def _segment(operation: Operation, name: str, value: Any) -> str:
     """A value as one path segment; what could climb out of it is refused."""
-    text = bodies.text(value)
+    text = text_of(value)
     if not _is_segment(text):
         message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
         raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
@@ -164,7 +165,7 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
     """Params that travel as headers; the range of a file that lies elsewhere is for the request that fetches it."""
     if operation.action.download is not None and operation.action.download.url is not None:
         return {}
-    lines = {header: bodies.text(value) for header, value in placed.items()}
+    lines = {header: text_of(value) for header, value in placed.items()}
     for name, header in ((placement.name, placement.wire) for placement in operation.placements):
         text = lines.get(header, "")
         if not (text.isascii() and text.isprintable()):
@@ -173,10 +174,10 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
     return lines
 
 
-def _encoded(address: str, query: Mapping[str, Any]) -> URL:
+def _url(address: str, query: Mapping[str, Any]) -> URL:
     """The URL, encoded by us alone; the host is proven to be the address's own."""
     members = [
-        f"{quote(name, safe='')}={quote(bodies.text(each), safe='')}"
+        f"{quote(name, safe='')}={quote(text_of(each), safe='')}"
         for name, value in query.items()
         for each in (value if isinstance(value, tuple) else (value,))
         if each is not None
@@ -185,3 +186,44 @@ def _encoded(address: str, query: Mapping[str, Any]) -> URL:
     if url.raw_authority != address.split("/", 3)[2]:
         raise InternalError
     return url
+
+
+def encoded_body(content_type: str, members: Mapping[str, Any]) -> bytes:
+    """The body; in a form nested members are `a[b]`, items of a list `a[]`, and of a list of objects `a[0][b]`."""
+    if is_form(content_type):
+        return urlencode([pair for name, value in members.items() for pair in _pairs(name, value)]).encode()
+    return _ENCODER.encode(members)
+
+
+def is_form(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == FORM
+
+
+def text_of(value: Any) -> str:
+    """A value as applications read it in a path, a query or a form."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case list():
+            return ",".join(text_of(item) for item in value)
+        case dict():
+            return _ENCODER.encode(value).decode()
+        case _:
+            return str(value)
+
+
+def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    match value:
+        case dict():
+            for member, inner in value.items():
+                yield from _pairs(f"{name}[{member}]", inner)
+        case list():
+            is_flat = not any(isinstance(item, dict | list) for item in value)
+            for index, item in enumerate(value):
+                yield from _pairs(f"{name}[]" if is_flat else f"{name}[{index}]", item)
+        case None:
+            yield name, ""
+        case _:
+            yield name, text_of(value)

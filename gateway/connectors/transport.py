@@ -2,13 +2,12 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import aiohttp
 
-from gateway.connectors.connection_budget import ConnectionBudget
 from gateway.connectors.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.connectors.rate_limits import RateLimiter, RateScope, Unlimited
@@ -17,6 +16,7 @@ from gateway.connectors.requests import UpstreamRequest
 from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import (
     GatewayError,
+    Unavailable,
     UpstreamError,
     UpstreamInvalidResponse,
     UpstreamTimeout,
@@ -24,7 +24,7 @@ from gateway.errors import (
     UpstreamTruncated,
 )
 from gateway.telemetry import tracing
-from gateway.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
+from gateway.telemetry.metrics import REFUSED, UPSTREAM_ANSWERS, UPSTREAM_SECONDS
 
 #: bytes of a decoded JSON answer; more is a mistake of the application or of the query
 ANSWER_CAP = 32 << 20
@@ -36,7 +36,8 @@ READ_BUFFER = 64 << 10
 MAX_CONNECTIONS = 5000
 #: seconds until a request without a permit is an error to its caller
 PERMIT_TIMEOUT = 10.0
-
+#: seconds after which a caller for whom no connection is left may try again
+_NEXT_CONNECTION = 1
 
 _NO_HEADERS: Mapping[str, str] = {}
 
@@ -85,6 +86,36 @@ class _Pieces:
         if not piece:
             raise StopAsyncIteration
         return piece
+
+
+class ConnectionBudget:
+    """How many connections a process holds: the ceiling is its own, whatever hosts are called.
+
+    No scope holds more connections than are left: a slow account, or one that does not answer at all, leaves at least
+    as many for the others as it takes.
+    """
+
+    def __init__(self, max_connections: int) -> None:
+        self._max = max_connections
+        self._total = 0
+        self._held: dict[str, int] = {}
+
+    @contextmanager
+    def one(self, scope: RateScope) -> Iterator[None]:
+        """One connection for as long as the block lasts; raises Unavailable at once where there is none."""
+        held = self._held.get(scope.id, 0)
+        if held >= self._max - self._total:
+            REFUSED.add("upstream_connections")
+            raise Unavailable("too many calls of applications are under way; try again", retry_after=_NEXT_CONNECTION)
+        self._total += 1
+        self._held[scope.id] = held + 1
+        try:
+            yield
+        finally:
+            self._total -= 1
+            held = self._held.pop(scope.id) - 1
+            if held:
+                self._held[scope.id] = held
 
 
 class Transport:

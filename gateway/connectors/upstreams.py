@@ -22,10 +22,6 @@ class Upstreams:
     #: by kind, what the operator puts in the place of scheme, host and port of its URLs
     overrides: Mapping[str, URL] = field(default_factory=dict)
 
-    def override(self, kind: str) -> URL | None:
-        """What stands in the place of a kind's own hosts."""
-        return self.overrides.get(kind)
-
     def session(
         self,
         spec: ConnectorSpec,
@@ -36,7 +32,9 @@ class Upstreams:
         failure: Failure | None = None,
     ) -> UpstreamSession:
         """The way out for one account; `failure` where its endpoint says no in another way than the kind."""
-        return UpstreamSession(spec, environment, authorizer, scope, self.transport, self.override(spec.kind), failure)
+        return UpstreamSession(
+            spec, environment, authorizer, scope, self.transport, self.overrides.get(spec.kind), failure
+        )
 
     def connector(
         self, kind: Kind, environment: Mapping[str, str], authorizer: Authorizer, scope: RateScope

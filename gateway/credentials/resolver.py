@@ -6,6 +6,7 @@ a notification forgets everything; that records are looked at again all the same
 
 import time
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -13,7 +14,7 @@ from uuid import UUID
 from yarl import URL
 
 from gateway.aio.single_flight import SingleFlight
-from gateway.connectors.auth import Authorizer
+from gateway.connectors.auth import Authorizer, headers_for
 from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
@@ -25,6 +26,8 @@ from gateway.kinds.spec import ConnectorSpec
 
 _TRUST = 30.0
 _REMEMBERED = 20_000
+#: the organization, the connector, the version of its credentials that was refused, and why: `TokenPersistence.refuse`
+MarkNeedsReauth = Callable[[UUID, UUID, int, str], Awaitable[None]]
 
 
 class AuthorizerFactory(Protocol):
@@ -35,6 +38,48 @@ class AuthorizerFactory(Protocol):
 
     async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that come only with its first token."""
+
+
+class SealedAuthorizer:
+    """Opens the credentials when they are first needed; a change of the record makes a new authorizer."""
+
+    def __init__(
+        self,
+        store: ConnectorStore,
+        catalog: Catalog,
+        record: ConnectorRecord,
+        mark_needs_reauth: MarkNeedsReauth,
+        secret: SealedSecret | None = None,
+    ) -> None:
+        self._store = store
+        #: what came with the record
+        self._secret = secret
+        self._mark_needs_reauth = mark_needs_reauth
+        self._method = catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
+        self._record = record
+        self._headers: Mapping[str, str] | None = None
+        #: of the credentials that the headers were made of
+        self._version = 0
+        self._opening = SingleFlight(self._opened)
+
+    async def headers(self) -> Mapping[str, str]:
+        if self._headers is None:
+            self._headers = await self._opening(self._record.id)
+        return self._headers
+
+    async def _opened(self, connector_id: UUID) -> Mapping[str, str]:
+        secret = await self._store.unsealed(self._record, self._secret)
+        secret.require_for(self._record)
+        self._version = secret.version
+        return headers_for(self._method, secret.values)
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        return None
+
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        """Make the connector `needs_reauth`, unless its credentials were replaced meanwhile."""
+        record = self._record
+        await self._mark_needs_reauth(record.organization_id, record.id, self._version, reason)
 
 
 _NEXT_STEP = {
@@ -110,7 +155,7 @@ class ConnectorResolver:
     def open(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> ResolvedConnector:
         """The engine's connector for a record at hand, and for its credentials where they came with it."""
         kind = self._catalog.kind(record.kind)
-        _require_environment(kind.spec, record, self._upstreams.override(record.kind))
+        _require_environment(kind.spec, record, self._upstreams.overrides.get(record.kind))
         scope = RateScope.of_connector(kind.spec, record.id)
         connector = self._upstreams.connector(
             kind, record.environment, self._authorizers.authorizer_of(record, secret), scope

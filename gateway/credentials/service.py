@@ -128,7 +128,7 @@ class ConnectorService:
         except InvalidCredentials as error:
             faults += error.faults
         try:
-            environment = checked_environment(kind.spec, variables, self._upstreams.override(kind.name))
+            environment = checked_environment(kind.spec, variables, self._upstreams.overrides.get(kind.name))
         except InvalidCredentials as error:
             faults += error.faults
         if faults:
@@ -189,8 +189,7 @@ class ConnectorService:
             verified.expires_at,
         )
         is_name_unique = asked.if_exists is not IfExists.CREATE
-        connector_id = await self._store.create(organization_id, new, is_name_unique=is_name_unique)
-        return await self._store.get(organization_id, connector_id), True
+        return await self._store.create(organization_id, new, is_name_unique=is_name_unique), True
 
     async def _existing(
         self, organization_id: UUID, asked: ConnectorRequest, name: str, kind: Kind

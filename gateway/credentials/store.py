@@ -27,6 +27,7 @@ _FROM = "FROM connectors JOIN workspaces ON workspaces.id = connectors.workspace
 _INSERT = """
     INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status, auth_method, environment)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb)
+    RETURNING created_at, updated_at
 """
 _SEAL = """
     INSERT INTO connector_secrets (connector_id, organization_id, key_id, wrapped_key, sealed, expires_at)
@@ -99,7 +100,7 @@ _MARK_ALL_DELETED = """
 """
 # The lock holds off the deletion of the workspace until the connector is in it, where the deletion finds it.
 _LOCK_WORKSPACE = """
-    SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
+    SELECT name FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
 """
 # Holds off every other connector of the workspace until the transaction ends, and the workspace's deletion as well.
 _LOCK_NAMES = """
@@ -110,7 +111,7 @@ _NAMED = """
     WHERE organization_id = $1 AND workspace_id = $2 AND name = $3 AND deleted_at IS NULL
     ORDER BY created_at, id
 """
-_GET_DELETED = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
+_GET_WITHIN = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
 _DELETED_OF_WORKSPACE = """
     SELECT id FROM connectors WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NOT NULL ORDER BY id
 """
@@ -216,8 +217,10 @@ class ConnectorStore:
         self._vault = vault
         self._opening: Batcher[_Ids, _Opened | None] = Batcher(self._open_all, most=_BATCH)
 
-    async def create(self, organization_id: UUID, new: NewConnector, *, is_name_unique: bool = False) -> UUID:
-        """Its id; raises NotFound when the workspace is being deleted, Conflict when a name to be unique is taken."""
+    async def create(
+        self, organization_id: UUID, new: NewConnector, *, is_name_unique: bool = False
+    ) -> ConnectorRecord:
+        """Its record; raises NotFound when the workspace is being deleted, Conflict when a unique name is taken."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             if is_name_unique:
                 await connection.execute(_LOCK_NAMES, organization_id, new.workspace_id)
@@ -226,12 +229,13 @@ class ConnectorStore:
                     raise name_taken(new.name, [row["id"] for row in taken])
             return await self.create_within(connection, organization_id, new)
 
-    async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> UUID:
+    async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> ConnectorRecord:
         """Create in the caller's own transaction; raises NotFound when the workspace is being deleted."""
-        if await connection.fetchval(_LOCK_WORKSPACE, organization_id, new.workspace_id) is None:
+        workspace_name = await connection.fetchval(_LOCK_WORKSPACE, organization_id, new.workspace_id)
+        if workspace_name is None:
             raise NotFound("the workspace was deleted meanwhile")
-        connector_id = uuid4()
-        await connection.execute(
+        connector_id, environment = uuid4(), dict(new.environment)
+        row = await connection.fetchrow(
             _INSERT,
             connector_id,
             organization_id,
@@ -240,10 +244,23 @@ class ConnectorStore:
             new.name,
             ConnectorStatus.ACTIVE,
             new.auth_method,
-            json.dumps(dict(new.environment)),
+            json.dumps(environment),
         )
         await self.seal_within(connection, organization_id, connector_id, new.credentials, new.expires_at)
-        return connector_id
+        return ConnectorRecord(
+            connector_id,
+            organization_id,
+            new.workspace_id,
+            workspace_name,
+            new.kind,
+            new.name,
+            ConnectorStatus.ACTIVE,
+            None,
+            new.auth_method,
+            environment,
+            row["created_at"],
+            row["updated_at"],
+        )
 
     async def seal_within(
         self,
@@ -287,7 +304,11 @@ class ConnectorStore:
     async def get_deleted(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
         """The record also after its deletion began, for the job that deletes it."""
         async with self._database.tenant(organization_id) as connection:
-            row = await connection.fetchrow(_GET_DELETED, organization_id, connector_id)
+            return await self.get_within(connection, organization_id, connector_id)
+
+    async def get_within(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
+        """The record as the caller's own transaction sees it, be its deletion begun or not; raises NotFound."""
+        row = await connection.fetchrow(_GET_WITHIN, organization_id, connector_id)
         if row is None:
             raise NotFound("there is no such connector")
         return _record(row)

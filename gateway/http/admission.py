@@ -1,47 +1,42 @@
 """Admission control: what is refused before anything is done for it, by rate, by slots and by load."""
 
+import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import ceil, inf
-from statistics import median
+from math import ceil
+from random import getrandbits
 from uuid import UUID
 
-from gateway.errors import RateLimited
-from gateway.http.slots import FairSlots
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+
+from gateway.errors import RateLimited, Unavailable
+from gateway.http.errors import PROBLEM, problem_response
+from gateway.http.overload import Overload
 from gateway.identity.model import Caller
 from gateway.settings import Settings
 from gateway.telemetry.load import Busyness
-from gateway.telemetry.loop_lag import INTERVAL, LoopLag
-from gateway.telemetry.metrics import REFUSED
+from gateway.telemetry.loop_lag import LoopLag
+from gateway.telemetry.metrics import REFUSED, REQUESTS
+
+Handler = Callable[[BaseRequest], Awaitable[web.StreamResponse]]
+#: takes no further request of its sender for so many seconds
+Rest = Callable[[BaseRequest, float], None]
 
 #: callers whose buckets are remembered; who was not seen for long has a full one anyway
 _REMEMBERED = 10_000
 #: the part of the slots for requests that those without a token have of their own
 _STRANGERS = 20
-#: requests in progress that are never too many: they keep a process busy without making each other wait for long
-_FEW = 32
-#: looks, all of them at a process whose cycles are too long, that make an overload of a burst
-_LOOKS = 8
-#: of those, the ones that make an overload where too much waits, and whose median tells how it is now
-_RECENT = 3
 #: looks, 20 a second, at a process that has just begun to answer: in a rolling restart it must not refuse what comes
 #: from the one that stops
 _WARM_UP = 60
-#: seconds of a cycle of the event loop that are never too long, and what else it may be of the time that a request is
-#: in progress: some ten cycles are half of it
-_SHORT_CYCLE, _CYCLE_SHARE = 0.006, 0.05
-#: seconds that a request may always wait here, besides as long as it waits for applications; and how many times as
-#: long as it may is an overload at once
-_SHORT_WAIT, _FLOOD = 0.06, 4
-#: of the averages over the last second, what one look counts
-_WEIGHT = INTERVAL
-#: how the number moves: at most halved at a time, a few more with each look, and the part of it in progress that shows,
-#: for a second, that the rush is over
-_LEAST, _MORE, _EASE = 0.5, 0.05, 0.5
-_EASY_LOOKS = round(1 / INTERVAL)
+#: seconds after which a sender that was refused in an overload is to come again
+RETRY_AFTER = 1
+#: refusals a second that cost little beside what is let in
+_FEW_REFUSALS = 2000
+_REQUEST_ID = "0" * 32
 
 
 @dataclass(slots=True)
@@ -125,119 +120,44 @@ class Rates:
         return bucket
 
 
-class RequestTime:
-    """How long requests are in progress, by Little's law: as many as there are, over as many as end in a second.
+class FairSlots:
+    """No holder takes more than half of what the others leave, so that there is always some left for one who is new."""
 
-    In seconds, on average over about the last second.
-    """
+    def __init__(self, total: int, name: str, what: str, *, retry_after: int = 1) -> None:
+        self._total = total
+        self._name = name
+        #: what a place is for, in the plural
+        self._what = what
+        #: seconds
+        self._retry_after = retry_after
+        self._held: dict[Hashable, int] = {}
+        self.taken = 0
 
-    def __init__(self) -> None:
-        self._here, self._calling, self._rate = 0, 0.0, 0.0
-        self._last = 0
+    def take(self, holder: Hashable) -> None:
+        """A place for the holder until it gives it back; raises Unavailable."""
+        held = self._held.get(holder, 0)
+        left = self._total - (self.taken - held)
+        if self.taken >= self._total or held >= max(1, left // 2):
+            REFUSED.add(self._name)
+            who = f"all {self._total} slots" if self.taken >= self._total else f"{held} of {self._total} slots"
+            raise Unavailable(f"{who} for {self._what} are taken; try again in a moment", retry_after=self._retry_after)
+        self._held[holder] = held + 1
+        self.taken += 1
 
-    def looked(self, in_progress: int, calling: int, admitted: int) -> None:
-        """A look: so many are in progress, of which so many wait for applications; `admitted` since the last one."""
-        ended = admitted - (in_progress - self._last)
-        self._last = in_progress
-        self._here = max(0, in_progress - calling)
-        self._calling += (min(in_progress, calling) - self._calling) * _WEIGHT
-        self._rate += (ended / INTERVAL - self._rate) * _WEIGHT
+    def give_back(self, holder: Hashable) -> None:
+        self.taken -= 1
+        held = self._held.pop(holder) - 1
+        if held:
+            self._held[holder] = held
 
-    @property
-    def here(self) -> float:
-        """In our own hands, by those that are there now."""
-        return self._here / self._rate if self._rate > 0 else 0.0
-
-    @property
-    def calling(self) -> float:
-        """Waiting for applications."""
-        return self._calling / self._rate if self._rate > 0 else inf
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """Of a busy process: how long requests wait in our own hands, and how long a cycle takes, as parts of how long they
-    may; more than 1 is too long.
-    """
-
-    here: float
-    cycle: float
-
-
-class Overload:
-    """How many requests may be in progress: judged by how long they wait for each other, and found by feeling for it.
-
-    What waits is seen at the cycles of the event loop and, by Little's law, at the number that waits for anything but
-    an application. How long is too long goes by the time that a request takes: next to an application that answers in
-    a second a tenth of it is little, next to a fast one it is an overload.
-    """
-
-    def __init__(self, max_load: float, *, warm_up: int = 0) -> None:
-        self._max_load = max_load
-        #: looks that do not count yet: what a process has to do at its start is no overload
-        self._warm_up = warm_up
-        self._looks: deque[_Look] = deque(maxlen=_LOOKS)
-        self._time = RequestTime()
-        #: looks in a row at a busy process, which takes at most twice what it has until the next look
-        self._busy_looks = 0
-        self._ceiling = inf
-        self._easy_looks = 0
-        self.most = inf
-
-    def looked(self, busy: float, cycle: float, in_progress: int, admitted: int, calling: int = 0) -> None:
-        """A look at the process: the busy share of its time, and the seconds of a cycle of its event loop.
-
-        Of the requests in progress, `calling` wait for applications, and `admitted` came since the last look.
-        """
-        if self._max_load >= 1:
-            return
-        self._time.looked(in_progress, calling, admitted)
-        if self._warm_up:
-            self._warm_up -= 1
-            return
-        is_busy = busy >= self._max_load
-        self._busy_looks = self._busy_looks + 1 if is_busy else 0
-        self._ceiling = 2 * max(_FEW, in_progress) if self._busy_looks >= _RECENT else inf
-        self._looks.append(self._look(cycle) if is_busy else _Look(0.0, 0.0))
-        if self.most < inf:
-            self._adjust(in_progress)
-        elif self._has_begun():
-            self.most = max(_FEW, in_progress * _LEAST)
-
-    def _look(self, cycle: float) -> "_Look":
-        here, calling = self._time.here, self._time.calling
-        return _Look(here / max(_SHORT_WAIT, calling), cycle / max(_SHORT_CYCLE, _CYCLE_SHARE * (here + calling)))
-
-    def _has_begun(self) -> bool:
-        looks = list(self._looks)
-        if len(looks) < _RECENT:
-            return False
-        return (
-            looks[-1].here > _FLOOD
-            or all(each.here > 1 for each in looks[-_RECENT:])
-            or (len(looks) == _LOOKS and all(each.cycle > 1 for each in looks))
-        )
-
-    def _adjust(self, in_progress: int) -> None:
-        excess = self._excess()
-        self._easy_looks = self._easy_looks + 1 if excess <= 1 and in_progress < self.most * _EASE else 0
-        if self._easy_looks >= _EASY_LOOKS:
-            self.most = inf
-            self._looks.clear()
-        elif excess <= 1:
-            self.most *= 1 + _MORE * (1 - excess)
-        elif in_progress <= ceil(self.most):  # until then the last lowering has not had its effect
-            self.most = self._lowered(in_progress)
-
-    def _excess(self) -> float:
-        return median(max(each.here, each.cycle) for each in list(self._looks)[-_RECENT:])
-
-    def _lowered(self, in_progress: int) -> float:
-        return max(_FEW, in_progress * max(_LEAST, 1 / self._excess()))
-
-    def admits(self, in_progress: int) -> bool:
-        """Whether one more request may come in."""
-        return in_progress < min(self.most, self._ceiling)
+    @contextmanager
+    def held(self, holder: Hashable) -> Iterator[None]:
+        """A place for as long as the block lasts; raises Unavailable."""
+        self.take(holder)
+        try:
+            yield
+        finally:
+            self.give_back(holder)
 
 
 class Limits:
@@ -291,7 +211,7 @@ class Limits:
 
     def admits(self) -> bool:
         """Before anything is done for a request, which counts as in progress already: whether it may come in."""
-        if not self.overload.admits(self.at_work - 1):
+        if self.at_work - 1 >= self.overload.most:
             REFUSED.add("overload")
             return False
         self._admitted += 1
@@ -302,3 +222,57 @@ class Limits:
         """A place for a file that is streamed, for as long as the block lasts; raises Unavailable."""
         with self.downloads.held(organization_id), self.parked():
             yield
+
+
+class LoadShedding:
+    """Counts the requests in progress, and refuses those that are too many."""
+
+    def __init__(self, limits: Limits, probes: Collection[str]) -> None:
+        self._limits = limits
+        #: paths that are always answered
+        self._probes = probes
+        refusal = Unavailable("the gateway has more to do than it can; try again in a moment", retry_after=RETRY_AFTER)
+        body = problem_response(refusal, _REQUEST_ID).body
+        assert isinstance(body, bytes)
+        self._before_id, _, self._after_id = body.partition(_REQUEST_ID.encode())
+        #: refusals since the moment
+        self._refusals, self._since = 0, 0.0
+
+    def before(self, handler: Handler, rest: Rest) -> Handler:
+        """The handler, called for requests that are let in; `rest` is for senders who take no notice of refusals."""
+        limits = self._limits
+
+        async def handle(request: BaseRequest) -> web.StreamResponse:
+            limits.in_progress += 1
+            try:
+                if request.path in self._probes or limits.admits():
+                    return await handler(request)
+                if self._are_many():
+                    rest(request, RETRY_AFTER)
+                return self._refused()
+            finally:
+                limits.in_progress -= 1
+
+        return handle
+
+    def _are_many(self) -> bool:
+        """Whether refusals take so much of the process that those who were let in would have to wait for them."""
+        now = asyncio.get_running_loop().time()
+        if now - self._since > 1:
+            self._refusals, self._since = 0, now
+        self._refusals += 1
+        return self._refusals > _FEW_REFUSALS
+
+    def _refused(self) -> web.Response:
+        """A refusal that says what every response says; made in as few steps as may be."""
+        request_id = f"{getrandbits(128):032x}"
+        REQUESTS.add("none", "none", "503")
+        headers = {
+            "Content-Type": PROBLEM,
+            "Retry-After": str(RETRY_AFTER),
+            "X-Request-Id": request_id,
+            "X-Content-Type-Options": "nosniff",
+            "Server": "gateway",
+        }
+        body = self._before_id + request_id.encode() + self._after_id
+        return web.Response(status=503, body=body, headers=headers)

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import msgspec
 from aiohttp import web
 
-from gateway.http.admission import Limits
+from gateway.http.admission import Limits, LoadShedding
 from gateway.http.handlers.mcp import open_servers
 from gateway.http.keys import (
     EXPORTER,
@@ -22,7 +22,6 @@ from gateway.http.keys import (
     ROUTE_OF,
     SERVICES,
 )
-from gateway.http.load_shedding import LoadShedding
 from gateway.http.middleware import request_middleware, set_common_headers
 from gateway.http.openapi.document import openapi_document
 from gateway.http.readiness import health_checks, readiness

@@ -15,9 +15,9 @@ from aiohttp.web_request import BaseRequest
 from aiohttp.web_server import Server
 
 from gateway.errors import InternalError, MalformedRequest, Unavailable
+from gateway.http.admission import LoadShedding
 from gateway.http.errors import problem_response
 from gateway.http.keys import LOAD_SHEDDING
-from gateway.http.load_shedding import LoadShedding
 
 log = logging.getLogger(__name__)
 

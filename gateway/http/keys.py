@@ -7,11 +7,10 @@ from aiohttp import web
 
 from gateway.aio.remembered import Remembered
 from gateway.health_checks import CheckResult
-from gateway.http.admission import Limits
-from gateway.http.audit_entry import PendingEntry
-from gateway.http.load_shedding import LoadShedding
+from gateway.http.admission import Limits, LoadShedding
 from gateway.http.readiness import Readiness
 from gateway.http.route import Route
+from gateway.identity.audit import PendingEntry
 from gateway.identity.model import Caller
 from gateway.pages.rendering import Pages
 from gateway.services import Services

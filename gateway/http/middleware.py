@@ -18,8 +18,7 @@ from gateway.errors import (
     Unauthorized,
     UnsupportedEncoding,
 )
-from gateway.http.admission import NO_RATES
-from gateway.http.audit_entry import PendingEntry
+from gateway.http.admission import NO_RATES, FairSlots
 from gateway.http.bodies import bearer_token
 from gateway.http.console_session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import from_http, problem_response
@@ -27,8 +26,8 @@ from gateway.http.handlers.jobs import follower
 from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES
 from gateway.http.responses import html_response
 from gateway.http.route import Route
-from gateway.http.slots import FairSlots
-from gateway.identity.model import Caller
+from gateway.identity.audit import PendingEntry
+from gateway.identity.model import Caller, id_of
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import begin_context
 from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
@@ -37,6 +36,8 @@ log = logging.getLogger("gateway.access")
 bugs = logging.getLogger(__name__)
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
+#: variables of paths that say what is done to what, besides connectors
+_TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
 
 
 @web.middleware
@@ -114,7 +115,13 @@ def _permit(request: web.Request, route: Route) -> None:
     """Begin the audit entry and check the scope, in this order, so that a refusal is on record; InsufficientScope."""
     caller = request.get(CALLER)
     if route.audit is not None:
-        request[AUDIT] = PendingEntry.of(route.audit, caller, request.match_info)
+        request[AUDIT] = pending = PendingEntry(
+            route.audit,
+            connector_id=id_of(request.match_info.get("connector_id")),
+            target=next((request.match_info[name] for name in _TARGETS if name in request.match_info), None),
+        )
+        if caller is not None:
+            pending.organization_id, pending.actor = caller.organization_id, caller.client.id
     if route.scope is not None and caller is not None:
         caller.require(route.scope)
 

@@ -1,4 +1,4 @@
-"""JSON answers, cursors and preferences: what several handlers say alike."""
+"""JSON answers, envelopes of calls, cursors and preferences: what several handlers say alike."""
 
 import base64
 import re
@@ -11,8 +11,11 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
+from gateway.connectors.responses import OperationResult
 from gateway.errors import FieldError, InvalidParams, MalformedRequest
+from gateway.execution import OperationCall
 from gateway.http.bodies import whole_number
+from gateway.http.keys import AUDIT, REQUEST_ID
 
 #: seconds that `Prefer: wait` may ask for
 MAX_WAIT = 300
@@ -27,6 +30,42 @@ def json_response(document: Any, status: int = 200, headers: Mapping[str, str] |
 
 def html_response(html: str, headers: Mapping[str, str], status: int = 200) -> web.Response:
     return web.Response(text=html, status=status, content_type="text/html", charset="utf-8", headers=headers)
+
+
+def envelope(
+    request: web.Request,
+    connector_id: str,
+    answer: OperationResult,
+    took_ms: int,
+    headers: Mapping[str, str] | None = None,
+) -> web.Response:
+    """The answer of an inline call; the records' bytes are spliced in as the application sent them."""
+    members = {"status": "success", "result": answer.result, **metadata(request, connector_id, answer, took_ms)}
+    return web.Response(body=msgspec.json.encode(members), content_type="application/json", headers=headers)
+
+
+def metadata(request: web.Request, connector_id: str, answer: OperationResult, took_ms: int) -> dict[str, Any]:
+    """What stands beside the result: how a page goes on, what the application says of it, and what the call took."""
+    return {
+        **({"next": answer.next} if answer.is_page else {}),
+        "connector_metadata": answer.meta,
+        "execution_metadata": {
+            "connector_instance_id": connector_id,
+            "execution_time_ms": took_ms,
+            "request_id": request[REQUEST_ID],
+        },
+    }
+
+
+def is_sdk(request: web.Request) -> bool:
+    """A caller that cannot follow a job: it gets a chain of redirects to the result instead."""
+    return "X-ADP-Agent-SDK" in request.headers
+
+
+def audit_call(request: web.Request, call: OperationCall) -> None:
+    """The call is what the audit log tells of, without its params."""
+    pending = request[AUDIT]
+    pending.what, pending.intent = f"{call.entity}.{call.action}", call.intent
 
 
 @dataclass(frozen=True, slots=True)

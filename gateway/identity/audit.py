@@ -70,6 +70,38 @@ class Entry:
     at: datetime = field(default_factory=CLOCK.now)
 
 
+@dataclass(slots=True)
+class PendingEntry:
+    """What is known so far of a deed under way: its route names it, its handler adds what it learns."""
+
+    #: None for what is no deed after all, such as a dry run
+    what: str | None
+    organization_id: UUID | None = None
+    actor: UUID | None = None
+    connector_id: UUID | None = None
+    #: what else it is done to: a workspace, a job, a kind
+    target: str | None = None
+    intent: str | None = None
+    #: where the handler knows better than the status of its response
+    outcome: str | None = None
+
+    def ended(self, outcome: str, request_id: str, took_ms: int) -> Entry | None:
+        """The entry for the log; None where nothing was done, or nothing that an organization could look up."""
+        if self.what is None or self.organization_id is None:
+            return None
+        return Entry(
+            self.organization_id,
+            self.actor,
+            self.what,
+            self.outcome or outcome,
+            connector_id=self.connector_id,
+            target=self.target,
+            intent=self.intent,
+            request_id=request_id,
+            took_ms=took_ms,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
     """An entry as the log keeps it."""

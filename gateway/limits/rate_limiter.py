@@ -72,7 +72,7 @@ class ScopeLimiter:
     def try_acquire(self, now: float) -> bool:
         """Take a permit at once, where nobody waits and nothing limits."""
         self.used_at = now
-        is_limited = now < self.budget.paused_until or self.budget.is_throttled(now)
+        is_limited = now < self.budget.paused_until or now < self.budget.throttled_until
         if self._waiting or is_limited or self._has_to_ask() or not self._has_room():
             return False
         self._count()

@@ -10,7 +10,7 @@ from gateway.aio.single_flight import SingleFlight
 from gateway.connectors.auth import Authorizer, headers_for
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.upstreams import Upstreams
-from gateway.credentials.authorizer import SealedAuthorizer
+from gateway.credentials.resolver import SealedAuthorizer
 from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, SealedSecret, Secret
 from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Catalog

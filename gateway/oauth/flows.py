@@ -16,7 +16,7 @@ from gateway.connectors.auth import StaticAuthorizer, headers_for
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.upstreams import Upstreams
-from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
 from gateway.errors import (
     FieldError,
     GatewayError,
@@ -64,7 +64,7 @@ class RedirectResult:
     url: str
     flow: Flow
     #: the connector there is now; None when there is none, and `error` says why
-    connector_id: UUID | None = None
+    connector: ConnectorRecord | None = None
     error: str | None = None
 
 
@@ -99,7 +99,7 @@ class Flows:
         spec = self._catalog.kind(requested.connector_type).spec
         consent_request.require_oauth(spec)
         requested = await self._completed(caller, requested, spec.kind)
-        override = self._upstreams.override(spec.kind)
+        override = self._upstreams.overrides.get(spec.kind)
         redirect = self._redirect_fault(requested.redirect_url, caller.client)
         environment, scopes = consent_request.checked(spec, requested, redirect, override)
         oauth = oauth_of(spec)
@@ -179,7 +179,7 @@ class Flows:
             members = {"error": outcome.code, "error_description": outcome.description}
             return RedirectResult(callback.result_url(flow.redirect_url, flow.state, members), flow, error=outcome.code)
         return RedirectResult(
-            callback.result_url(flow.redirect_url, flow.state, {"connector_id": str(outcome)}), flow, outcome
+            callback.result_url(flow.redirect_url, flow.state, {"connector_id": str(outcome.id)}), flow, outcome
         )
 
     async def was_completed(self, query: callback.Query, browser: str | None) -> bool:
@@ -200,9 +200,9 @@ class Flows:
             return None
         return callback.redirect_fault(url, client.redirect_urls, is_embedded=self._is_embedded)
 
-    async def _connected(self, flow: Flow, query: callback.Query) -> UUID | TokenError:
+    async def _connected(self, flow: Flow, query: callback.Query) -> ConnectorRecord | TokenError:
         """The connector of a consent, or why there is none."""
-        kind, override = self._catalog.kind(flow.kind), self._upstreams.override(flow.kind)
+        kind, override = self._catalog.kind(flow.kind), self._upstreams.overrides.get(flow.kind)
         code = callback.read_code(query, kind.spec, flow.environment, override)
         if isinstance(code, TokenError):
             return code
@@ -218,8 +218,8 @@ class Flows:
                 await server.revoke(app, tokens.credentials)
             return TokenError("server_error", plain(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse)
 
-    async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> UUID:
-        spec, override = kind.spec, self._upstreams.override(flow.kind)
+    async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
+        spec, override = kind.spec, self._upstreams.overrides.get(flow.kind)
         environment = checked_environment(spec, {**flow.environment, **tokens.environment}, override)
         if missing := missing_variables(spec, environment):
             raise InvalidCredentials(f"the application's token answer brought no {missing[0]}")

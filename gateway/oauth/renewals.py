@@ -148,7 +148,7 @@ class Renewals:
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease, tokens: TokenSet
     ) -> Secret:
         """The new pair, committed; it is the only copy, so an absent database is waited for."""
-        spec, override = self._catalog.kind(record.kind).spec, self._upstreams.override(record.kind)
+        spec, override = self._catalog.kind(record.kind).spec, self._upstreams.overrides.get(record.kind)
         environment = learned(spec, record.environment, tokens, override)
         credentials = credentials_of(app, tokens, stale.values)
         deadline = asyncio.get_running_loop().time() + _HOLD_ON

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from gateway.aio.clock import CLOCK
-from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
@@ -189,15 +189,15 @@ class FlowStore:
             state=secrets.get("state"),
         )
 
-    async def complete(self, flow: Flow, new: NewConnector) -> UUID:
+    async def complete(self, flow: Flow, new: NewConnector) -> ConnectorRecord:
         """The consent's connector, made in the transaction that says so."""
         organization_id = flow.organization_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            connector_id = await self._connectors.create_within(connection, organization_id, new)
-            await connection.execute(_COMPLETE, organization_id, flow.id, connector_id)
-        return connector_id
+            record = await self._connectors.create_within(connection, organization_id, new)
+            await connection.execute(_COMPLETE, organization_id, flow.id, record.id)
+        return record
 
-    async def complete_again(self, flow: Flow, connector_id: UUID, new: NewConnector) -> UUID:
+    async def complete_again(self, flow: Flow, connector_id: UUID, new: NewConnector) -> ConnectorRecord:
         """The same connector with new credentials; raises NotFound when it was deleted meanwhile."""
         organization_id, variables = flow.organization_id, json.dumps(dict(new.environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
@@ -209,7 +209,7 @@ class FlowStore:
                 connection, organization_id, connector_id, new.credentials, new.expires_at
             )
             await connection.execute(_COMPLETE, organization_id, flow.id, connector_id)
-        return connector_id
+            return await self._connectors.get_within(connection, organization_id, connector_id)
 
     async def fail(self, flow: Flow, error: str, description: str) -> None:
         async with self._database.tenant(flow.organization_id) as connection:

@@ -69,7 +69,7 @@ class TokenClient:
         return exchange.error is None
 
     def _address(self, template: str) -> URL:
-        return messages.endpoint(template, self.environment, self.upstreams.override(self.spec.kind))
+        return messages.endpoint(template, self.environment, self.upstreams.overrides.get(self.spec.kind))
 
     def _session(self, failure: Failure) -> UpstreamSession:
         """The requests prove by themselves who calls."""

@@ -102,6 +102,6 @@ class RefreshingAuthorizer:
         answer = await endpoint.renew(app, self.credentials, self._method)
         if isinstance(answer, TokenError):
             raise denied(answer, app)
-        self.environment = learned(self._spec, self.environment, answer, self._upstreams.override(self._spec.kind))
+        self.environment = learned(self._spec, self.environment, answer, self._upstreams.overrides.get(self._spec.kind))
         self.credentials = credentials_of(app, answer, self.credentials)
         self.expires_at = answer.expires_at

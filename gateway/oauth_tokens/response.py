@@ -40,7 +40,9 @@ def read_tokens(
     """The tokens in an answer that came for a request sent at `now`; `secrets` never show in a reason."""
     document = _document(response.body)
     access = _member(oauth_of(spec), document, "access_token")
-    if 200 <= response.status < 300 and _says_yes(spec, document) and isinstance(access, str) and access.isprintable():
+    # Where an application's answers say whether they are a success, its token endpoint's do too: 200 can be a no.
+    is_success = spec.failure.ok is None or value_at(document, (spec.failure.ok,)) is not False
+    if 200 <= response.status < 300 and is_success and isinstance(access, str) and access.isprintable():
         return _tokens(spec, document, now)
     return _denial(spec, response.status, document, tuple(secrets))
 
@@ -61,11 +63,6 @@ def _document(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-
-
-def _says_yes(spec: ConnectorSpec, document: Any) -> bool:
-    """Where an application's answers say whether they are a success, its token endpoint's do too: 200 can be a no."""
-    return spec.failure.ok is None or value_at(document, (spec.failure.ok,)) is not False
 
 
 def _tokens(spec: ConnectorSpec, document: Any, now: datetime) -> TokenSet:

@@ -134,7 +134,7 @@ async def test_connectors_that_rely_on_what_ends_are_found(database, database_ur
     vault = Vault(read_keys(settings.encryption_keys.get_secret_value(), None))
     new = NewConnector(workspace, "support-desk", "c", "api_token", {"subdomain": "acme"}, {"api_token": "t"})
     store = ConnectorStore(database, vault)
-    connector_id = await store.create(organization.id, new)
+    connector_id = (await store.create(organization.id, new)).id
 
     found = [each.said async for each in of_sunsets(database, settings)]
     await store.delete(organization.id, connector_id)

@@ -50,7 +50,7 @@ async def connector(database: Database, operator: Operator):
     organization = await identity.create_organization(f"o-{uuid4().hex}")
     workspace = await identity.workspace_named(organization.id, "w")
     new = NewConnector(workspace, "support-desk", "c", "api_token", {}, CREDENTIALS)
-    yield organization.id, await store.create(organization.id, new)
+    yield organization.id, (await store.create(organization.id, new)).id
     async with database.system() as connection:
         await connection.execute("DELETE FROM connectors")
 

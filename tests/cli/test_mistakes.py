@@ -10,12 +10,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
+import psutil
 import pytest
 
 from gateway.db.pool import Database
 from gateway.identity.model import Client
 from gateway.identity.store import IdentityStore
 from tests.harness.databases import url_of
+from tests.harness.waiting import eventually
 
 NOBODY = "postgresql://nobody@127.0.0.1:1/gateway"
 
@@ -157,6 +159,8 @@ async def test_one_interrupt_ends_a_prompt(environment: dict[str, str], tmp_path
     assert process.stderr is not None
 
     prompt = await process.stderr.readuntil(b"): ")
+    # A signal just before the read would be seen by Python only after it.
+    await eventually(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
     process.send_signal(signal.SIGINT)
     rest = await asyncio.wait_for(process.stderr.read(), 20)
     code = await process.wait()

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gateway.connectors.bodies import encoded
 from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.requests import base_address
+from gateway.connectors.requests import base_address, encoded_body
 from tests.kinds.small_kind import small_operation
 
 FORM = "application/x-www-form-urlencoded"
@@ -21,8 +20,8 @@ FORM = "application/x-www-form-urlencoded"
     ],
 )
 def test_a_form_spells_nested_members_with_brackets(members, form):
-    assert encoded(FORM, members) == form
-    assert encoded(f"{FORM}; charset=utf-8", members) == form
+    assert encoded_body(FORM, members) == form
+    assert encoded_body(f"{FORM}; charset=utf-8", members) == form
 
 
 def test_a_kind_of_forms_sends_forms():

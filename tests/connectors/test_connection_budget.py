@@ -4,8 +4,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from gateway.connectors.connection_budget import ConnectionBudget
 from gateway.connectors.rate_limits import RateScope
+from gateway.connectors.transport import ConnectionBudget
 from gateway.errors import Unavailable
 
 

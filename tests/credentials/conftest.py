@@ -40,7 +40,7 @@ def create(database: Database, store: ConnectorStore, organization_id: UUID) -> 
     async def created(kind: str = "support-desk", workspace: str = "w", name: str = "c") -> UUID:
         workspace_id = await IdentityStore(database).workspace_named(organization_id, workspace)
         new = NewConnector(workspace_id, kind, name, "api_token", {"subdomain": "acme"}, CREDENTIALS)
-        return await store.create(organization_id, new)
+        return (await store.create(organization_id, new)).id
 
     return created
 

@@ -9,10 +9,9 @@ import pytest
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.http.admission import Limits
+from gateway.http.admission import _FEW_REFUSALS, Limits, LoadShedding
 from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.http.keys import LOAD_SHEDDING
-from gateway.http.load_shedding import _FEW_REFUSALS, LoadShedding
 from gateway.settings import Settings
 
 PROBE = "/healthz"

@@ -3,8 +3,7 @@
 import pytest
 
 from gateway.kinds.spec import Allowance
-from gateway.limits.allowances import Reading, readings
-from gateway.limits.budget import Budget
+from gateway.limits.budget import Budget, Reading, readings
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()

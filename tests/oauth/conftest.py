@@ -63,7 +63,7 @@ class World:
         workspace_id = await self.identity.workspace_named(self.organization_id, "w")
         ends = None if ends_in is None else datetime.now(UTC) + timedelta(seconds=ends_in)
         new = NewConnector(workspace_id, kind, "c", method, environment or {}, credentials, ends)
-        return await self.again(await self.connectors.create(self.organization_id, new))
+        return await self.connectors.create(self.organization_id, new)
 
     async def again(self, connector_id: UUID) -> ConnectorRecord:
         return await self.connectors.get(self.organization_id, connector_id)

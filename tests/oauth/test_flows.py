@@ -38,11 +38,11 @@ async def test_a_consent_ends_in_a_connector_for_every_kind(world: World, kind: 
     redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
-    assert redirected.connector_id is not None
-    assert redirected.url == f"{REDIRECT}&connector_id={redirected.connector_id}"
-    record = await world.again(redirected.connector_id)
+    assert redirected.connector is not None
+    assert redirected.url == f"{REDIRECT}&connector_id={redirected.connector.id}"
+    record = await world.again(redirected.connector.id)
     assert (record.kind, record.name, record.workspace_name, record.status) == (kind, "Mine", "w", "active")
-    secrets = await world.secrets(redirected.connector_id)
+    secrets = await world.secrets(redirected.connector.id)
     assert set(secrets) == {"access_token", "refresh_token", "client_id"}
     assert secrets["access_token"] in world.server.good
 
@@ -56,7 +56,7 @@ async def test_a_flow_says_what_came_of_it(world: World) -> None:
 
     assert (before.status, before.connector_id) == (FlowStatus.PENDING, None)
     assert redirected is not None
-    assert (after.status, after.connector_id, after.error) == (FlowStatus.COMPLETED, redirected.connector_id, None)
+    assert (after.status, after.connector_id, after.error) == (FlowStatus.COMPLETED, redirected.connector.id, None)
 
 
 async def test_what_comes_with_the_token_becomes_the_connectors_own(world: World) -> None:
@@ -66,8 +66,8 @@ async def test_what_comes_with_the_token_becomes_the_connectors_own(world: World
     redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
-    assert redirected.connector_id is not None
-    record = await world.again(redirected.connector_id)
+    assert redirected.connector is not None
+    record = await world.again(redirected.connector.id)
     assert record.environment == {"instance_url": str(world.origin), "login_host": "login.salesforce.com"}
 
 
@@ -93,8 +93,8 @@ async def test_a_users_token_within_the_answer_is_the_connectors(world: World) -
     redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
-    assert redirected.connector_id is not None
-    assert (await world.secrets(redirected.connector_id))["access_token"] in world.server.good
+    assert redirected.connector is not None
+    assert (await world.secrets(redirected.connector.id))["access_token"] in world.server.good
 
 
 async def test_the_state_is_new_each_time_and_kept_only_as_a_hash(world: World) -> None:
@@ -152,7 +152,7 @@ async def test_a_consent_ends_in_the_browser_that_began_it_only(world: World) ->
 
     assert others == [None, None, None]
     assert own is not None
-    assert own.connector_id is not None
+    assert own.connector is not None
 
 
 async def test_a_callback_without_the_beginning_leads_nowhere(world: World) -> None:
@@ -172,7 +172,7 @@ async def test_a_link_preview_takes_no_consent_from_its_user(world: World) -> No
     redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
-    assert redirected.connector_id is not None
+    assert redirected.connector is not None
 
 
 async def test_the_callers_state_comes_back_with_the_browser_and_is_nowhere_in_clear(world: World) -> None:
@@ -293,7 +293,7 @@ async def test_a_token_endpoint_that_gives_no_tokens_makes_no_connector(
     redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
-    assert (redirected.connector_id, _query(redirected.url)["error"]) == (None, error)
+    assert (redirected.connector, _query(redirected.url)["error"]) == (None, error)
     assert len(world.server.token_requests) == 1
     assert await _connectors(world) == 0
 
@@ -314,7 +314,7 @@ async def test_embedded_any_loopback_port_is_taken(opening: Opening) -> None:
         redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
-    assert redirected.url == f"http://127.0.0.1:45678/cb?connector_id={redirected.connector_id}"
+    assert redirected.url == f"http://127.0.0.1:45678/cb?connector_id={redirected.connector.id}"
 
 
 async def test_every_fault_of_a_wish_is_told_at_once(world: World) -> None:
@@ -379,7 +379,7 @@ async def test_authorizing_again_keeps_the_id_and_replaces_the_credentials(world
     redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
-    assert redirected.connector_id == old.id
+    assert redirected.connector.id == old.id
     record = await world.again(old.id)
     assert (record.status, record.status_reason, record.name) == ("active", None, "c")
     assert (await world.secrets(old.id))["access_token"] in world.server.good
@@ -395,7 +395,7 @@ async def test_authorizing_again_takes_the_variables_that_the_first_token_brough
     redirected = await world.came_back((await world.oauth.flows.initiate(world.caller, requested)).consent_url)
 
     assert redirected is not None
-    assert redirected.connector_id == old.id
+    assert redirected.connector.id == old.id
     assert (await world.again(old.id)).environment == environment
 
 
@@ -407,7 +407,7 @@ async def test_credentials_that_are_refused_do_not_replace_the_old_ones(world: W
     redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
-    assert (redirected.connector_id, redirected.error) == (None, "server_error")
+    assert (redirected.connector, redirected.error) == (None, "server_error")
     assert (await world.secrets(old.id))["access_token"] == "old"
 
 
@@ -420,7 +420,7 @@ async def test_a_connector_that_was_deleted_meanwhile_does_not_come_back(world: 
     redirected = await world.came_back(started.consent_url)
 
     assert redirected is not None
-    assert redirected.connector_id is None
+    assert redirected.connector is None
     assert "deleted" in _query(redirected.url)["error_description"]
 
 
@@ -518,6 +518,6 @@ async def _connectors(world: World) -> int:
 async def _app_in(world: World, redirected: RedirectResult | None) -> tuple[str, str | None]:
     """The app that a connector's credentials name, and its secret where they hold it."""
     assert redirected is not None
-    assert isinstance(redirected.connector_id, UUID)
-    secrets = await world.secrets(redirected.connector_id)
+    assert isinstance(redirected.connector.id, UUID)
+    secrets = await world.secrets(redirected.connector.id)
     return secrets["client_id"], secrets.get("client_secret")

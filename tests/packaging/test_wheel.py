@@ -49,11 +49,20 @@ def packages(place):
 
 def environment(folder: Path, requirement: str) -> Path:
     """The bin folder of an environment that has the requirement and what it asks for, and nothing else."""
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     subprocess.run(
         [
-            *(str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
-            *("--constraint", str(ROOT / "constraints.txt"), requirement),
+            *(
+                sys.executable,
+                "-m",
+                "pip",
+                "--python",
+                str(folder),
+                "--disable-pip-version-check",
+                "install",
+                "--quiet",
+            ),
+            *("--no-compile", "--constraint", str(ROOT / "constraints.txt"), requirement),
         ],
         check=True,
         capture_output=True,

@@ -44,8 +44,8 @@ class Synchronization:
 
         The connector is there by now, so that nothing here may look as if it were not: what fails is taken up later.
         """
-        names = sources.synchronized(self.catalog.kind(record.kind))
-        if not names or not self.is_automatic:
+        names = sources.synchronized(self.catalog.kind(record.kind)) if self.is_automatic else []
+        if not names:
             return None
         try:
             return await self._begun(record, names, client_id)

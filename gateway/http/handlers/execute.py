@@ -12,9 +12,8 @@ from gateway.field_selection import FieldSelection
 from gateway.http.bodies import Body, bearer_token, path_id, read_body
 from gateway.http.handlers.downloads import download
 from gateway.http.handlers.jobs import Text, accepted_response, chained
-from gateway.http.handlers.outcomes import audit_call, envelope, is_sdk
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import Preference, json_response, preference
+from gateway.http.responses import Preference, audit_call, envelope, is_sdk, json_response, preference
 from gateway.identity.tokens import hashed
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.response_cache import Freshness
@@ -58,6 +57,7 @@ async def execute(request: web.Request) -> web.StreamResponse:
 
 
 def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> OperationCall:
+    cache_control = request.headers.getall("Cache-Control", ())
     return OperationCall(
         connector_id=path_id(request, "connector_id"),
         entity=body.entity,
@@ -71,14 +71,9 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         wait=wanted.wait,
         request_id=request[REQUEST_ID],
         base_url=request.app[LINK_BASE],
-        freshness=_freshness(request),
+        freshness=Freshness.of(cache_control) if cache_control else None,
         token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
     )
-
-
-def _freshness(request: web.Request) -> Freshness | None:
-    lines = request.headers.getall("Cache-Control", ())
-    return Freshness.of(lines) if lines else None
 
 
 def _idempotency_key(request: web.Request) -> str | None:

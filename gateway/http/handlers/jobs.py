@@ -14,9 +14,8 @@ from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest, Not
 from gateway.http.bodies import Body, Moment, QueryString, path_id, read_body, read_query, whole_number
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
-from gateway.http.handlers.outcomes import is_sdk, metadata
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import MAX_WAIT, cursor_of, json_response, preference, read_time_cursor
+from gateway.http.responses import MAX_WAIT, cursor_of, is_sdk, json_response, metadata, preference, read_time_cursor
 from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
 from gateway.jobs import results

@@ -9,6 +9,7 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import AfterValidator, Field, SecretStr, StringConstraints
 
+from gateway.credentials.store import ConnectorRecord
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.cookies import host_cookie
@@ -123,26 +124,24 @@ async def finish_oauth(request: web.Request) -> web.Response:
     if redirected is None:
         return await _dead_end(request)
     _audit_callback(request, redirected)
-    if redirected.connector_id is not None:
-        await _begin_copies(request, redirected.flow, redirected.connector_id)
+    if redirected.connector is not None:
+        await _begin_copies(request, redirected.flow, redirected.connector)
     return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
 
 
-async def _begin_copies(request: web.Request, flow: Flow, connector_id: UUID) -> None:
+async def _begin_copies(request: web.Request, flow: Flow, connector: ConnectorRecord) -> None:
     """Accept the first load. The connector is committed: what goes wrong here is made up for by the workers."""
-    services = request.app[SERVICES]
     try:
-        record = await services.connector_store.get(flow.organization_id, connector_id)
-        await services.synchronization.begin(record, flow.client_id)
+        await request.app[SERVICES].synchronization.begin(connector, flow.client_id)
     except GatewayError as error:
-        log.warning("the first load begins later", extra={"connector_id": str(connector_id), "code": error.code})
+        log.warning("the first load begins later", extra={"connector_id": str(connector.id), "code": error.code})
 
 
 def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:
     """The browser has no token: whose deed it is, the flow says."""
     flow, pending = redirected.flow, request[AUDIT]
     pending.organization_id, pending.actor = flow.organization_id, flow.client_id
-    pending.connector_id = redirected.connector_id or flow.reauthorizes
+    pending.connector_id = redirected.connector.id if redirected.connector else flow.reauthorizes
     pending.outcome = redirected.error or "succeeded"
     if flow.reauthorizes:
         pending.what = "connector.reauthorize"

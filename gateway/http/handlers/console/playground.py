@@ -15,8 +15,8 @@ from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
 from gateway.execution import Accepted, OperationCall
 from gateway.http.console_session import read_console_form
 from gateway.http.handlers.console.page import console_page, see_other
-from gateway.http.handlers.outcomes import audit_call
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.http.responses import audit_call
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.entries import OperationEntry, entry_of
 from gateway.operations.signatures import signature_of

@@ -1,0 +1,140 @@
+"""How many requests a process may have in progress, by how long they wait for each other in it. Pure."""
+
+from collections import deque
+from dataclasses import dataclass
+from math import ceil, inf
+from statistics import median
+
+from gateway.telemetry.loop_lag import INTERVAL
+
+#: requests in progress that are never too many: they keep a process busy without making each other wait for long
+_FEW = 32
+#: looks, all of them at a process whose cycles are too long, that make an overload of a burst
+_LOOKS = 8
+#: of those, the ones that make an overload where too much waits, and whose median tells how it is now
+_RECENT = 3
+#: seconds of a cycle of the event loop that are never too long, and what else it may be of the time that a request is
+#: in progress: some ten cycles are half of it
+_SHORT_CYCLE, _CYCLE_SHARE = 0.006, 0.05
+#: seconds that a request may always wait here, besides as long as it waits for applications; and how many times as
+#: long as it may is an overload at once
+_SHORT_WAIT, _FLOOD = 0.06, 4
+#: of the averages over the last second, what one look counts
+_WEIGHT = INTERVAL
+#: how the number moves: at most halved at a time, a few more with each look, and the part of it in progress that shows,
+#: for a second, that the rush is over
+_LEAST, _MORE, _EASE = 0.5, 0.05, 0.5
+_EASY_LOOKS = round(1 / INTERVAL)
+
+
+class RequestTime:
+    """How long requests are in progress, by Little's law: as many as there are, over as many as end in a second.
+
+    In seconds, on average over about the last second.
+    """
+
+    def __init__(self) -> None:
+        self._here, self._calling, self._rate = 0, 0.0, 0.0
+        self._last = 0
+
+    def looked(self, in_progress: int, calling: int, admitted: int) -> None:
+        """A look: so many are in progress, of which so many wait for applications; `admitted` since the last one."""
+        ended = admitted - (in_progress - self._last)
+        self._last = in_progress
+        self._here = max(0, in_progress - calling)
+        self._calling += (min(in_progress, calling) - self._calling) * _WEIGHT
+        self._rate += (ended / INTERVAL - self._rate) * _WEIGHT
+
+    @property
+    def here(self) -> float:
+        """In our own hands, by those that are there now."""
+        return self._here / self._rate if self._rate > 0 else 0.0
+
+    @property
+    def calling(self) -> float:
+        """Waiting for applications."""
+        return self._calling / self._rate if self._rate > 0 else inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Of a busy process: how long requests wait in our own hands, and how long a cycle takes, as parts of how long they
+    may; more than 1 is too long.
+    """
+
+    here: float
+    cycle: float
+
+
+class Overload:
+    """How many requests may be in progress: judged by how long they wait for each other, and found by feeling for it.
+
+    What waits is seen at the cycles of the event loop and, by Little's law, at the number that waits for anything but
+    an application. How long is too long goes by the time that a request takes: next to an application that answers in
+    a second a tenth of it is little, next to a fast one it is an overload.
+    """
+
+    def __init__(self, max_load: float, *, warm_up: int = 0) -> None:
+        self._max_load = max_load
+        #: looks that do not count yet: what a process has to do at its start is no overload
+        self._warm_up = warm_up
+        self._looks: deque[_Look] = deque(maxlen=_LOOKS)
+        self._time = RequestTime()
+        #: looks in a row at a busy process, which takes at most twice what it has until the next look
+        self._busy_looks = 0
+        #: as it was felt out, be it for longer than until the next look
+        self._felt = inf
+        self._easy_looks = 0
+        #: the requests that may be in progress: one more is let in where there are fewer
+        self.most = inf
+
+    def looked(self, busy: float, cycle: float, in_progress: int, admitted: int, calling: int = 0) -> None:
+        """A look at the process: the busy share of its time, and the seconds of a cycle of its event loop.
+
+        Of the requests in progress, `calling` wait for applications, and `admitted` came since the last look.
+        """
+        if self._max_load >= 1:
+            return
+        self._time.looked(in_progress, calling, admitted)
+        if self._warm_up:
+            self._warm_up -= 1
+            return
+        is_busy = busy >= self._max_load
+        self._busy_looks = self._busy_looks + 1 if is_busy else 0
+        self._looks.append(self._look(cycle) if is_busy else _Look(0.0, 0.0))
+        if self._felt < inf:
+            self._adjust(in_progress)
+        elif self._has_begun():
+            self._felt = max(_FEW, in_progress * _LEAST)
+        self.most = min(self._felt, 2 * max(_FEW, in_progress)) if self._busy_looks >= _RECENT else self._felt
+
+    def _look(self, cycle: float) -> "_Look":
+        here, calling = self._time.here, self._time.calling
+        return _Look(here / max(_SHORT_WAIT, calling), cycle / max(_SHORT_CYCLE, _CYCLE_SHARE * (here + calling)))
+
+    def _has_begun(self) -> bool:
+        looks = list(self._looks)
+        if len(looks) < _RECENT:
+            return False
+        return (
+            looks[-1].here > _FLOOD
+            or all(each.here > 1 for each in looks[-_RECENT:])
+            or (len(looks) == _LOOKS and all(each.cycle > 1 for each in looks))
+        )
+
+    def _adjust(self, in_progress: int) -> None:
+        excess = self._excess()
+        self._easy_looks = self._easy_looks + 1 if excess <= 1 and in_progress < self._felt * _EASE else 0
+        if self._easy_looks >= _EASY_LOOKS:
+            self._felt = inf
+            self._looks.clear()
+        elif excess <= 1:
+            self._felt *= 1 + _MORE * (1 - excess)
+        elif in_progress <= ceil(self._felt):  # until then the last lowering has not had its effect
+            self._felt = self._lowered(in_progress)
+
+    def _excess(self) -> float:
+        return median(max(each.here, each.cycle) for each in list(self._looks)[-_RECENT:])
+
+    def _lowered(self, in_progress: int) -> float:
+        return max(_FEW, in_progress * max(_LEAST, 1 / self._excess()))
