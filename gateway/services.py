@@ -40,8 +40,8 @@ from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import JobRemoval
+from gateway.jobs.rows import JobSealing
 from gateway.jobs.runner import Runner
-from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
@@ -55,6 +55,7 @@ from gateway.openid.provider import Provider
 from gateway.openid.service import ProviderSignIn
 from gateway.openid.store import SignInStore
 from gateway.operations.index import OperationIndex
+from gateway.response_cache import TOPIC as WRITTEN
 from gateway.response_cache import ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
@@ -180,11 +181,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
         notifications = NotificationListener(settings.session_url)
-        notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
-        notifications.subscribe(cache.on_notify, cache.invalidate_all)
-        notifications.subscribe(tokens.on_notify, tokens.invalidate_all)
-        notifications.subscribe(watch.on_notify, watch.wake_all)
-        notifications.subscribe(runner.on_notify, lambda: None)  # what it may miss it learns with the next heartbeat
+        notifications.subscribe({"connector": connectors.on_notify}, connectors.invalidate_all)
+        notifications.subscribe({"connector": cache.on_notify, WRITTEN: cache.on_notify}, cache.invalidate_all)
+        notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
+        notifications.subscribe({"job": watch.on_notify}, watch.wake_all)
+        # What a runner may miss it learns with the next heartbeat.
+        notifications.subscribe({"cancel": runner.on_notify}, None)
         await stack.enter_async_context(notifications.listening())
         lag = stack.enter_context(LoopLag().watching())
         lag.subscribe(LOOP_LAG.observe)

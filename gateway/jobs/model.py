@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
-
-if TYPE_CHECKING:
-    from gateway.jobs.sealing import JobKey
 
 
 class JobStatus(StrEnum):
@@ -114,13 +111,6 @@ class JobSummary:
     @property
     def is_done(self) -> bool:
         return self.status in FINAL
-
-    @property
-    def key(self) -> "JobKey":
-        """What its texts are sealed with."""
-        from gateway.jobs.sealing import JobKey  # its library is the server's; who only looks at jobs does without
-
-        return JobKey(self.organization_id, self.id, self.key_id, self.wrapped_key)
 
     @property
     def has_result(self) -> bool:

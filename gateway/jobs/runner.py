@@ -31,10 +31,6 @@ class Runner:
         self._held: dict[LeaseKey, Lease] = {}
 
     @property
-    def held(self) -> int:
-        return len(self._held)
-
-    @property
     def jobs(self) -> list[StoredJob]:
         return [lease.job for lease in self._held.values()]
 
@@ -92,11 +88,10 @@ class Runner:
         if lost:
             await self._leases.forgive(lost)
 
-    def on_notify(self, topic: str, subject: str) -> None:
-        """A notification of a caller who wants a job canceled."""
-        if topic == "cancel":
-            for lease in self._leases_of(UUID(subject)):
-                lease.cancel()
+    def on_notify(self, job_id: str) -> None:
+        """A caller wants a job canceled."""
+        for lease in self._leases_of(UUID(job_id)):
+            lease.cancel()
 
     def _leases_of(self, job_id: UUID) -> list[Lease]:
         return [lease for (held_id, _), lease in self._held.items() if held_id == job_id]
