@@ -10,12 +10,15 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 TEST = $(BIN)/python -m pytest --quiet
 # Each has a PostgreSQL and a Redis of its own, unless the environment names servers. Many tests wait: three fill two cores.
 TEST_PROCESSES ?= 3
-FAST = $(addprefix tests/,agent_tools aio client connectors console http http_ranges kinds oauth_tokens pages telemetry \
-	test_layout.py test_settings.py)
+# Two halves that take equally long, a process for each: those of pytest-xdist would each collect all, and tell of each test
+# to a third, which takes longer than the tests.
+FAST_ENGINE = tests/connectors
+FAST_OTHERS = $(addprefix tests/,test_layout.py test_settings.py agent_tools aio client console http_ranges kinds oauth_tokens \
+	pages telemetry)
 
 # Tests start hundreds of processes. Where the environment forbids to keep what Python has compiled, each would compile
 # everything anew, which takes longer than what it does.
-test test-fast faults bench: export PYTHONDONTWRITEBYTECODE =
+test test-fast-engine test-fast-others faults bench: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 
@@ -45,8 +48,14 @@ test: $(INSTALLED) ## Run the tests
 	@together=0; $(TEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m 'not alone' || together=1; \
 	$(TEST) -m alone tests/journeys && exit $$together
 
-test-fast: $(INSTALLED) ## Run what needs no process of the engine, the spec language and the handlers, for a change on its way
-	@$(TEST) --numprocesses 2 --dist worksteal -m 'not processes' $(FAST)
+test-fast: $(INSTALLED) ## Run the tests of engine, spec language and others that start no process, for a change on its way
+	@$(MAKE) --no-print-directory --jobs 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) test-fast-engine test-fast-others
+
+test-fast-engine: $(INSTALLED)
+	@$(TEST) -m 'not processes' $(FAST_ENGINE)
+
+test-fast-others: $(INSTALLED)
+	@$(TEST) -m 'not processes' $(FAST_OTHERS)
 
 faults: $(INSTALLED) ## Kill and freeze real processes under load and print the report
 	@$(BIN)/python -m tests.faults
@@ -67,4 +76,4 @@ clean: ## Remove what the above made
 	rm -rf $(VENV) .gateway build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help install demo run test test-fast faults bench screenshots check clean
+.PHONY: help install demo run test test-fast test-fast-engine test-fast-others faults bench screenshots check clean

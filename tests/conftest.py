@@ -1,10 +1,12 @@
 """What all tests share: a real PostgreSQL and Redis, from the wheels unless the environment names servers."""
 
+import asyncio
 import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +14,23 @@ from gateway.db.migrate import migrate
 from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
+from tests.harness import pauses
 from tests.harness.databases import created_database, url_of
-from tests.harness.selection import pytest_collection_modifyitems, pytest_runtest_setup  # noqa: F401  hooks
-from tests.harness.up import Running, brought_up_with_sandbox
+from tests.harness.selection import (  # noqa: F401  hooks
+    pytest_collection_finish,
+    pytest_collection_modifyitems,
+    pytest_runtest_setup,
+)
+
+if TYPE_CHECKING:
+    from tests.harness.up import Running
+
+
+@pytest.fixture
+async def skipped_pauses() -> AsyncIterator[None]:
+    """Pauses between tries and between rounds pass at once."""
+    with pauses.skipped(asyncio.get_running_loop()):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -74,8 +90,10 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture(scope="session")
 async def running(
     postgres_url: str, redis_url: str, migrated_database: str, short_directory: Path
-) -> AsyncIterator[Running]:
+) -> AsyncIterator["Running"]:
     """`gateway up --sandbox` on the session's stores, for all journeys."""
+    from tests.harness.up import brought_up_with_sandbox  # the caller knows the whole contract: a second to import
+
     async with created_database(postgres_url, migrated_database) as name:
         environment = {
             **os.environ,

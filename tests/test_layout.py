@@ -120,9 +120,24 @@ def part_of(module: str) -> str:
     return ".".join(module.split(".")[:2]) if module.startswith("gateway.") else module.split(".")[0]
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements within a node."""
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for statement in getattr(node, block, ()):
+            yield statement
+            yield from statements(statement)
+
+
+@cache
+def read(path: Path) -> list[ast.AST]:
+    """Where a file imports or defines a class; to parse all of them takes a second, so it is done once."""
+    found = statements(ast.parse(path.read_text("utf-8")))
+    return [node for node in found if isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)]
+
+
 def imported(path: Path) -> Iterator[str]:
     """Every module that a file names, our own by the module itself and not by its package."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in read(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -169,7 +184,7 @@ def test_a_class_name_stands_for_one_thing():
     ours = {module: path for module, path in MODULES.items() if part_of(module) != "gateway.sandbox"}
     defining: dict[str, list[str]] = {}
     for module, path in ours.items():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in read(path):
             if isinstance(node, ast.ClassDef):
                 defining.setdefault(node.name, []).append(module)
 

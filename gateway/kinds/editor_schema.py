@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel
-
 from gateway.kinds import spec
 from gateway.kinds.spec import ConnectorSpec
+
+#: a class and its body; `inspect` would parse the whole module for each
+_CLASS = re.compile(r"^class (\w+).*\n((?:(?: .*)?\n)*)", re.MULTILINE)
 
 
 def editor_schema() -> dict[str, Any]:
@@ -62,16 +63,17 @@ def _schema_of_models() -> dict[str, Any]:
     root = ConnectorSpec.model_json_schema()
     definitions = root.pop("$defs")
     definitions["ConnectorSpec"] = root
+    sources = dict(_CLASS.findall(inspect.getsource(spec)))
     for name, definition in definitions.items():
-        for field, said in _comments(getattr(spec, name)).items():
+        for field, said in _comments(sources[name]).items():
             definition.get("properties", {}).get(field, {}).setdefault("description", said)
     return {"$defs": definitions}
 
 
-def _comments(model: type[BaseModel]) -> dict[str, str]:
+def _comments(source: str) -> dict[str, str]:
     """What the `#:` lines above the fields of a model say."""
     found, said = {}, list[str]()
-    for line in map(str.strip, inspect.getsource(model).splitlines()):
+    for line in map(str.strip, source.splitlines()):
         field = re.match(r"(\w+): ", line)
         if line.startswith("#:"):
             said.append(line.removeprefix("#:").strip())

@@ -41,6 +41,7 @@ class Duty:
             raise self._error
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 async def test_a_loop_survives_any_error_and_counts_it(error):
     duty, name = Duty(error), f"loop {type(error).__name__}"
@@ -51,6 +52,7 @@ async def test_a_loop_survives_any_error_and_counts_it(error):
     assert BACKGROUND_FAILURES.value(name) == 1
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 async def test_the_first_failure_of_several_is_logged_and_its_end(caplog):
     is_over = asyncio.Event()
     rounds = []

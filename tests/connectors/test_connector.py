@@ -78,6 +78,7 @@ def tokens(received: list[str]) -> list[str]:
     return [line.split(" ")[-1] for head in received for line in head.split("\r\n") if "Authorization" in line]
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 async def test_refused_credentials_are_renewed_and_the_call_goes_on(wire, connect):
     wire.says(REFUSED, answer(b'{"a": 1}'))
 
@@ -87,6 +88,7 @@ async def test_refused_credentials_are_renewed_and_the_call_goes_on(wire, connec
     assert tokens(wire.received) == ["token-1", "token-2"]
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 @pytest.mark.parametrize(("renewals", "sent"), [(0, ["token-1"]), (5, ["token-1", "token-2"])])
 async def test_credentials_are_renewed_once_and_no_more(wire, connect, renewals, sent):
     wire.says(REFUSED, REFUSED, REFUSED)
@@ -99,6 +101,7 @@ async def test_credentials_are_renewed_once_and_no_more(wire, connect, renewals,
     assert connector.session.authorizer.refusals == ["the application answered 401"]
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 async def test_a_refusal_within_a_success_is_renewed_too(wire, connect):
     failure = {"ok": "ok", "code": ["error"], "codes": {"reauthorization_required": ["expired"]}}
     wire.says(answer(b'{"ok": false, "error": "expired"}'), answer(b'{"ok": true}'))

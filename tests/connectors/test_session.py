@@ -104,6 +104,7 @@ async def test_every_page_is_asked_for_until_the_last(web, upstreams):
     assert pages == [[1], [2]]
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 async def test_refused_credentials_are_renewed_and_nobody_is_told(web, upstreams):
     web.get(URL, status=401)
     web.get(URL, payload={})
@@ -117,6 +118,7 @@ async def test_refused_credentials_are_renewed_and_nobody_is_told(web, upstreams
     assert calling.session.authorizer.refusals == []
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 async def test_credentials_refused_for_good_are_told_of_once(web, upstreams):
     web.get(URL, status=401, payload={"error": "new-token is no good"}, repeat=True)
     calling = connector(upstreams, failure={"message": ["error"]})
@@ -138,6 +140,7 @@ async def test_a_limit_pauses_the_scope_of_the_call(web, upstreams, limiter):
     assert limiter.pauses == [(SCOPE, 60.0)]
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 async def test_token_requests_have_a_scope_of_their_own(web, upstreams, limiter):
     spec = shipped_catalog().kind("work-management").spec
     web.post(spec.oauth.token, status=429, headers={"Retry-After": "60"})
@@ -156,6 +159,7 @@ KEY = ConnectionKey("api.example.com", 443, True, True, None, None, None)
 CERTIFICATE = ssl.SSLCertVerificationError("expired")
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 @pytest.mark.parametrize(
     ("failure", "error", "cause"),
     [

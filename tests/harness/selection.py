@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from gateway.aio.gc_tuning import tune_gc
+
 TESTS = Path(__file__).parents[1]
 #: folders that start gateways and wait for them, those that take longest first: none of them is left for the end
 SLOWEST = ("faults", "packaging", "journeys", "sdk", "embedded", "deploy", "cli", "http", "sandbox", "jobs", "oauth")
@@ -28,6 +30,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _folder(item) in _STARTING or _SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.processes)
     items.sort(key=_place)
+
+
+def pytest_collection_finish() -> None:
+    tune_gc()
 
 
 def _folder(item: pytest.Item) -> str:

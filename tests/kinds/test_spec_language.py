@@ -15,11 +15,11 @@ from gateway.connectors.rules import RULES
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import InvalidParams
-from gateway.kinds.catalog import load_catalog, shipped_specs, spec_folders
+from gateway.kinds.catalog import load_catalog, load_kind, shipped_specs, spec_folders
 from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
 from gateway.kinds.lint.kind import lint
 from gateway.kinds.params import validated
-from gateway.kinds.sources import SpecError
+from gateway.kinds.sources import SpecError, read_yaml
 from gateway.kinds.spec import PagingStyle, RuleName
 
 PAGE = (shipped_specs() / "README.md").read_text("utf-8")
@@ -54,7 +54,7 @@ def test_the_worked_example_joins_the_shipped_kinds(example):
 
 
 def test_the_worked_example_makes_its_requests(example):
-    kind = load_catalog([example.parent]).kind("parcel-tracking")
+    kind = load_kind(example)
     scope = RateScope("parcel-tracking:c-1", "parcel-tracking")
     connector = Upstreams(Transport()).connector(kind, {"account": "acme"}, StaticAuthorizer({}), scope)
 
@@ -69,7 +69,7 @@ def test_the_worked_example_makes_its_requests(example):
 
 
 def test_the_worked_example_refuses_what_its_constraints_exclude(example):
-    create = load_catalog([example.parent]).kind("parcel-tracking").operation("shipments", "create")
+    create = load_kind(example).operation("shipments", "create")
 
     with pytest.raises(InvalidParams, match="exactly one of address, shop_id must be given; given: reference"):
         validated(create, {"reference": "order-4711"})
@@ -108,7 +108,7 @@ def test_the_editors_schema_accepts_every_shipped_file():
     validator = jsonschema_rs.Draft202012Validator(json.loads(editor_schema_text()))
     files = [path for folder in spec_folders() for path in sorted(folder.glob("*.yaml"))]
 
-    documents = {path.name: json.dumps(yaml.safe_load(path.read_text("utf-8")), default=str) for path in files}
+    documents = {path.name: json.dumps(read_yaml(path), default=str) for path in files}
     refused = [name for name, text in documents.items() if not validator.is_valid(json.loads(text))]
 
     assert refused == []

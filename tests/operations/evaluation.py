@@ -20,6 +20,8 @@ from tests.harness.catalog import shipped_catalog
 
 OWN, UNSEEN = (Path(__file__).with_name(name) for name in ("questions.jsonl", "unseen.jsonl"))
 _LIMIT = 10
+#: that a common tokenizer makes one token of, on average
+CHARACTERS_OF_A_TOKEN = 4
 
 #: the names of operations for a question, best first
 Search = Callable[[str], Sequence[str]]

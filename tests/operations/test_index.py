@@ -7,8 +7,9 @@ import pytest
 from gateway.kinds.spec import Effect
 from gateway.operations.entries import entries_of
 from gateway.operations.index import OperationIndex
+from gateway.operations.signatures import signature_of
 from tests.harness.catalog import shipped_catalog
-from tests.operations.evaluation import OWN, UNSEEN, evaluated, questions_in, searching
+from tests.operations.evaluation import CHARACTERS_OF_A_TOKEN, OWN, UNSEEN, evaluated, questions_in, searching
 
 CATALOG = shipped_catalog()
 INDEX = OperationIndex(CATALOG)
@@ -29,6 +30,15 @@ def test_most_questions_find_their_operation_first_and_nearly_all_among_five():
 
     assert found.hit_1 >= 0.85, found.misses
     assert found.hit_5 >= 0.98, found.misses
+
+
+def test_what_is_found_costs_no_more_than_five_hundred_tokens():
+    longest = max(
+        sum(len(f"{match.entry.name} {signature_of(match.entry)}") for match in INDEX.search(each["question"]))
+        for each in QUESTIONS
+    )
+
+    assert longest / CHARACTERS_OF_A_TOKEN <= 500
 
 
 @pytest.mark.parametrize(

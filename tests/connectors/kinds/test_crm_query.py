@@ -369,6 +369,7 @@ REPORT = {"attributes": {"status": "Success", "reportId": ID}, "factMap": {"T!T"
 RUNS = f"{API}/analytics/reports/{ID}/instances"
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 async def test_a_report_is_run_in_the_background_and_followed_to_its_end(upstream, connect):
     upstream.answers({"id": "0LGxx", "status": "New"})
     upstream.answers({"attributes": {"status": "Running"}})

@@ -337,6 +337,7 @@ async def test_pages_are_turned_by_cursor_past_an_empty_page(upstream, connect, 
     assert {received.url.query["limit"] for received in upstream.received} == {"1"}
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 async def test_a_limit_is_waited_for_as_long_as_the_application_asks(upstream, connect):
     upstream.answers({"ok": False, "error": "ratelimited"}, status=429, headers={"Retry-After": "1"})
     upstream.answers({"ok": True, "user": {"id": "U1"}})

@@ -26,6 +26,8 @@ from gateway.kinds.catalog import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from tests.harness.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("skipped_pauses")
+
 OPERATION = load_kind(shipped_specs() / "support-desk").operation("ticket_bulk_updates", "create")
 CHANGE = {"status": "solved"}
 

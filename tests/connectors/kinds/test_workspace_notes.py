@@ -380,6 +380,7 @@ async def test_the_next_page_of_blocks_is_asked_for_in_the_query(upstream, conne
     ]
 
 
+@pytest.mark.usefixtures("skipped_pauses")
 async def test_an_overloaded_application_is_asked_again_once_it_says_so(upstream, connect):
     upstream.answers({"object": "error", "code": "service_overload"}, 529, {"Retry-After": "1"})
     upstream.answers({"id": "c1"})
