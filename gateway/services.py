@@ -48,7 +48,6 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
 from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
-from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.openid.model import ProviderSettings
 from gateway.openid.provider import Provider
@@ -99,7 +98,7 @@ class Services:
     context_store: ContextStore
     copy_search: CopySearch
     #: seals what travels with an agent's client between a question and its answer
-    request_states: RequestStates
+    request_seals: SealedText
     authorization: AuthorizationServer
     #: seals what travels with a browser from one page of a consent to the next
     page_seals: SealedText
@@ -217,7 +216,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             files=files,
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
-            request_states=RequestStates(derived_key(key_list, "mcp request states")),
+            request_seals=SealedText(derived_key(key_list, "mcp request states")),
             console_sessions=ConsoleSessions(database, identity, derived_key(key_list, "console forms")),
             provider_sign_in=_provider_sign_in(
                 settings, database, identity, SealedText(derived_key(key_list, "provider sign-ins"))
