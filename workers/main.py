@@ -15,10 +15,10 @@ from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
 from gateway.jobs.claims import Claims
+from gateway.jobs.lease import JobJournal
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.model import StoredJob
 from gateway.jobs.pruning import prune_jobs
-from gateway.jobs.run_context import JobJournal
 from gateway.jobs.wakeup import NotifiedWorker
 from gateway.kinds.catalog import Catalog
 from gateway.openid.store import SignInStore

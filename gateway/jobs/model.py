@@ -153,7 +153,7 @@ def view(job: JobSummary, base_url: str) -> dict[str, Any]:
         "total": job.total,
         "progress": job.progress,
         "message": job.message,
-        "connector_id": _text(job.connector_id),
+        "connector_id": None if job.connector_id is None else str(job.connector_id),
         "workspace_name": job.workspace_name,
         "entity": job.entity,
         "action": job.action or job.task,
@@ -175,7 +175,3 @@ def view(job: JobSummary, base_url: str) -> dict[str, Any]:
 def moment(value: datetime | None) -> str | None:
     """A time as callers see it: RFC 3339 in UTC."""
     return None if value is None else value.isoformat().replace("+00:00", "Z")
-
-
-def _text(value: UUID | None) -> str | None:
-    return None if value is None else str(value)

@@ -12,10 +12,9 @@ from uuid import UUID
 from gateway.aio.loops import every, running
 from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
-from gateway.jobs.lease import Lease, Task
+from gateway.jobs.lease import JobJournal, Lease, Task
 from gateway.jobs.leases import LeaseKey, Leases
 from gateway.jobs.model import StoredJob
-from gateway.jobs.run_context import JobJournal
 
 #: seconds between heartbeats; a third of the lease
 HEARTBEAT = 3.0
