@@ -21,9 +21,9 @@ from gateway.db.pool import Database
 from gateway.errors import NotFound
 from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
+from gateway.jobs.lease import JobJournal
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE, JobRemoval
-from gateway.jobs.run_context import JobJournal
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.oauth.authorizers import OAuthAuthorizers

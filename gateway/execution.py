@@ -34,10 +34,10 @@ from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
+from gateway.jobs.lease import JobJournal
 from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
-from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters

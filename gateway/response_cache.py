@@ -165,10 +165,9 @@ class ResponseCache:
             entry = self._entries.pop(key, None)
             self._bytes -= entry.size if entry is not None else 0
 
-    def on_notify(self, topic: str, subject: str) -> None:
+    def on_notify(self, connector_id: str) -> None:
         """A write through another process, or another state of the connector."""
-        if topic in (TOPIC, "connector"):
-            self.invalidate(UUID(subject))
+        self.invalidate(UUID(connector_id))
 
     def invalidate_all(self) -> None:
         """Notifications may have been missed."""

@@ -1,12 +1,12 @@
 """Every table that holds something sealed, for those who wrap its keys anew or look whether all can be opened."""
 
 from gateway.credentials.rotation import CONNECTOR_SECRETS, SealedTable
-from gateway.jobs import sealing
+from gateway.jobs import rows
 from gateway.oauth import apps, store
 
 SEALED_TABLES = (
     CONNECTOR_SECRETS,
     SealedTable("oauth_apps", "kind", apps.binding),
     SealedTable("oauth_flows", "id", store.binding),
-    SealedTable("jobs", "id", sealing.binding, sealed="''::bytea"),
+    SealedTable("jobs", "id", rows.binding, sealed="''::bytea"),
 )

@@ -40,21 +40,21 @@ from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import JobRemoval
+from gateway.jobs.rows import JobSealing
 from gateway.jobs.runner import Runner
-from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
 from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
-from gateway.mcp.request_state import RequestStates
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.openid.model import ProviderSettings
 from gateway.openid.provider import Provider
 from gateway.openid.service import ProviderSignIn
 from gateway.openid.store import SignInStore
 from gateway.operations.index import OperationIndex
+from gateway.response_cache import TOPIC as WRITTEN
 from gateway.response_cache import ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
@@ -98,7 +98,7 @@ class Services:
     context_store: ContextStore
     copy_search: CopySearch
     #: seals what travels with an agent's client between a question and its answer
-    request_states: RequestStates
+    request_seals: SealedText
     authorization: AuthorizationServer
     #: seals what travels with a browser from one page of a consent to the next
     page_seals: SealedText
@@ -180,11 +180,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
         notifications = NotificationListener(settings.session_url)
-        notifications.subscribe(connectors.on_notify, connectors.invalidate_all)
-        notifications.subscribe(cache.on_notify, cache.invalidate_all)
-        notifications.subscribe(tokens.on_notify, tokens.invalidate_all)
-        notifications.subscribe(watch.on_notify, watch.wake_all)
-        notifications.subscribe(runner.on_notify, lambda: None)  # what it may miss it learns with the next heartbeat
+        notifications.subscribe({"connector": connectors.on_notify}, connectors.invalidate_all)
+        notifications.subscribe({"connector": cache.on_notify, WRITTEN: cache.on_notify}, cache.invalidate_all)
+        notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
+        notifications.subscribe({"job": watch.on_notify}, watch.wake_all)
+        # What a runner may miss it learns with the next heartbeat.
+        notifications.subscribe({"cancel": runner.on_notify}, None)
         await stack.enter_async_context(notifications.listening())
         lag = stack.enter_context(LoopLag().watching())
         lag.subscribe(LOOP_LAG.observe)
@@ -215,7 +216,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             files=files,
             context_store=context_store,
             copy_search=CopySearch(connectors, database, context_store),
-            request_states=RequestStates(derived_key(key_list, "mcp request states")),
+            request_seals=SealedText(derived_key(key_list, "mcp request states")),
             console_sessions=ConsoleSessions(database, identity, derived_key(key_list, "console forms")),
             provider_sign_in=_provider_sign_in(
                 settings, database, identity, SealedText(derived_key(key_list, "provider sign-ins"))

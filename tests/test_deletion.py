@@ -16,10 +16,10 @@ from gateway.credentials.store import ConnectorRecord, NewConnector
 from gateway.deletion import Deletion
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results
+from gateway.jobs.lease import JobJournal
 from gateway.jobs.leases import JobOutcome, Leases, LostLease
 from gateway.jobs.model import JobStatus, NewJob, StoredJob
 from gateway.jobs.removal import JobRemoval
-from gateway.jobs.run_context import JobJournal
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.stored_files.blobs import FolderBlobs

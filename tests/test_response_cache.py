@@ -10,7 +10,7 @@ import pytest
 from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.responses import OperationResult
 from gateway.db.notifications import NotificationListener
-from gateway.response_cache import Freshness, ResponseCache, key_of
+from gateway.response_cache import TOPIC, Freshness, ResponseCache, key_of
 from tests.harness.waiting import eventually
 from tests.kinds.small_kind import small_operation
 
@@ -132,7 +132,7 @@ async def test_a_write_forgets_what_was_remembered_and_what_is_under_way(cache):
 async def elsewhere(database, database_url) -> AsyncIterator[ResponseCache]:
     """The cache of another process."""
     cache, listener, ready = ResponseCache(database, 100_000), NotificationListener(database_url), asyncio.Event()
-    listener.subscribe(cache.on_notify, ready.set)
+    listener.subscribe({TOPIC: cache.on_notify}, ready.set)
     async with listener.listening():
         await ready.wait()
         yield cache

@@ -1,8 +1,8 @@
 """Deleting connectors and workspaces with everything that belonged to them."""
 
 from gateway.connectors.responses import OperationResult
+from gateway.jobs.lease import JobJournal
 from gateway.jobs.model import StoredJob
-from gateway.jobs.run_context import JobJournal
 from gateway.services import Services
 
 

@@ -20,30 +20,19 @@ class Slots:
     """How the jobs that a worker runs at a time are divided."""
 
     total: int
+    #: for jobs that somebody waits for; the few others are for those that nobody waits for, so that they go on
+    foreground: int
+    background: int
+    #: for one organization; the rest is free for others at once
+    organization: int
+    connector: int
+    #: for jobs that lost two workers, and of which few at a time may lose a third
+    suspects: int
 
-    @property
-    def foreground(self) -> int:
-        """For jobs that somebody waits for; the few others are for those that nobody waits for, so that they go on."""
-        return self.total - self.total // 20
-
-    @property
-    def background(self) -> int:
-        return max(1, self.total // 2)
-
-    @property
-    def organization(self) -> int:
-        """For one organization; the rest is free for others at once."""
-        return max(1, round(self.total * 0.75))
-
-    @property
-    def connector(self) -> int:
-        """For one connector."""
-        return max(1, self.total // 2)
-
-    @property
-    def suspects(self) -> int:
-        """For jobs that lost two workers, and of which few at a time may lose a third."""
-        return min(10, self.total)
+    @classmethod
+    def of(cls, total: int) -> "Slots":
+        half = max(1, total // 2)
+        return cls(total, total - total // 20, half, max(1, round(total * 0.75)), half, min(10, total))
 
 
 class Fetcher:
@@ -109,14 +98,16 @@ class Fetcher:
     def _room(self, *, is_background: bool) -> int:
         if not self._is_open:
             return 0
-        running = sum(job.is_background == is_background for job in self._runner.jobs)
+        jobs = self._runner.jobs
+        running = sum(job.is_background == is_background for job in jobs)
         share = self._slots.background if is_background else self._slots.foreground
-        return min(share - running, self._slots.total - self._runner.held)
+        return min(share - running, self._slots.total - len(jobs))
 
     async def _claim_suspects(self) -> None:
         """Jobs that lost two workers go on in a small group; what lost more goes on when it is the only one of them."""
-        suspects = [job for job in self._runner.jobs if job.is_suspect]
-        room = min(self._slots.suspects - len(suspects), self._slots.total - self._runner.held)
+        jobs = self._runner.jobs
+        suspects = [job for job in jobs if job.is_suspect]
+        room = min(self._slots.suspects - len(suspects), self._slots.total - len(jobs))
         if not self._is_open or room <= 0 or any(job.is_prime_suspect for job in suspects):
             return
         claimed = await self._claims.claim_suspects(self._runner.worker, room, is_group=True)

@@ -10,16 +10,15 @@ from math import ceil
 from typing import TypeAlias
 
 from gateway.aio.deadline import Deadline
-from gateway.aio.gc_tuning import tune_gc
 from gateway.aio.loops import every, running
-from gateway.aio.malloc_tuning import tune_malloc
+from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
 from gateway.jobs.claims import Claims
+from gateway.jobs.lease import JobJournal
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.model import StoredJob
 from gateway.jobs.pruning import prune_jobs
-from gateway.jobs.run_context import JobJournal
 from gateway.jobs.wakeup import NotifiedWorker
 from gateway.kinds.catalog import Catalog
 from gateway.openid.store import SignInStore
@@ -29,12 +28,17 @@ from gateway.telemetry.prometheus import exposed
 from gateway.telemetry.tracing import configure_tracing
 from workers.delete_connector import delete_connector, delete_workspace
 from workers.fetcher import Fetcher, Slots
-from workers.operation import operation
 from workers.synchronize import synchronize
 
 log = logging.getLogger(__name__)
 
 WorkerTask: TypeAlias = Callable[[Services, StoredJob, JobJournal], Awaitable[OperationResult]]
+
+
+async def operation(services: Services, job: StoredJob, checkpoint: JobJournal) -> OperationResult:
+    """The operation of a connector, as the front end would run it inline."""
+    return await services.execution.run_job(job, checkpoint)
+
 
 #: what a worker does with a job, by the job's task
 TASKS: Mapping[str, WorkerTask] = {
@@ -71,7 +75,7 @@ class Worker:
 
     def __init__(self, services: Services, tasks: Mapping[str, WorkerTask] = TASKS) -> None:
         self._services = services
-        slots = Slots(services.settings.worker_jobs)
+        slots = Slots.of(services.settings.worker_jobs)
         bound = {name: partial(task, services) for name, task in tasks.items()}
         self._fetcher = Fetcher(
             Claims(services.database, services.sealing), services.runner, bound, slots, concurrency_of(services.catalog)
@@ -101,7 +105,7 @@ class Worker:
             log.info("worker is ready", extra={"worker": services.runner.worker})
             await stopping.wait()
             deadline = Deadline(services.settings.shutdown_grace)
-            log.info("worker stops", extra={"running": services.runner.held})
+            log.info("worker stops", extra={"running": len(services.runner.jobs)})
             self._fetcher.close()
         await self._wakeup.close_quietly()
         await self._drain(deadline)

@@ -29,9 +29,9 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRateLimited,
 )
+from gateway.jobs.lease import JobJournal
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
-from gateway.jobs.run_context import JobJournal
 from gateway.services import Services
 
 log = logging.getLogger(__name__)

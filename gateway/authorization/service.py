@@ -50,7 +50,7 @@ class AuthorizationServer:
         if client_id is None:
             raise NotFound("there is no such grant")
         # Here it ends with the response; the other processes are told.
-        self._tokens.on_notify("client", str(client_id))
+        self._tokens.on_notify(str(client_id))
 
     async def _end(self, grant: Grant) -> None:
         await self.store.revoke(grant.organization_id, grant.id)

@@ -62,7 +62,7 @@ class BulkUpdate:
 
     def __init__(self, run: OperationRun) -> None:
         self._run = run
-        self._portions = batches_of_tickets(run.params)
+        self._portions = batches_of_tickets(run.call.params)
         self._total = sum(len(_ids(portion)) for portion in self._portions)
         state = run.journal.state
         self._finished = {int(number): Tally(**tally) for number, tally in state.get("finished", {}).items()}
@@ -122,8 +122,10 @@ class BulkUpdate:
         answer = await self._run.session.call(self._run.portion(self._portions[number]), self._run.journal)
         status = answer.decoded()
         if not isinstance(status, dict) or not status.get("id"):
-            raise UpstreamInvalidResponse(f"{self._run.operation}: the application took the batch without naming it")
-        self._started[number] = upstream_segment(self._run.operation, status["id"])
+            raise UpstreamInvalidResponse(
+                f"{self._run.call.operation}: the application took the batch without naming it"
+            )
+        self._started[number] = upstream_segment(self._run.call.operation, status["id"])
         await self._save()
         await self._follow(number)
 
@@ -197,7 +199,7 @@ async def update_tickets(run: OperationRun) -> OperationResult:
 
 
 def preview_tickets(run: OperationRun) -> list[UpstreamRequest]:
-    return [run.session.request(run.portion(portion)) for portion in batches_of_tickets(run.params)]
+    return [run.session.request(run.portion(portion)) for portion in batches_of_tickets(run.call.params)]
 
 
 def batches_of_tickets(params: Params) -> list[Params]:

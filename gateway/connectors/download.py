@@ -116,9 +116,16 @@ class _Opening:
 
     async def _stream(self, described: Described, *, ranged: bool) -> UpstreamStream:
         """The answer that has the bytes, or that speaks of them, redirects followed by hand."""
-        place = self._first_place(described)
+        place, headers = self._first_place(described), self.wanted.upstream_headers(ranged=ranged)
         for _ in range(REDIRECTS + 1):
-            stream = await self._asked(place, self.wanted.upstream_headers(ranged=ranged))
+            url = relocated(place.url, self.session.override)
+            stream = await self.session.stream(
+                UpstreamRequest("GET", url, {**place.headers, **headers}),
+                self.held,
+                deadline=self.deadline,
+                is_trusted=place.is_trusted,
+                accepted=_PASSED_ON,
+            )
             if stream.status not in _REDIRECTING:
                 return stream
             place = self._next_place(place, stream.headers.get("location"))
@@ -157,17 +164,6 @@ class _Opening:
         """Whether a URL is at the account's own host, where the credentials come from."""
         home, override = URL(self._home, encoded=True), self.session.override
         return url.origin() == home.origin() or (override is not None and url.origin() == override.origin())
-
-    async def _asked(self, place: _Place, headers: Mapping[str, str]) -> UpstreamStream:
-        """The answer at a place; tried again as any read is."""
-        url = relocated(place.url, self.session.override)
-        return await self.session.stream(
-            UpstreamRequest("GET", url, {**place.headers, **headers}),
-            self.held,
-            deadline=self.deadline,
-            is_trusted=place.is_trusted,
-            accepted=_PASSED_ON,
-        )
 
 
 def _described(how: Download, document: Any) -> Described:

@@ -14,7 +14,6 @@ from gateway.connectors.responses import OperationResult, value_at
 from gateway.connectors.run_context import Journal
 from gateway.connectors.session import UpstreamSession
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
-from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect, JsonPath
 
 Params = Mapping[str, Any]
@@ -33,17 +32,9 @@ class OperationRun:
     call: PreparedCall
     journal: Journal
 
-    @property
-    def operation(self) -> Operation:
-        return self.call.operation
-
-    @property
-    def params(self) -> Params:
-        return self.call.params
-
     def portion(self, params: Params) -> PreparedCall:
         """The same call for a part of what was asked."""
-        return PreparedCall.of(self.operation, params)
+        return PreparedCall.of(self.call.operation, params)
 
     def request(self, method: str, path: str) -> UpstreamRequest:
         """A request beside the operation's own, such as a look at what it started."""
@@ -57,9 +48,9 @@ class OperationRun:
 
     async def ask(self, method: str, path: str) -> OperationResult:
         """The whole answer to such a request."""
-        timeout = self.operation.action.timeout
+        timeout = self.call.operation.action.timeout
         exchange = await self.session.exchange(self.request(method, path), timeout=timeout)
-        return responses.read(self.operation.unpaged, exchange.succeeded())
+        return responses.read(self.call.operation.unpaged, exchange.succeeded())
 
     async def followed(
         self, path: str, state: JsonPath, going: Collection[str], ended: Collection[str]
@@ -78,7 +69,7 @@ class OperationRun:
                 status = value_at(document, state)
                 if status not in going and status not in ended:
                     shown = (await self.session.secrets()).masked(repr(status))[:100]
-                    raise UpstreamInvalidResponse(f"{self.operation}: the run has the unknown status {shown}")
+                    raise UpstreamInvalidResponse(f"{self.call.operation}: the run has the unknown status {shown}")
                 yield document
                 if status in ended:
                     return

@@ -42,16 +42,15 @@ def page_after(
     operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """As `next_params`, for callers who see for themselves whether the list is complete."""
-    following = named_page(operation, params, meta)
+    following = named_page(operation.instead(params).paging, params, meta)
     _ensure_served(operation, following or {})
     return following
 
 
 def named_page(
-    operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
+    paging: Paging | None, params: Mapping[str, Any], meta: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """The params of the page that the Meta names, whether or not the application serves it."""
-    paging = operation.instead(params).paging
     if paging is None or meta is None:
         return None
     follow = value_at(meta, paging.next)

@@ -50,7 +50,7 @@ class PreparedCall:
             answer = self.rule.answer(self.variant, answer)
         if not self.variant.is_list:
             return answer
-        following = pagination.named_page(self.variant, self.params, answer.meta)
+        following = pagination.named_page(self.variant.paging, self.params, answer.meta)
         if following is not None:
             # The params of the next page, without those that are there by default.
             defaults = self.operation.defaults

@@ -18,19 +18,21 @@ async def run_report(run: OperationRun) -> OperationResult:
     instance = run.journal.state.get("instance")
     if instance is None:
         try:
-            instance = (await run.ask("POST", _instances(run.params))).decoded().get("id")
+            instance = (await run.ask("POST", _instances(run.call.params))).decoded().get("id")
         except (UpstreamRejected, UpstreamNotFound):
             return await run.session.call(run.call, run.journal)
         if not instance:
-            raise UpstreamInvalidResponse(f"{run.operation}: the application started the report without naming its run")
-        instance = upstream_segment(run.operation, instance)
+            raise UpstreamInvalidResponse(
+                f"{run.call.operation}: the application started the report without naming its run"
+            )
+        instance = upstream_segment(run.call.operation, instance)
         await run.journal.save({"instance": instance})
     report: dict[str, Any] = {}
-    path = _instances({"id": run.params["id"]}, f"/{instance}")
+    path = _instances({"id": run.call.params["id"]}, f"/{instance}")
     async for report in run.followed(path, ("attributes", "status"), ("New", "Running"), ("Success", "Error")):
         await run.journal.progress(0, None, f"report run: {report['attributes']['status']}")
     if report["attributes"]["status"] == "Error":
-        raise UpstreamError(f"{run.operation}: the application could not run the report")
+        raise UpstreamError(f"{run.call.operation}: the application could not run the report")
     return OperationResult(msgspec.Raw(msgspec.json.encode(report)))
 
 
@@ -40,4 +42,4 @@ def _instances(params: Params, below: str = "") -> str:
 
 
 def preview_report(run: OperationRun) -> list[UpstreamRequest]:
-    return [run.request("POST", _instances(run.params))]
+    return [run.request("POST", _instances(run.call.params))]

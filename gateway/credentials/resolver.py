@@ -162,12 +162,11 @@ class ConnectorResolver:
         )
         return ResolvedConnector(record, connector)
 
-    def on_notify(self, topic: str, subject: str) -> None:
-        """A notification of another process: what changed is opened anew."""
-        if topic == "connector":
-            self._notified += 1
-            self._looking_up.forget()
-            self._opened.pop(UUID(subject), None)
+    def on_notify(self, connector_id: str) -> None:
+        """A connector was changed, perhaps by another process: it is opened anew."""
+        self._notified += 1
+        self._looking_up.forget()
+        self._opened.pop(UUID(connector_id), None)
 
     def invalidate_all(self) -> None:
         """Notifications may have been missed."""

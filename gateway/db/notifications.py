@@ -6,7 +6,8 @@ changed every second.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -21,8 +22,8 @@ _RECONNECT, _PROOF = 0.5, 2.0
 #: seconds between looks where nothing can be listened to
 _POLL_INTERVAL = 1.0
 
-#: called with the topic and id of what changed
-Listener = Callable[[str, str], None]
+#: called with the id of what changed, by topic
+Listeners = Mapping[str, Callable[[str], None]]
 #: called when notifications may have been missed: what was remembered must be forgotten or looked up again
 OnGap = Callable[[], None]
 
@@ -33,10 +34,15 @@ class NotificationListener:
     def __init__(self, url: str | None) -> None:
         #: of PostgreSQL itself; None where there is a pooler in between
         self._url = url
-        self._listeners: list[tuple[Listener, OnGap]] = []
+        self._listeners: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
+        self._on_gap: list[OnGap] = []
 
-    def subscribe(self, listener: Listener, on_gap: OnGap) -> None:
-        self._listeners.append((listener, on_gap))
+    def subscribe(self, listeners: Listeners, on_gap: OnGap | None) -> None:
+        """Tell of these topics from now on; no `on_gap` is for who learns in another way what it may have missed."""
+        for topic, listener in listeners.items():
+            self._listeners[topic].append(listener)
+        if on_gap is not None:
+            self._on_gap.append(on_gap)
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["NotificationListener"]:
@@ -73,9 +79,9 @@ class NotificationListener:
 
     def _on_notify(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
         topic, _, subject = str(payload).partition(":")
-        for listener, _on_gap in self._listeners:
-            listener(topic, subject)
+        for listener in self._listeners.get(topic, ()):
+            listener(subject)
 
     def _report_gap(self) -> None:
-        for _listener, on_gap in self._listeners:
+        for on_gap in self._on_gap:
             on_gap()

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, each bound to one organization while it is used.
+"""The pool of connections to PostgreSQL, each bound to one organization while it is used.
 
 Row-level security is the second net under every query: a connection that was not given a tenant sees nothing.
 """
@@ -6,14 +6,14 @@ Row-level security is the second net under every query: a connection that was no
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 from uuid import UUID
 
 import asyncpg
+from asyncpg.transaction import Transaction
 
 from gateway.aio.clock import CLOCK, steady
-from gateway.db.connections import BECOME_APPLICATION, SessionConnection, TransactionConnection
 from gateway.db.presence import CANNOT_SERVE, PASSING, REFUSED, Presence, reason_of
 from gateway.errors import Unavailable
 
@@ -27,6 +27,10 @@ _ACQUIRE_TIMEOUT = 1.5
 _SILENCE = 1.2
 _RETRY_AFTER = 2
 
+_BECOME_APPLICATION = "SET ROLE gateway_app"
+# One round trip binds the session, where its last user was for another tenant, so nothing needs to be reset.
+_BIND_SESSION = "SELECT set_config('gateway.tenant', $1, false)"
+_BIND_TRANSACTION = "SET LOCAL ROLE gateway_app; SELECT set_config('gateway.tenant', '{tenant}', true)"
 _UNIX_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
 # Sorting more than fits into memory takes space on the disk, and gives it back.
@@ -37,6 +41,79 @@ _TAKES_SPACE = (
 #: seconds for which a refusal stands, and for the answer whether it serves
 _TROUBLE = 3.0
 _READY_TIMEOUT = 2.0
+
+
+class SessionConnection(asyncpg.Connection):  # type: ignore[misc]
+    """A connection that is not reset on its way back: the next user binds its own tenant."""
+
+    #: whose rows it sees; None where that is not known
+    tenant: str | None = None
+
+    def get_reset_query(self) -> str:
+        return ""
+
+    async def bind(self, tenant: str) -> None:
+        """See that tenant's rows from now on."""
+        if self.tenant != tenant:
+            self.tenant = None
+            await self.execute(_BIND_SESSION, tenant)
+            self.tenant = tenant
+
+
+class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
+    """A connection through a pooler in transaction mode: between transactions its server may be another's.
+
+    So every statement is in a transaction, its own where there is none yet, and every transaction begins with role and
+    tenant, which end with it.
+    """
+
+    #: whose rows it sees
+    tenant = ""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+    async def bind(self, tenant: str) -> None:
+        """See that tenant's rows from now on."""
+        if tenant != "*":
+            UUID(tenant)  # it becomes part of a statement
+        self.tenant = tenant
+
+    def transaction(self, **options: Any) -> Transaction:
+        return _BoundTransaction(self, **{"isolation": None, "readonly": False, "deferrable": False, **options})
+
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
+        return str(await self._within(super().execute, query, *args, timeout=timeout))
+
+    async def executemany(self, command: str, args: Any, *, timeout: float | None = None) -> None:
+        await self._within(super().executemany, command, args, timeout=timeout)
+
+    async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._within(super().fetch, query, *args, **options)
+
+    async def fetchrow(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._within(super().fetchrow, query, *args, **options)
+
+    async def fetchval(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._within(super().fetchval, query, *args, **options)
+
+    async def _within(self, run: Any, *args: Any, **options: Any) -> Any:
+        """Run it in the transaction there is, else in one of its own."""
+        # The first tells of a transaction that is about to begin, the second of one that is about to end.
+        if self._top_xact is not None or self.is_in_transaction():
+            return await run(*args, **options)
+        async with self.transaction():
+            return await run(*args, **options)
+
+
+class _BoundTransaction(Transaction):  # type: ignore[misc]
+    """A transaction that begins with the role and the tenant of its connection."""
+
+    async def start(self) -> None:
+        is_outermost = self._connection._top_xact is None
+        await super().start()
+        if is_outermost:
+            await self._connection.execute(_BIND_TRANSACTION.format(tenant=self._connection.tenant))
 
 
 class Database:
@@ -162,11 +239,9 @@ class Database:
             use.limit = None
         return connection
 
-    @asynccontextmanager
-    async def system(self) -> AsyncIterator[Connection]:
+    def system(self) -> AbstractAsyncContextManager[Connection]:
         """A connection that sees all rows, for what is nobody's alone."""
-        async with self.tenant(SYSTEM) as connection:
-            yield connection
+        return self.tenant(SYSTEM)
 
 
 class _Use:
@@ -209,7 +284,7 @@ class _Use:
 
 
 async def _initialize(connection: Any) -> None:
-    await connection.execute(BECOME_APPLICATION)
+    await connection.execute(_BECOME_APPLICATION)
     await _read_first_clock(connection)
 
 

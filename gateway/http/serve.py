@@ -8,8 +8,7 @@ import signal
 from aiohttp import web
 
 from gateway.aio.deadline import Deadline
-from gateway.aio.gc_tuning import tune_gc
-from gateway.aio.malloc_tuning import tune_malloc
+from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.http.app import create_app
 from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.http.keys import IS_DRAINING, SERVICES

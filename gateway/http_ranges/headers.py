@@ -1,4 +1,7 @@
-"""The labels of a file that are passed on, each made safe; nothing else of an application's headers is."""
+"""The labels of a file, each made safe, and the conditions (RFC 9110 §13) that they are compared with.
+
+Nothing else of an application's headers is passed on.
+"""
 
 import re
 import unicodedata
@@ -6,8 +9,6 @@ from collections.abc import Mapping
 from urllib.parse import quote, unquote_to_bytes
 
 from multidict import CIMultiDict
-
-from gateway.http_ranges.conditions import is_entity_tag
 
 #: a file name's bytes in UTF-8; the common limit of file systems
 LONGEST_NAME = 255
@@ -18,6 +19,8 @@ _QUOTED = r'"(?:[^"\\\x00-\x1f\x7f]|\\[^\x00-\x1f\x7f])*"'
 _PARAMETER = re.compile(rf";[ \t]*({_WORD})[ \t]*=[ \t]*({_WORD}|{_QUOTED})")
 _MEDIA_TYPE = re.compile(rf"{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|{_QUOTED}))*", re.ASCII)
 _CODINGS = re.compile(rf"{_WORD}(?:[ \t]*,[ \t]*{_WORD})*", re.ASCII)
+#: RFC 9110 §8.8.3
+_ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _HTTP_DATE = re.compile(
     r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
 )  # RFC 9110 §5.6.7
@@ -39,6 +42,26 @@ def labels(upstream: Mapping[str, str]) -> dict[str, str]:
         "Content-Encoding": coding if coding.lower() != "identity" and _CODINGS.fullmatch(coding) else None,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def if_range_matches(if_range: str | None, etag: str | None, last_modified: str | None) -> bool:
+    """Whether a range may be given (§13.1.5): no condition, the same strong tag, or exactly the same date."""
+    if if_range is None:
+        return True
+    wanted = if_range.strip(" \t")
+    if wanted.startswith(('"', "W/")):
+        return wanted == etag and wanted.startswith('"') and _ENTITY_TAG.fullmatch(wanted) is not None
+    return bool(wanted) and wanted == last_modified
+
+
+def is_not_modified(if_none_match: str | None, etag: str | None) -> bool:
+    """Whether 304 is the answer (§13.1.2): the tag is among those the client has, weakly compared; `*` is any file."""
+    if if_none_match is None:
+        return False
+    if if_none_match.strip(" \t") == "*":
+        return True
+    held = {tag.removeprefix("W/") for tag in _ENTITY_TAG.findall(if_none_match)}
+    return etag is not None and etag.removeprefix("W/") in held
 
 
 def media_type(value: str | None) -> str:
@@ -87,7 +110,7 @@ def _shortened(name: str) -> str:
 
 
 def _entity_tag(value: str | None) -> str | None:
-    return value if value is not None and is_entity_tag(value) else None
+    return value if value is not None and _ENTITY_TAG.fullmatch(value) else None
 
 
 def _date(value: str | None) -> str | None:

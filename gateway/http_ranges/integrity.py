@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
 from gateway.http_ranges.ranges import parse_content_range
-from gateway.http_ranges.responses import FileResponse
+from gateway.http_ranges.responses import FileResponse, is_multipart
 
 #: bytes decoded at a time, only to be counted
 _WINDOW = 64 << 10
@@ -47,7 +47,7 @@ def judged_file(
     stated = int(headers["Content-Length"]) if "Content-Length" in headers else None
     total = part.total if part is not None else stated
     is_body = reply.status in (200, 206)
-    if is_body and not coding and not _is_multipart(headers):
+    if is_body and not coding and not is_multipart(headers):
         _compare(total, size)
     if is_body and part is None and coding in _GZIP_NAMES:
         pieces = _read_along(pieces, size)
@@ -56,10 +56,6 @@ def judged_file(
         ends_with_record = part is None and stated is None and reply.skip == 0 and reply.status == 200
         pieces = _cut_to_size(pieces, reply, ends_with_record)
     return File(reply.status, reply.headers, known, pieces)
-
-
-def _is_multipart(headers: Mapping[str, str]) -> bool:
-    return headers.get("Content-Type", "").lower().startswith("multipart/byteranges")
 
 
 def _compare(total: int | None, size: int | None) -> None:

@@ -7,8 +7,7 @@ from multidict import CIMultiDict
 
 from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvalidResponse
 from gateway.http_ranges import ranges
-from gateway.http_ranges.conditions import if_range_matches, is_not_modified
-from gateway.http_ranges.headers import labels
+from gateway.http_ranges.headers import if_range_matches, is_not_modified, labels
 from gateway.http_ranges.multipart import Multipart
 from gateway.http_ranges.ranges import ByteRange, ContentRange, Slice
 
@@ -132,10 +131,10 @@ def _reply_from_part(
     if not _is_of_same_file(wanted, found):
         return None
     length = _content_length(headers)
-    if len(asked) > 1 and _is_multipart(found) and "Content-Range" not in headers:
+    if len(asked) > 1 and is_multipart(found) and "Content-Range" not in headers:
         return FileResponse(206, found if length is None else found | {"Content-Length": str(length)}, length=length)
     got = ranges.parse_content_range(headers.get("Content-Range"))
-    if got is None or got.bytes is None or _is_multipart(found):
+    if got is None or got.bytes is None or is_multipart(found):
         raise UpstreamInvalidResponse("the application sent a part of the file without saying which")
     if length is not None and length != got.bytes.length:
         raise UpstreamInvalidResponse("the application sent a part of another length than it says")
@@ -197,8 +196,9 @@ def _is_of_same_file(wanted: RangeRequest, found: Mapping[str, str]) -> bool:
     return if_range_matches(wanted.if_range, found.get("ETag"), found.get("Last-Modified"))
 
 
-def _is_multipart(found: Mapping[str, str]) -> bool:
-    return found["Content-Type"].lower().startswith("multipart/byteranges")
+def is_multipart(headers: Mapping[str, str]) -> bool:
+    """Whether a body is parts of a file, each with headers of its own."""
+    return headers.get("Content-Type", "").lower().startswith("multipart/byteranges")
 
 
 def _takes_ranges(headers: Mapping[str, str]) -> bool:

@@ -116,11 +116,10 @@ class Tokens:
         )
         return verified
 
-    def on_notify(self, topic: str, subject: str) -> None:
-        """A notification of another process: what is remembered of a changed client is dropped."""
-        if topic == "client":
-            self._looking_up.forget()
-            self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != subject}
+    def on_notify(self, client_id: str) -> None:
+        """A client was changed, perhaps by another process: what is remembered of it is dropped."""
+        self._looking_up.forget()
+        self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != client_id}
 
     def invalidate_all(self) -> None:
         """Notifications may have been missed."""

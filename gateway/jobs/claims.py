@@ -11,8 +11,7 @@ from uuid import uuid4
 from gateway.db.pool import Database
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import StoredJob
-from gateway.jobs.rows import COLUMNS, job_of
-from gateway.jobs.sealing import PLAIN, JobSealing
+from gateway.jobs.rows import COLUMNS, PLAIN, JobSealing, job_of
 from gateway.telemetry.metrics import QUEUE_WAIT
 
 #: queues that one claim looks at, from a random one on

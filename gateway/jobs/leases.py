@@ -13,7 +13,7 @@ from uuid import UUID
 from gateway.aio.batching import Batcher
 from gateway.db.pool import Database
 from gateway.jobs.model import JobStatus, StoredJob
-from gateway.jobs.sealing import PLAIN, JobSealing, part_field
+from gateway.jobs.rows import PLAIN, JobSealing, key_of, part_field
 from gateway.telemetry.metrics import JOBS_ENDED
 
 #: seconds that a claim holds without a heartbeat
@@ -216,13 +216,13 @@ class Leases:
         self, job: StoredJob, state: Mapping[str, Any], part: int, lines: str, *, is_answered: bool = True
     ) -> None:
         """Commit what a later attempt needs, and that part of the result, together; twice is as once."""
-        sealed_state = self._sealing.seal(job.key, "state", json.dumps(dict(state)))
-        sealed_lines = self._sealing.seal(job.key, part_field(part), lines) if lines else ""
+        sealed_state = self._sealing.seal(key_of(job), "state", json.dumps(dict(state)))
+        sealed_lines = self._sealing.seal(key_of(job), part_field(part), lines) if lines else ""
         await self._fenced(_SAVE, job, sealed_state, part, sealed_lines, is_answered, timeout=LARGE_TIMEOUT)
 
     async def put_part(self, job: StoredJob, part: int, lines: str) -> None:
         """Store one part of a result that is whole in memory."""
-        sealed = self._sealing.seal(job.key, part_field(part), lines)
+        sealed = self._sealing.seal(key_of(job), part_field(part), lines)
         await self._fenced(_PUT_PART, job, part, sealed, timeout=LARGE_TIMEOUT)
 
     async def progress(self, job: StoredJob, done: int, total: int | None, message: str) -> bool:
@@ -255,7 +255,7 @@ class Leases:
             outcome.part,
             None
             if outcome.lines is None
-            else self._sealing.seal(job.key, part_field(outcome.part or 0), outcome.lines),
+            else self._sealing.seal(key_of(job), part_field(outcome.part or 0), outcome.lines),
         )
 
     async def wait(self, job: StoredJob, seconds: float, reason: str) -> None:
@@ -289,7 +289,7 @@ def _columns(keys: Sequence[LeaseKey]) -> tuple[list[UUID], list[int]]:
 
 def sealed_head(sealing: JobSealing, job: StoredJob, head: Mapping[str, Any] | None) -> str | None:
     """What the row keeps of a result."""
-    return None if head is None else sealing.seal(job.key, "result", json.dumps(dict(head)))
+    return None if head is None else sealing.seal(key_of(job), "result", json.dumps(dict(head)))
 
 
 def _plain(text: str) -> str:

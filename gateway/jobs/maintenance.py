@@ -9,8 +9,7 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import Unavailable, WorkerCrashed
 from gateway.jobs.leases import LEASE, sealed_head
 from gateway.jobs.outcome import classify_outcome
-from gateway.jobs.rows import COLUMNS, job_of
-from gateway.jobs.sealing import PLAIN, JobSealing
+from gateway.jobs.rows import COLUMNS, PLAIN, JobSealing, job_of
 
 log = logging.getLogger(__name__)
 

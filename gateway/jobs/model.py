@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
-
-if TYPE_CHECKING:
-    from gateway.jobs.sealing import JobKey
 
 
 class JobStatus(StrEnum):
@@ -116,13 +113,6 @@ class JobSummary:
         return self.status in FINAL
 
     @property
-    def key(self) -> "JobKey":
-        """What its texts are sealed with."""
-        from gateway.jobs.sealing import JobKey  # its library is the server's; who only looks at jobs does without
-
-        return JobKey(self.organization_id, self.id, self.key_id, self.wrapped_key)
-
-    @property
     def has_result(self) -> bool:
         """Whether there is something to read: the whole result, or the part that was done before it ended."""
         return self.is_done and self.is_stored
@@ -163,7 +153,7 @@ def view(job: JobSummary, base_url: str) -> dict[str, Any]:
         "total": job.total,
         "progress": job.progress,
         "message": job.message,
-        "connector_id": _text(job.connector_id),
+        "connector_id": None if job.connector_id is None else str(job.connector_id),
         "workspace_name": job.workspace_name,
         "entity": job.entity,
         "action": job.action or job.task,
@@ -185,7 +175,3 @@ def view(job: JobSummary, base_url: str) -> dict[str, Any]:
 def moment(value: datetime | None) -> str | None:
     """A time as callers see it: RFC 3339 in UTC."""
     return None if value is None else value.isoformat().replace("+00:00", "Z")
-
-
-def _text(value: UUID | None) -> str | None:
-    return None if value is None else str(value)

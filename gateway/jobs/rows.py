@@ -1,10 +1,22 @@
-"""Job rows as they are read and written: the columns, and the way from a row to a `StoredJob`."""
+"""Job rows as they are read and written: their columns, what is sealed in them, and the way to a `StoredJob`.
 
+Params, state and results are sealed like credentials: a data key for each job, wrapped by the newest key. A sealed text
+begins with a word that no JSON begins with, so that plain rows, of before or of a gateway that does not seal, are read
+beside sealed ones.
+"""
+
+import binascii
 import json
+from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from gateway.credentials.vault import Binding, Sealed, Vault, decrypt, encrypt
+from gateway.errors import InternalError
 from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
-from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.kinds.spec import Effect
 
 # What may be large is not in it: params, shape, state and result.
@@ -16,6 +28,91 @@ SUMMARY_COLUMNS = """
     started_at, finished_at, next_attempt_at, jobs.expires_at, key_id, wrapped_key
 """
 COLUMNS = f"{SUMMARY_COLUMNS}, params, shape, state"
+_SEALED = "sealed:"
+#: what says nothing is left as it is: SQL looks for it
+_EMPTY = "{}"
+#: data keys of jobs at work or looked at that are remembered
+_REMEMBERED = 2000
+_FIELD = "job"
+
+
+@dataclass(frozen=True, slots=True)
+class JobKey:
+    """Whose texts they are, and what opens them: a wrapped data key; None where they are plain."""
+
+    organization_id: UUID
+    job_id: UUID
+    key_id: str | None
+    wrapped_key: bytes | None
+
+    def associated_data(self, field: str) -> bytes:
+        """What binds a sealed text to its field of this job."""
+        return binding(self.organization_id, self.job_id).associated_data(field, with_context=False)
+
+
+def binding(organization_id: UUID, job_id: UUID) -> Binding:
+    """What a job's data key belongs to; it opens nowhere else."""
+    return Binding(organization_id, job_id, _FIELD)
+
+
+def key_of(job: JobSummary) -> JobKey:
+    """What the texts of a job are sealed with."""
+    return JobKey(job.organization_id, job.id, job.key_id, job.wrapped_key)
+
+
+class JobSealing:
+    """Seals new jobs with a vault, where that is wished, and opens whatever is sealed."""
+
+    def __init__(self, vault: Vault | None = None, *, is_on: bool = True) -> None:
+        self._vault = vault
+        self._is_on = is_on
+        self._ciphers: OrderedDict[bytes, AESGCM] = OrderedDict()
+
+    def new_key(self, organization_id: UUID, job_id: UUID) -> JobKey:
+        """A data key for a job that is accepted now."""
+        if self._vault is None or not self._is_on:
+            return JobKey(organization_id, job_id, None, None)
+        wrapped, data_key = self._vault.new_data_key(binding(organization_id, job_id))
+        self._remember(wrapped.wrapped_key, AESGCM(data_key))
+        return JobKey(organization_id, job_id, wrapped.key_id, wrapped.wrapped_key)
+
+    def seal(self, key: JobKey, field: str, text: str) -> str:
+        """The text, readable only as this field of this job; as it is where the job has no key."""
+        if key.wrapped_key is None or text == _EMPTY:
+            return text
+        sealed = encrypt(self._cipher(key), text.encode(), key.associated_data(field))
+        return _SEALED + binascii.b2a_base64(sealed, newline=False).decode()
+
+    def open(self, key: JobKey, field: str, text: str) -> str:
+        """The text again; what was altered or swapped does not open (InternalError)."""
+        if not text.startswith(_SEALED):
+            return text
+        sealed = binascii.a2b_base64(text[len(_SEALED) :])
+        return decrypt(self._cipher(key), sealed, key.associated_data(field)).decode()
+
+    def _cipher(self, key: JobKey) -> AESGCM:
+        if self._vault is None or key.key_id is None or key.wrapped_key is None:
+            raise InternalError("a job is sealed, and there is no key for it")
+        cipher = self._ciphers.get(key.wrapped_key)
+        if cipher is None:
+            wrapped = Sealed(key.key_id, key.wrapped_key, b"")
+            cipher = AESGCM(self._vault.data_key(wrapped, binding(key.organization_id, key.job_id)))
+            self._remember(key.wrapped_key, cipher)
+        return cipher
+
+    def _remember(self, wrapped_key: bytes, cipher: AESGCM) -> None:
+        self._ciphers[wrapped_key] = cipher
+        if len(self._ciphers) > _REMEMBERED:
+            self._ciphers.popitem(last=False)
+
+
+def part_field(part: int) -> str:
+    """The field of one part of a result: parts cannot be swapped either."""
+    return f"part {part}"
+
+
+#: for a process without a vault: it seals nothing, and opens nothing that is sealed
+PLAIN = JobSealing()
 
 
 def summary_of(row: Any) -> JobSummary:

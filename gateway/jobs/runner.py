@@ -12,10 +12,9 @@ from uuid import UUID
 from gateway.aio.loops import every, running
 from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
-from gateway.jobs.lease import Lease, Task
+from gateway.jobs.lease import JobJournal, Lease, Task
 from gateway.jobs.leases import LeaseKey, Leases
 from gateway.jobs.model import StoredJob
-from gateway.jobs.run_context import JobJournal
 
 #: seconds between heartbeats; a third of the lease
 HEARTBEAT = 3.0
@@ -29,10 +28,6 @@ class Runner:
         self.worker = worker
         self._heartbeat = heartbeat
         self._held: dict[LeaseKey, Lease] = {}
-
-    @property
-    def held(self) -> int:
-        return len(self._held)
 
     @property
     def jobs(self) -> list[StoredJob]:
@@ -92,11 +87,10 @@ class Runner:
         if lost:
             await self._leases.forgive(lost)
 
-    def on_notify(self, topic: str, subject: str) -> None:
-        """A notification of a caller who wants a job canceled."""
-        if topic == "cancel":
-            for lease in self._leases_of(UUID(subject)):
-                lease.cancel()
+    def on_notify(self, job_id: str) -> None:
+        """A caller wants a job canceled."""
+        for lease in self._leases_of(UUID(job_id)):
+            lease.cancel()
 
     def _leases_of(self, job_id: UUID) -> list[Lease]:
         return [lease for (held_id, _), lease in self._held.items() if held_id == job_id]

@@ -14,8 +14,17 @@ from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, w
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobSummary, NewJob, StoredJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
-from gateway.jobs.rows import COLUMNS, SUMMARY_COLUMNS, accepted_job, job_of, summary_of
-from gateway.jobs.sealing import PLAIN, JobSealing, part_field
+from gateway.jobs.rows import (
+    COLUMNS,
+    PLAIN,
+    SUMMARY_COLUMNS,
+    JobSealing,
+    accepted_job,
+    job_of,
+    key_of,
+    part_field,
+    summary_of,
+)
 from gateway.kinds.spec import Effect
 
 # A connection that is bound already is handed out without a word to the server.
@@ -343,7 +352,7 @@ class JobStore:
         """What is stored of the job's result around its records."""
         async with self._database.tenant(job.organization_id) as connection:
             text = await connection.fetchval(_HEAD, job.organization_id, job.id, timeout=LARGE_TIMEOUT)
-        return None if text is None else json.loads(self._sealing.open(job.key, "result", text))
+        return None if text is None else json.loads(self._sealing.open(key_of(job), "result", text))
 
     async def lines(self, job: JobSummary, parts: int) -> AsyncIterator[str]:
         """The stored records, a part of lines at a time, however many there are; raises ResultExpired.
@@ -359,7 +368,7 @@ class JobStore:
             if not rows:
                 raise ResultExpired("the result expired while it was read")
             for row in rows:
-                yield self._sealing.open(job.key, part_field(row["part"]), row["lines"])
+                yield self._sealing.open(key_of(job), part_field(row["part"]), row["lines"])
             last = rows[-1]["part"]
 
     async def events(self, job: JobSummary, after: int, most: int = 500) -> list[JobChange]:

@@ -35,16 +35,15 @@ class JobWaiters:
         #: how many wait now
         self.waiting = 0
 
-    def on_notify(self, topic: str, subject: str) -> None:
-        """`job` with `id:version:is it final`, as the trigger on jobs writes it."""
-        if topic == "job":
-            job_id, version, is_final = subject.split(":")
-            waiters = self._waiters.get(job_id)
-            if waiters:
-                self._look.forget()  # what began before the change is out of date
-                for waiter in waiters:
-                    if waiter.is_interested(int(version), is_final=is_final == "true"):
-                        waiter.woken.set()
+    def on_notify(self, change: str) -> None:
+        """A job changed: `id:version:is it final`, as the trigger on jobs writes it."""
+        job_id, version, is_final = change.split(":")
+        waiters = self._waiters.get(job_id)
+        if waiters:
+            self._look.forget()  # what began before the change is out of date
+            for waiter in waiters:
+                if waiter.is_interested(int(version), is_final=is_final == "true"):
+                    waiter.woken.set()
 
     @property
     def shutting_down(self) -> bool:

@@ -13,8 +13,8 @@ from gateway.mcp.messages import Message, invalid_params
 class RequestStates:
     """States as clients carry them from a question to its answer."""
 
-    def __init__(self, key: bytes, seconds: float = 600) -> None:
-        self._texts = SealedText(key, seconds)
+    def __init__(self, texts: SealedText) -> None:
+        self._texts = texts
 
     def sealed(self, message: Message, caller: str, state: Mapping[str, Any]) -> str:
         """The state for the caller to send back with the same call."""

@@ -16,8 +16,8 @@ import procrastinate
 import uvloop
 
 from gateway.connectors.responses import OperationResult
+from gateway.jobs.lease import JobJournal
 from gateway.jobs.model import StoredJob
-from gateway.jobs.run_context import JobJournal
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from workers.main import TASKS, Worker

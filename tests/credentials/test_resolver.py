@@ -78,11 +78,11 @@ async def test_what_is_remembered_is_not_there_for_another_organization(opened: 
 
 async def test_news_of_a_connector_opens_it_anew_and_leaves_others_alone(opened: ConnectorResolver, rows: Rows):
     before = await opened.get(rows.record.organization_id, rows.record.id)
-    opened.on_notify("connector", str(uuid4()))
+    opened.on_notify(str(uuid4()))
     assert await opened.get(rows.record.organization_id, rows.record.id) is before
 
     rows.record = replace(rows.record, name="renamed")
-    opened.on_notify("connector", str(rows.record.id))
+    opened.on_notify(str(rows.record.id))
 
     assert (await opened.get(rows.record.organization_id, rows.record.id)).record.name == "renamed"
 
@@ -92,7 +92,7 @@ async def test_an_answer_that_was_overtaken_by_news_is_not_remembered(opened: Co
 
     async def overtaken() -> None:
         rows.record = replace(old, status=ConnectorStatus.DISABLED)
-        opened.on_notify("connector", str(old.id))
+        opened.on_notify(str(old.id))
 
     rows.meanwhile = overtaken
     await opened.get(old.organization_id, old.id)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.aio.gc_tuning import tune_gc
+from gateway.aio.memory import tune_gc
 
 TESTS = Path(__file__).parents[1]
 #: folders that start gateways and wait for them, those that take longest first: none of them is left for the end

@@ -73,7 +73,7 @@ async def test_a_disabled_client_loses_its_tokens_at_once(tokens: Tokens, store:
     await tokens.verify(issued.access_token)
 
     await store.disable_client(account.client_id)
-    tokens.on_notify("client", str(account.client_id))
+    tokens.on_notify(str(account.client_id))
 
     with pytest.raises(Unauthorized):
         await tokens.verify(issued.access_token)
@@ -99,8 +99,7 @@ async def test_news_of_one_client_leaves_the_others_remembered(tokens: Tokens, s
     await tokens.verify(issued.access_token)
 
     await store.disable_client(account.client_id)
-    tokens.on_notify("client", str(uuid4()))
-    tokens.on_notify("connector", str(account.client_id))
+    tokens.on_notify(str(uuid4()))
 
     assert (await tokens.verify(issued.access_token)).id == account.client_id
 
@@ -161,8 +160,8 @@ async def _notified(database_url: str, tokens: Tokens) -> AsyncIterator[asyncio.
     """The tokens of another process, and the clients that it hears of."""
     listening, heard = asyncio.Event(), asyncio.Queue[str]()
     notifications = NotificationListener(database_url)
-    notifications.subscribe(tokens.on_notify, listening.set)
-    notifications.subscribe(lambda _topic, subject: heard.put_nowait(subject), lambda: None)
+    notifications.subscribe({"client": tokens.on_notify}, listening.set)
+    notifications.subscribe({"client": heard.put_nowait}, None)
     async with notifications.listening():
         await asyncio.wait_for(listening.wait(), 10)
         yield heard

@@ -11,9 +11,9 @@ from gateway.connectors.responses import OperationResult
 from gateway.connectors.run_context import Effects
 from gateway.errors import Unavailable
 from gateway.jobs import results
+from gateway.jobs.lease import JobJournal
 from gateway.jobs.leases import Leases
 from gateway.jobs.model import JobStatus, StoredJob
-from gateway.jobs.run_context import JobJournal
 from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.kinds.spec import Effect

@@ -136,7 +136,7 @@ async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed):
     runner.start(job, run, done.set)
     await asyncio.sleep(0)
 
-    runner.on_notify("cancel", str(job.id))
+    runner.on_notify(str(job.id))
     await done.wait()
 
     assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.CANCELED
@@ -159,7 +159,7 @@ async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claim
     runner.start(job, run, done.set)
     await eventually(lambda: sent)
     await jobs.request_cancel(job.organization_id, job.id)
-    runner.on_notify("cancel", str(job.id))
+    runner.on_notify(str(job.id))
     may_go_on.set()
     await done.wait()
 
@@ -306,7 +306,7 @@ async def test_a_job_that_the_same_process_claims_again_keeps_its_result(
 
     first_may_end.set()
     await both_ended.acquire()
-    held_after_the_first, _ = runner.held, await runner.beat()
+    held_after_the_first, _ = len(runner.jobs), await runner.beat()
     second_may_end.set()
     await both_ended.acquire()
     job = await jobs.get(job.organization_id, job.id)

@@ -13,7 +13,7 @@ from gateway.errors import InternalError
 from gateway.jobs.claims import Claims
 from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import JobStatus, StoredJob
-from gateway.jobs.sealing import JobSealing
+from gateway.jobs.rows import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.sealed_tables import SEALED_TABLES
 from tests.jobs.conftest import KEY, RETENTION, SEALING, SHARES

@@ -37,8 +37,8 @@ def counting(database: Database) -> Counting:
 async def waiters(counting: Counting, database_url: str) -> AsyncIterator[JobWaiters]:
     """Waiters that hear of changes; the first gap, which wakes everybody, is over."""
     waiters, changes, is_listening = JobWaiters(counting), NotificationListener(database_url), asyncio.Event()
-    changes.subscribe(waiters.on_notify, waiters.wake_all)
-    changes.subscribe(lambda *_: None, is_listening.set)
+    changes.subscribe({"job": waiters.on_notify}, waiters.wake_all)
+    changes.subscribe({}, is_listening.set)
     async with changes.listening():
         await is_listening.wait()
         yield waiters

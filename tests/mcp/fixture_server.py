@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from gateway.credentials.sealed_text import SealedText
 from gateway.mcp import http
 from gateway.mcp.context import Context
 from gateway.mcp.features import Call, ListPage, ServerTool, StaticTools
@@ -423,7 +424,7 @@ class ListChanges:
 
 def fixture_server() -> Server:
     """The server with everything registered."""
-    states, tasks, changes = RequestStates(bytes(32)), MemoryTasks(), ListChanges()
+    states, tasks, changes = RequestStates(SealedText(bytes(32))), MemoryTasks(), ListChanges()
     image = {"type": "image", "data": PNG, "mimeType": "image/png"}
     mixed = embedded("test://mixed-content-resource", "application/json", '{"test": "data", "value": 123}')
     calls: dict[str, Call] = {

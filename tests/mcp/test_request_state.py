@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.credentials.sealed_text import SealedText
 from gateway.mcp.messages import Message, RpcError
 from gateway.mcp.request_state import RequestStates
 
@@ -14,36 +15,36 @@ def call(state: str | None = None, **arguments: object) -> Message:
 
 
 def test_a_state_comes_back_to_another_process_with_the_same_key():
-    sealed = RequestStates(KEY).sealed(call(limit=1), "client", {"flow": "f"})
+    sealed = RequestStates(SealedText(KEY)).sealed(call(limit=1), "client", {"flow": "f"})
 
-    assert RequestStates(KEY).opened(call(sealed, limit=1), "client") == {"flow": "f"}
+    assert RequestStates(SealedText(KEY)).opened(call(sealed, limit=1), "client") == {"flow": "f"}
 
 
 def test_a_call_without_a_state_has_none():
-    assert RequestStates(KEY).opened(call(), "client") is None
+    assert RequestStates(SealedText(KEY)).opened(call(), "client") is None
 
 
 @pytest.mark.parametrize("caller", ["client", "another"])
 @pytest.mark.parametrize("limit", [1, 2])
 def test_a_state_is_for_one_caller_and_one_call(caller, limit):
-    sealed = RequestStates(KEY).sealed(call(limit=1), "client", {})
+    sealed = RequestStates(SealedText(KEY)).sealed(call(limit=1), "client", {})
     if (caller, limit) == ("client", 1):
         return
 
     with pytest.raises(RpcError):
-        RequestStates(KEY).opened(call(sealed, limit=limit), caller)
+        RequestStates(SealedText(KEY)).opened(call(sealed, limit=limit), caller)
 
 
 @pytest.mark.parametrize("suffix", ["AAAA", "-TAMPERED", "é"])
 def test_a_state_that_was_altered_is_refused(suffix):
-    sealed = RequestStates(KEY).sealed(call(), "client", {})
+    sealed = RequestStates(SealedText(KEY)).sealed(call(), "client", {})
 
     with pytest.raises(RpcError):
-        RequestStates(KEY).opened(call(sealed + suffix), "client")
+        RequestStates(SealedText(KEY)).opened(call(sealed + suffix), "client")
 
 
 def test_a_state_expires():
-    sealed = RequestStates(KEY, seconds=-1).sealed(call(), "client", {})
+    sealed = RequestStates(SealedText(KEY, seconds=-1)).sealed(call(), "client", {})
 
     with pytest.raises(RpcError):
-        RequestStates(KEY).opened(call(sealed), "client")
+        RequestStates(SealedText(KEY)).opened(call(sealed), "client")

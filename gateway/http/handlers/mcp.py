@@ -12,6 +12,7 @@ from gateway.errors import Forbidden
 from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.mcp import http
+from gateway.mcp.request_state import RequestStates
 from gateway.mcp.server import Server
 from gateway.services import Services
 from gateway.telemetry import tracing
@@ -28,7 +29,8 @@ class McpQuery(QueryString):
 
 def open_servers(app: web.Application, services: Services) -> None:
     """Make the tools of this process, once."""
-    app[SERVERS] = Servers(HostedBackend(services), HostedJobs(services), services.request_states)
+    states = RequestStates(services.request_seals)
+    app[SERVERS] = Servers(HostedBackend(services), HostedJobs(services), states)
     app[ORIGINS] = http.origins_of(services.settings.base_url, *services.settings.mcp_origins)
 
 
