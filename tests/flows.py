@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,14 +21,11 @@ from uuid import uuid4
 
 import aiohttp
 
-from gateway.db.migrate import migrate
-from gateway.embedded.postgres import EmbeddedPostgres
-from gateway.embedded.redis import EmbeddedRedis
 from gateway.identity.tokens import hashed, new_secret
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.clients import EVERY_SCOPE
-from tests.harness.databases import created_database, url_of
 from tests.harness.in_process import FrontEnd, front_end
+from tests.harness.stores import own_stores
 from workers.main import Worker
 
 ROOT = Path(__file__).parents[1]
@@ -194,18 +190,11 @@ NAMES = ("list", "bulk", "worker", "oauth", "download")
 
 async def measured(names: Sequence[str]) -> list[tuple[str, Trace]]:
     """Each flow and its leanest trace."""
-    with tempfile.TemporaryDirectory(prefix="gw-") as name:
-        folder = Path(name)
-        postgres, redis = EmbeddedPostgres(folder / "postgres", durable=False), EmbeddedRedis(folder / "redis")
-        server, redis_url = postgres.start(), redis.start()
-        try:
-            async with created_database(server, "template1") as database:
-                await migrate(url_of(server, database))
-                async with front_end(folder, url_of(server, database), redis_url) as opened:
-                    return await _all(opened, names)
-        finally:
-            redis.stop()
-            postgres.stop()
+    async with (
+        own_stores() as stores,
+        front_end(stores.directory, stores.postgres.url, stores.redis.url) as opened,
+    ):
+        return await _all(opened, names)
 
 
 async def _all(front_end: FrontEnd, names: Sequence[str]) -> list[tuple[str, Trace]]:

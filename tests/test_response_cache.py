@@ -23,11 +23,13 @@ class Application:
     def __init__(self, size: int = 0) -> None:
         self.asked = 0
         self.size = size
+        self.is_asked = asyncio.Event()
         self.may_answer = asyncio.Event()
         self.may_answer.set()
 
     async def __call__(self) -> OperationResult:
         self.asked += 1
+        self.is_asked.set()
         body = msgspec.json.encode([self.asked, "x" * self.size])
         await self.may_answer.wait()
         return OperationResult(msgspec.Raw(body))
@@ -86,7 +88,7 @@ async def test_equal_calls_in_flight_are_asked_once(cache):
     application.may_answer.clear()
 
     asking = [asyncio.create_task(cache.ask(same, application, may_store=False)) for _ in range(1000)]
-    await asyncio.sleep(0)
+    await application.is_asked.wait()
     application.may_answer.set()
     answers = await asyncio.gather(*asking)
 
@@ -100,7 +102,7 @@ async def test_a_caller_that_goes_away_takes_no_answer_with_it(cache):
     application.may_answer.clear()
 
     first, second = (asyncio.create_task(cache.ask(same, application, may_store=True)) for _ in range(2))
-    await asyncio.sleep(0)
+    await application.is_asked.wait()
     first.cancel()
     application.may_answer.set()
 
@@ -114,11 +116,12 @@ async def test_a_write_forgets_what_was_remembered_and_what_is_under_way(cache):
     await cache.ask(others, Application(), may_store=True)
     application.may_answer.clear()
     stale = asyncio.create_task(cache.ask(under_way, application, may_store=True))
-    await asyncio.sleep(0)
+    await application.is_asked.wait()
 
     await cache.written(connector_id)
+    application.is_asked.clear()
     fresh = asyncio.create_task(cache.ask(under_way, application, may_store=True))
-    await asyncio.sleep(0)
+    await application.is_asked.wait()
     application.may_answer.set()
 
     assert (await stale).decoded()[0] == 1

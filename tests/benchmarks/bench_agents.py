@@ -6,12 +6,10 @@ Both go to one front end on a core of its own, over one connection, in turns; wh
 """
 
 import contextlib
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.bench_execute import Target, _gateway
+from tests.benchmarks.bench_execute import Target, own_gateway
 from tests.benchmarks.processes import beside_the_server, server
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
@@ -43,12 +41,11 @@ async def run(quick: bool = False) -> Report:
     seconds, rounds = (1.0, 3) if quick else (2.0, 6)
     report = Report("Agents")
     async with contextlib.AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gw-"))
         ports = free_port(), free_port()
         upstream = await stack.enter_async_context(
             server("tests.benchmarks.relays", "application", str(ports[0]), port=ports[0], core=1)
         )
-        execute = await _gateway(stack, Path(folder), ports[1], upstream.url)
+        execute = await own_gateway(stack, ports[1], upstream.url)
         headers = {**headers_of("tools/call", _NAME), **execute.headers}
         agent = AgentTarget(execute.server, "/mcp", headers, execute.path.split("/")[-2])
         stack.enter_context(beside_the_server())

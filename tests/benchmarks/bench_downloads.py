@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.benchmarks.bench_execute import Target, _gateway
+from tests.benchmarks.bench_execute import Target, own_gateway
 from tests.benchmarks.file_relays import nginx_settings
 from tests.benchmarks.processes import Server, beside_the_server, served, server
 from tests.benchmarks.relays import SMALL
@@ -113,7 +113,7 @@ async def _sources(stack: contextlib.AsyncExitStack, folder: Path, report: Repor
         return await stack.enter_async_context(server(relays, name, str(port), *upstream, port=port, core=core))
 
     application = await started("application", 0, core=1)
-    target = await _gateway(stack, folder, ports[1], application.url)
+    target = await own_gateway(stack, ports[1], application.url)
     path = target.path.replace("/execute", "/download/attachments?attachment_id={size}")
     sources = {
         "gateway": Source(target.server, path, tuple(f"{name}: {value}" for name, value in target.headers.items())),

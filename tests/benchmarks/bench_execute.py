@@ -10,30 +10,25 @@ import asyncio
 import contextlib
 import json
 import statistics
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 
 from gateway import connect
-from gateway.cli.operator import _first_client
-from gateway.credentials.vault import new_key
-from gateway.db.migrate import migrate
-from gateway.embedded.postgres import EmbeddedPostgres
-from gateway.embedded.redis import EmbeddedRedis
 from tests.benchmarks.plots import Bars
 from tests.benchmarks.processes import Server, beside_the_server, server
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
-from tests.harness.processes import free_port
+from tests.harness.caller import CREDENTIALS, Api
+from tests.harness.clients import NewClient, new_client_in
+from tests.harness.processes import KEYS, free_port
+from tests.harness.stores import own_stores
 
 CONNECTIONS = 32
 SIZES = {"2 KB": SMALL, "100 KB": 100}
-CREDENTIALS = {"email": "agent@example.com", "api_token": "token", "subdomain": "acme"}
 
 
 @dataclass(frozen=True)
@@ -93,31 +88,24 @@ async def run(quick: bool = False) -> Report:
     """The figures of PERFORMANCE for execute."""
     seconds, rounds = (1.0, 1) if quick else (2.0, 6)
     report = Report("Execute")
-    with tempfile.TemporaryDirectory(prefix="gw-") as folder:
-        async with contextlib.AsyncExitStack() as stack:
-            ports = [free_port() for _ in range(4)]
-            relays = "tests.benchmarks.relays"
-            upstream = await stack.enter_async_context(
-                server(relays, "application", str(ports[0]), port=ports[0], core=1)
-            )
-            bare = await stack.enter_async_context(
-                server(relays, "aiohttp", str(ports[1]), upstream.url, port=ports[1])
-            )
-            other = await stack.enter_async_context(
-                server(relays, "starlette", str(ports[2]), upstream.url, port=ports[2])
-            )
-            gateway = await _gateway(stack, Path(folder), ports[3], upstream.url)
-            targets = {"relay": Target(bare, "/", {}), "starlette": Target(other, "/", {}), "gateway": gateway}
-            stack.enter_context(beside_the_server())
-            loads: dict[str, dict[str, list[Load]]] = {size: {name: [] for name in targets} for size in SIZES}
-            for size, records in SIZES.items():
-                for _ in range(rounds):
-                    for name, target in targets.items():
-                        loads[size][name].append(await target.load(records, CONNECTIONS, seconds))
-                report.figures += _figures(size, loads[size])
-            alone = {name: await target.load(SMALL, 1, seconds) for name, target in targets.items()}
-            report.figures.append(_added_latency(alone["gateway"], alone["relay"]))
-        report.figures.append(await _in_process(upstream_port=free_port(), seconds=seconds))
+    async with contextlib.AsyncExitStack() as stack:
+        ports = [free_port() for _ in range(4)]
+        relays = "tests.benchmarks.relays"
+        upstream = await stack.enter_async_context(server(relays, "application", str(ports[0]), port=ports[0], core=1))
+        bare = await stack.enter_async_context(server(relays, "aiohttp", str(ports[1]), upstream.url, port=ports[1]))
+        other = await stack.enter_async_context(server(relays, "starlette", str(ports[2]), upstream.url, port=ports[2]))
+        gateway = await own_gateway(stack, ports[3], upstream.url)
+        targets = {"relay": Target(bare, "/", {}), "starlette": Target(other, "/", {}), "gateway": gateway}
+        stack.enter_context(beside_the_server())
+        loads: dict[str, dict[str, list[Load]]] = {size: {name: [] for name in targets} for size in SIZES}
+        for size, records in SIZES.items():
+            for _ in range(rounds):
+                for name, target in targets.items():
+                    loads[size][name].append(await target.load(records, CONNECTIONS, seconds))
+            report.figures += _figures(size, loads[size])
+        alone = {name: await target.load(SMALL, 1, seconds) for name, target in targets.items()}
+        report.figures.append(_added_latency(alone["gateway"], alone["relay"]))
+    report.figures.append(await _in_process(upstream_port=free_port(), seconds=seconds))
     report.plots += _plots(loads)
     report.notes.append("cost: CPU time of the server process a request; the relays do nothing but pass bytes on")
     report.notes.append(f"of {rounds} rounds, in each of which all take their turn, the one with the median ratio")
@@ -162,10 +150,9 @@ def _added_latency(gateway: Load, relay: Load) -> Figure:
     )
 
 
-async def _gateway(stack: contextlib.AsyncExitStack, folder: Path, port: int, upstream: str) -> Target:
+async def own_gateway(stack: contextlib.AsyncExitStack, port: int, upstream: str) -> Target:
     """A front end on stores of its own, with a connector to the application."""
-    stores = await opened_stores(stack, folder, upstream)
-    return await front_end(stack, stores, port)
+    return await front_end(stack, await opened_stores(stack, upstream), port)
 
 
 @dataclass(frozen=True)
@@ -173,27 +160,22 @@ class Stores:
     """The stores that processes of one gateway share: their settings, and a client that is known there."""
 
     environment: dict[str, str]
-    secret: dict[str, str]
+    client: NewClient
 
 
-async def opened_stores(stack: contextlib.AsyncExitStack, folder: Path, upstream: str) -> Stores:
+async def opened_stores(stack: contextlib.AsyncExitStack, upstream: str) -> Stores:
     """Servers of their own, for as long as the stack is open."""
-    postgres, redis = EmbeddedPostgres(folder / "postgres", durable=False), EmbeddedRedis(folder / "redis")
-    database_url, redis_url = postgres.start(), redis.start()
-    stack.callback(postgres.stop)
-    stack.callback(redis.stop)
-    await migrate(database_url)
-    client = await _first_client(database_url)
+    stores = await stack.enter_async_context(own_stores())
     environment = {
-        "GATEWAY_DATABASE_URL": database_url,
-        "GATEWAY_REDIS_URL": redis_url,
-        "GATEWAY_DATA_DIR": str(folder / "data"),
-        "GATEWAY_ENCRYPTION_KEYS": new_key(),
+        "GATEWAY_DATABASE_URL": stores.postgres.url,
+        "GATEWAY_REDIS_URL": stores.redis.url,
+        "GATEWAY_DATA_DIR": str(stores.directory / "data"),
+        "GATEWAY_ENCRYPTION_KEYS": KEYS,
         "GATEWAY_UPSTREAM_SUPPORT_DESK": upstream,
         "GATEWAY_SYNCHRONIZE": "false",
         "GATEWAY_LOG_LEVEL": "warning",
     }
-    return Stores(environment, {"client_id": client.client_id, "client_secret": client.client_secret})
+    return Stores(environment, await new_client_in(stores.postgres.url))
 
 
 async def front_end(stack: contextlib.AsyncExitStack, stores: Stores, port: int, *, core: int | None = 0) -> Target:
@@ -202,20 +184,9 @@ async def front_end(stack: contextlib.AsyncExitStack, stores: Stores, port: int,
     running = await stack.enter_async_context(
         server("gateway", "serve", port=port, environment=environment, core=core, path="/healthz")
     )
-    async with aiohttp.ClientSession(running.url) as session:
-        token = (await _posted(session, "/api/v1/account/applications/token", stores.secret, {}))["access_token"]
-        headers = {"Authorization": f"Bearer {token}"}
-        body = {"workspace_name": "w", "connector_type": "support-desk", "name": "c", "credentials": CREDENTIALS,
-                "validate": False}  # fmt: skip
-        connector = await _posted(session, "/api/v1/integrations/connectors", body, headers)
-    return Target(running, f"/api/v1/integrations/connectors/{connector['id']}/execute", headers)
-
-
-async def _posted(session: aiohttp.ClientSession, path: str, body: Any, headers: dict[str, str]) -> Any:
-    async with session.post(path, json=body, headers=headers) as response:
-        document = await response.json()
-        assert response.status < 300, document
-    return document
+    async with Api.of(running.url, stores.client.id, stores.client.secret) as api:
+        connector = await api.connector("support-desk", validate=False)
+        return Target(running, f"{connector.path}/execute", api.headers)
 
 
 async def _in_process(upstream_port: int, seconds: float) -> Figure:

@@ -40,11 +40,11 @@ async def _front_ends(report: Report, sizes: Sequence[int], seconds: float, roun
     """What a call costs each of several front ends and the stores they share; and what follows with cores for all."""
     costs: dict[int, list[Costs]] = {size: [] for size in sizes}
     async with contextlib.AsyncExitStack() as stack:
-        folder, port = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw-"))), free_port()
+        port = free_port()
         application = await stack.enter_async_context(
             server("tests.benchmarks.relays", "application", str(port), port=port, core=None)
         )
-        stores = await opened_stores(stack, folder, application.url)
+        stores = await opened_stores(stack, application.url)
         targets = [await front_end(stack, stores, free_port(), core=None) for _ in range(sizes[-1])]
         for _ in range(rounds):
             for size in sizes:

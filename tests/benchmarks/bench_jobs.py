@@ -33,6 +33,7 @@ from gateway.settings import Settings
 from tests.benchmarks.job_queues import baseline
 from tests.benchmarks.processes import worker
 from tests.benchmarks.report import Figure, Report, measured_alone
+from tests.harness.waiting import eventually
 
 _QUEUES = "tests.benchmarks.job_queues"
 #: callers at a time
@@ -45,7 +46,7 @@ _FLOOD = """
     SELECT gen_random_uuid(), $1, $2, 'a_second' FROM generate_series(1, $3::integer)
 """
 _RUNNING = "SELECT count(*) FROM jobs WHERE status = 'running'"
-_OTHERS_LEFT = "SELECT count(*) FROM jobs WHERE task = 'no_op' AND started_at IS NULL"
+_OTHERS_RUN = "SELECT NOT EXISTS (SELECT FROM jobs WHERE task = 'no_op' AND started_at IS NULL)"
 _OTHERS_STARTED = "SELECT extract(epoch FROM started_at - created_at)::float8 FROM jobs WHERE task = 'no_op'"
 _LEFT = "SELECT count(*) FROM jobs WHERE status NOT IN ('succeeded')"
 _STARTED = "SELECT extract(epoch FROM started_at - created_at)::float8 FROM jobs"
@@ -142,15 +143,13 @@ async def _fair(bench: Bench, flood: int, others: int) -> list[Figure]:
     """A flood of one connector's jobs that take a second each, and then one job of each of many other connectors."""
     await bench.our_database.execute(_FLOOD, bench.organization_id, uuid4(), flood)
     async with worker(_QUEUES, "gateway", environment=bench.environment):
-        while not await bench.our_database.fetchval(_RUNNING):  # noqa: ASYNC110  another process works
-            await asyncio.sleep(0.05)
+        await eventually(lambda: bench.our_database.fetchval(_RUNNING))
         for _ in range(others):
             new = NewJob(id=uuid4(), organization_id=bench.organization_id, connector_id=uuid4(), task="no_op")
             job = (await bench.services.jobs.accept(new)).job
             await bench.services.wakeup.notify(job.id, job.attempt)
             await asyncio.sleep(1 / OTHERS_A_SECOND)
-        while await bench.our_database.fetchval(_OTHERS_LEFT):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+        await eventually(lambda: bench.our_database.fetchval(_OTHERS_RUN))
     started = [row[0] for row in await bench.our_database.fetch(_OTHERS_STARTED)]
     await bench.clear()
     name = f"{flood:,} jobs of one connector queued: start of {others:,} others, p99"

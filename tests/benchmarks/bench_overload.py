@@ -7,10 +7,8 @@ Normal is what 32 connections get that ask as fast as they are answered; overloa
 
 import contextlib
 import resource
-import tempfile
-from pathlib import Path
 
-from tests.benchmarks.bench_execute import CONNECTIONS, _gateway
+from tests.benchmarks.bench_execute import CONNECTIONS, own_gateway
 from tests.benchmarks.pressure import Callers, Outcome
 from tests.benchmarks.processes import beside_the_server, server
 from tests.benchmarks.report import Figure, Report, measured_alone
@@ -26,10 +24,9 @@ async def run(quick: bool = False) -> Report:
     seconds = 3.0 if quick else 8.0
     resource.setrlimit(resource.RLIMIT_NOFILE, (8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     async with contextlib.AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw-")))
         port = free_port()
         application = await stack.enter_async_context(server("tests.benchmarks.pressure", str(port), port=port, core=1))
-        target = await _gateway(stack, folder, free_port(), application.url)
+        target = await own_gateway(stack, free_port(), application.url)
         callers = Callers(target.server.url, [target.path], target.headers)
         stack.callback(callers.close)
         stack.enter_context(beside_the_server())

@@ -11,23 +11,20 @@ import json
 import random
 import resource
 import statistics
-import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import aiohttp
 import asyncpg
 
 from tests.benchmarks.bench_execute import (
     CONNECTIONS,
-    CREDENTIALS,
     Load,
     Stores,
     Target,
-    _posted,
     front_end,
     opened_stores,
 )
@@ -36,7 +33,9 @@ from tests.benchmarks.pressure import Callers, Outcome
 from tests.benchmarks.processes import Server, beside_the_server, server, worker
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
+from tests.harness.caller import CREDENTIALS
 from tests.harness.processes import free_port
+from tests.harness.waiting import eventually
 
 #: connectors that the callers share, all at one host, and the seconds that it takes for an answer
 ACCOUNTS, SECONDS = 300, 1.0
@@ -51,8 +50,8 @@ FLOOD, OTHERS, STARTED = 1500, 60, 3.0
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 _SERVED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1"
-_RUNNING = "SELECT count(*) FROM jobs WHERE connector_id = $1 AND status = 'running'"
-_WAITING = "SELECT count(*) FROM jobs WHERE connector_id <> $1 AND started_at IS NULL"
+_ARE_RUNNING = "SELECT count(*) >= $2 FROM jobs WHERE connector_id = $1 AND status = 'running'"
+_ALL_STARTED = "SELECT NOT EXISTS (SELECT FROM jobs WHERE connector_id <> $1 AND started_at IS NULL)"
 _STARTED = """
     SELECT extract(epoch FROM started_at - created_at)::float8 FROM jobs WHERE connector_id <> $1
 """
@@ -63,8 +62,7 @@ async def run(quick: bool = False) -> Report:
     _raise_file_limit()
     report = Report("Thousands in flight")
     async with contextlib.AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw-")))
-        stores = await opened_stores(stack, folder, await _application(stack, SECONDS))
+        stores = await opened_stores(stack, await _application(stack, SECONDS))
         await _slow_application(report, stores, 2.0 if quick else 8.0)
         await _in_flight(report, stores, 500 if quick else IN_FLIGHT)
         await _neighbours(report, stores, *((200, 20) if quick else (FLOOD, OTHERS)))
@@ -214,12 +212,9 @@ async def _neighbours(report: Report, stores: Stores, flood: int, others: int) -
         noisy = paths[0].split("/")[-2]
         await _submit(target, [paths[0]] * flood, pause=0.0)
         await stack.enter_async_context(worker("gateway", "worker", environment=stores.environment))
-        while await database.fetchval(_RUNNING, noisy) < CONNECTIONS // 2:  # noqa: ASYNC110  another process works
-            await asyncio.sleep(0.05)
+        await eventually(lambda: database.fetchval(_ARE_RUNNING, noisy, CONNECTIONS // 2))
         await _submit(target, paths[1:], pause=0.05)
-        async with asyncio.timeout(120):
-            while await database.fetchval(_WAITING, noisy):  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+        await eventually(lambda: database.fetchval(_ALL_STARTED, noisy), within=120)
         started = [row[0] for row in await database.fetch(_STARTED, noisy)]
     name = f"{flood:,} jobs of one connector behind its limit: start of {len(started)} others"
     report.figures += [
@@ -271,11 +266,11 @@ async def _connectors(report: Report, sizes: Sequence[int], seconds: float, roun
 @asynccontextmanager
 async def _fast_front_end() -> AsyncIterator[Target]:
     async with contextlib.AsyncExitStack() as stack:
-        folder, port = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw-"))), free_port()
+        port = free_port()
         application = await stack.enter_async_context(
             server("tests.benchmarks.relays", "application", str(port), port=port, core=1)
         )
-        target = await front_end(stack, await opened_stores(stack, folder, application.url), free_port())
+        target = await front_end(stack, await opened_stores(stack, application.url), free_port())
         stack.enter_context(beside_the_server())
         yield target
 
@@ -294,6 +289,13 @@ async def _create(target: Target, paths: list[str], size: int) -> None:
                 paths.append(f"{_CONNECTORS}/{made['id']}/execute")
 
         await asyncio.gather(*(creator() for _ in range(16)))
+
+
+async def _posted(session: aiohttp.ClientSession, path: str, body: Any, headers: dict[str, str]) -> Any:
+    async with session.post(path, json=body, headers=headers) as response:
+        document = await response.json()
+        assert response.status < 300, document
+    return document
 
 
 async def _called(target: Target, paths: Sequence[str], seconds: float) -> Load:

@@ -129,12 +129,13 @@ async def test_words_with_a_nul_in_them_can_be_kept(jobs, runner, claimed):
 
 async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed):
     async def run(job, journal):
+        began.set()
         await asyncio.Event().wait()
 
     job = await claimed(effect=Effect.READ)
-    done = asyncio.Event()
+    began, done = asyncio.Event(), asyncio.Event()
     runner.start(job, run, done.set)
-    await asyncio.sleep(0)
+    await began.wait()
 
     runner.on_notify(str(job.id))
     await done.wait()
