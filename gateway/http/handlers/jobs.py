@@ -11,11 +11,22 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.connectors.responses import NULL, OperationResult
 from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest, NotFound
-from gateway.http.bodies import Body, Moment, QueryString, path_id, read_body, read_query, whole_number
+from gateway.http.bodies import (
+    MAX_WAIT,
+    Body,
+    Moment,
+    QueryString,
+    is_sdk,
+    path_id,
+    preference,
+    read_body,
+    read_query,
+    whole_number,
+)
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import MAX_WAIT, cursor_of, is_sdk, json_response, metadata, preference, read_time_cursor
+from gateway.http.responses import cursor_of, json_response, metadata, read_time_cursor
 from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
