@@ -1,4 +1,4 @@
-"""CRM by query: every action as it goes over the wire, and every answer as it comes back."""
+"""CRM by query, beside what is tested of every kind: limits, addresses, files and reports."""
 
 import pytest
 from yarl import URL
@@ -10,120 +10,16 @@ from gateway.connectors.rules import has_outer_limit, is_one_row
 from gateway.connectors.run_context import MemoryJournal
 from gateway.errors import (
     ConnectorNotReady,
-    GatewayError,
     InvalidCredentials,
-    InvalidParams,
-    ReauthorizationRequired,
     UpstreamError,
     UpstreamInvalidResponse,
-    UpstreamNotFound,
     UpstreamRateLimited,
-    UpstreamRejected,
 )
 from gateway.kinds.catalog import load_kind, shipped_specs
-from gateway.kinds.params import validated
 from tests.connectors.judged import read
-from tests.connectors.kinds.wire import Call
+from tests.connectors.kinds.tables.crm_query import API, CREDENTIALS, ID, INSTANCE, NEXT_PAGE
 
 KIND = load_kind(shipped_specs() / "crm-query")
-INSTANCE = "https://acme.my.salesforce.com"
-API = "/services/data/v59.0"
-CREDENTIALS = {"refresh_token": "renewing", "access_token": "bearing"}
-NEXT_PAGE = f"{API}/query/0r8xx000000abcd-2000"
-ID = "001B000001IzPqrIAF"
-
-
-QUERIED = {
-    "accounts": "Account",
-    "contacts": "Contact",
-    "leads": "Lead",
-    "opportunities": "Opportunity",
-    "tasks": "Task",
-    "events": "Event",
-    "campaigns": "Campaign",
-    "cases": "Case",
-    "notes": "Note",
-    "content_versions": "ContentVersion",
-    "attachments": "Attachment",
-    "users": "User",
-}
-SEARCHED = ("accounts", "contacts", "leads", "opportunities", "tasks", "events", "campaigns", "cases", "notes")
-CALLS = [
-    Call("sobjects.list", {}, f"{API}/sobjects"),
-    *(
-        Call(
-            f"{entity}.list",
-            {"q": f"SELECT Id FROM {name}"},
-            f"{API}/query",
-            {"q": f"SELECT Id FROM {name} LIMIT 200"},
-        )
-        for entity, name in QUERIED.items()
-    ),
-    Call(
-        "opportunity_stages.list",
-        {"q": "SELECT Id FROM OpportunityStage"},
-        f"{API}/query",
-        {"q": "SELECT Id FROM OpportunityStage"},
-    ),
-    Call("query.list", {"q": "SELECT Id FROM Asset"}, f"{API}/query", {"q": "SELECT Id FROM Asset"}),
-    Call("accounts.list", {"nextRecordsUrl": NEXT_PAGE}, NEXT_PAGE),
-    Call("query.list", {"q": "SELECT Id FROM Asset", "nextRecordsUrl": NEXT_PAGE}, NEXT_PAGE),
-    Call("query.list", {"nextRecordsUrl": f"{API}/queryAll/01gD-400"}, f"{API}/queryAll/01gD-400"),
-    *(
-        Call(
-            f"{entity}.get",
-            {"id": ID, "fields": "Id,My_Field__c"},
-            f"{API}/sobjects/{name}/{ID}",
-            {"fields": "Id,My_Field__c"},
-        )
-        for entity, name in {**QUERIED, "opportunity_stages": "OpportunityStage"}.items()
-    ),
-    Call("accounts.get", {"id": ID[:15]}, f"{API}/sobjects/Account/{ID[:15]}"),
-    *(
-        Call(
-            f"{entity}.api_search",
-            {"q": "FIND {a\\-b} RETURNING X(Id)"},
-            f"{API}/search",
-            {"q": "FIND {a\\-b} RETURNING X(Id)"},
-        )
-        for entity in SEARCHED
-    ),
-    Call(
-        "attachments.download",
-        {"id": ID, "range_header": "bytes=0-9"},
-        f"{API}/sobjects/Attachment/{ID}/Body",
-        headers={"Range": "bytes=0-9"},
-    ),
-    Call(
-        "content_versions.download",
-        {"id": ID, "range_header": "bytes=0-9"},
-        f"{API}/sobjects/ContentVersion/{ID}/VersionData",
-        headers={"Range": "bytes=0-9"},
-    ),
-    Call("reports.list", {}, f"{API}/analytics/reports"),
-    Call(
-        "reports.get",
-        {"id": ID, "includeDetails": False},
-        f"{API}/analytics/reports/{ID}/instances",
-        {"includeDetails": "false"},
-        "POST",
-        {},
-    ),
-]
-
-
-def test_every_action_has_a_case():
-    assert {call.action for call in CALLS} == {str(operation) for operation in KIND.operations.values()}
-
-
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.action)
-def test_an_action_makes_its_request(offline, call):
-    call.assert_sent_by(offline("crm-query", instance_url=INSTANCE), INSTANCE)
-
-
-@pytest.mark.parametrize("operation", KIND.operations.values(), ids=str)
-def test_every_example_is_valid(operation):
-    assert validated(operation, operation.action.example).keys() >= operation.action.example.keys()
 
 
 @pytest.mark.parametrize(
@@ -171,83 +67,6 @@ def test_what_a_query_says_is_read_outside_its_strings_and_sub_queries():
     assert not is_one_row("SELECT Id, (SELECT COUNT() FROM Cs) FROM A")
 
 
-@pytest.mark.parametrize(
-    ("action", "params", "field", "said"),
-    [
-        ("accounts.list", {}, "", "at least one of q, nextRecordsUrl must be given"),
-        ("accounts.list", {"q": ""}, "q", "at least 1 character"),
-        ("accounts.list", {"q": 5}, "q", "expected string"),
-        ("accounts.list", {"nextRecordsUrl": "https://evil.example" + NEXT_PAGE}, "nextRecordsUrl", "must match"),
-        ("accounts.list", {"nextRecordsUrl": "//evil.example" + NEXT_PAGE}, "nextRecordsUrl", "must match"),
-        ("accounts.list", {"nextRecordsUrl": "@evil.example" + NEXT_PAGE}, "nextRecordsUrl", "must match"),
-        ("accounts.list", {"nextRecordsUrl": NEXT_PAGE + "\n"}, "nextRecordsUrl", "must match"),
-        ("accounts.list", {"nextRecordsUrl": f"{API}/query/../sobjects"}, "nextRecordsUrl", "must match"),
-        ("accounts.list", {"nextRecordsUrl": f"{API}/sobjects"}, "nextRecordsUrl", "must match"),
-        ("accounts.list", {"soql": "SELECT Id FROM A", "q": "SELECT Id FROM A"}, "soql", "is not a param"),
-        ("accounts.get", {}, "id", "id is missing"),
-        ("accounts.get", {"id": "001"}, "id", "15 or 18 characters that begin with 001"),
-        ("accounts.get", {"id": "../../sobjects0"}, "id", "must match"),
-        ("accounts.get", {"id": ID, "fields": "Owner.Name"}, "fields", "for a path such as Owner.Name use list"),
-        ("accounts.get", {"id": ID, "fields": "Id FROM User"}, "fields", "field names separated by commas"),
-        ("accounts.api_search", {}, "q", "q is missing"),
-        ("reports.get", {"id": ID, "includeDetails": "no"}, "includeDetails", "expected boolean"),
-    ],
-)
-def test_params_that_cannot_be_sent_are_refused_with_the_way_to_mend_them(action, params, field, said):
-    with pytest.raises(InvalidParams) as refused:
-        validated(KIND.operation(*action.split(".")), params)
-
-    [fault] = refused.value.faults
-    assert fault.field == field
-    assert said in fault.message
-
-
-@pytest.mark.parametrize(
-    ("action", "body", "records", "meta"),
-    [
-        ("sobjects.list", b'{"encoding":"UTF-8","sobjects":[{"name":"Account"}]}', [{"name": "Account"}], None),
-        (
-            "accounts.list",
-            b'{"totalSize":2,"done":false,"nextRecordsUrl":"/services/data/v59.0/query/0r8-1","records":[{"Id":"1"}]}',
-            [{"Id": "1"}],
-            {"done": False, "nextRecordsUrl": "/services/data/v59.0/query/0r8-1"},
-        ),
-        ("query.list", b'{"totalSize":0,"done":true,"records":[]}', [], {"done": True, "nextRecordsUrl": None}),
-        ("accounts.get", b'{"Id":"1","Name":"Acme"}', {"Id": "1", "Name": "Acme"}, None),
-        ("leads.api_search", b'{"searchRecords":[{"Id":"1"}]}', {"searchRecords": [{"Id": "1"}]}, None),
-        ("reports.list", b'[{"id":"00O1","name":"Pipeline"}]', [{"id": "00O1", "name": "Pipeline"}], None),
-    ],
-)
-def test_an_answer_is_read_into_records_and_meta(action, body, records, meta):
-    answer = read(KIND.operation(*action.split(".")), UpstreamResponse(200, {}, body))
-
-    assert answer.decoded() == records
-    assert answer.meta == meta
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "error", "code"),
-    [
-        (400, b'[{"message":"unexpected token","errorCode":"MALFORMED_QUERY"}]', UpstreamRejected, "MALFORMED_QUERY"),
-        (400, b'[{"errorCode":"INVALID_QUERY_LOCATOR"}]', UpstreamRejected, "INVALID_QUERY_LOCATOR"),
-        (401, b'[{"errorCode":"INVALID_SESSION_ID"}]', ReauthorizationRequired, "INVALID_SESSION_ID"),
-        (403, b'[{"errorCode":"REQUEST_LIMIT_EXCEEDED"}]', UpstreamRateLimited, "REQUEST_LIMIT_EXCEEDED"),
-        (403, b'[{"errorCode":"API_DISABLED_FOR_ORG"}]', UpstreamRejected, "API_DISABLED_FOR_ORG"),
-        (404, b'[{"errorCode":"NOT_FOUND"}]', UpstreamNotFound, "NOT_FOUND"),
-        (414, b"<html>URI Too Long</html>", UpstreamRejected, None),
-        (500, b'[{"errorCode":"UNKNOWN_EXCEPTION"}]', UpstreamError, "UNKNOWN_EXCEPTION"),
-        (503, b'[{"errorCode":"SERVER_UNAVAILABLE"}]', UpstreamError, "SERVER_UNAVAILABLE"),
-        (400, b'{"error":"invalid_grant","error_description":"expired"}', UpstreamRejected, "invalid_grant"),
-    ],
-)
-def test_a_failure_is_read_for_what_it_means(status, body, error, code):
-    with pytest.raises(GatewayError) as raised:
-        read(KIND.operation("accounts", "list"), UpstreamResponse(status, {}, body))
-
-    assert type(raised.value) is error
-    assert raised.value.upstream.code == code
-
-
 def test_an_allowance_that_is_used_up_says_when_to_come_back():
     used_up = UpstreamResponse(403, {}, b'[{"errorCode":"REQUEST_LIMIT_EXCEEDED","message":"TotalRequests exceeded"}]')
 
@@ -256,30 +75,6 @@ def test_an_allowance_that_is_used_up_says_when_to_come_back():
 
     assert raised.value.retry_after > 0
     assert raised.value.upstream.message == "TotalRequests exceeded"
-
-
-async def test_a_request_carries_the_access_token(upstream, connect):
-    upstream.answers({"sobjects": []})
-
-    await connect("crm-query", CREDENTIALS, instance_url=INSTANCE).check()
-
-    [asked] = upstream.received
-    assert (asked.method, asked.url.raw_path_qs) == ("GET", f"{API}/sobjects")
-    assert asked.headers["Authorization"] == "Bearer bearing"
-
-
-async def test_the_next_page_is_fetched_with_its_own_path(upstream, connect):
-    upstream.answers({"done": False, "nextRecordsUrl": NEXT_PAGE, "records": [{"Id": "1"}]})
-    upstream.answers({"done": True, "records": [{"Id": "2"}]})
-    connector = connect("crm-query", CREDENTIALS, instance_url=INSTANCE)
-
-    pages = [page.decoded() async for page in connector.pages("query", "list", {"q": "SELECT Id FROM Asset"})]
-
-    assert pages == [[{"Id": "1"}], [{"Id": "2"}]]
-    assert [asked.url.raw_path_qs for asked in upstream.received] == [
-        f"{API}/query?q=SELECT%20Id%20FROM%20Asset",
-        NEXT_PAGE,
-    ]
 
 
 @pytest.mark.parametrize(
@@ -366,6 +161,7 @@ def test_a_file_is_described_by_its_record(entity, described_by, places):
 
 
 REPORT = {"attributes": {"status": "Success", "reportId": ID}, "factMap": {"T!T": {}}, "allData": True}
+
 RUNS = f"{API}/analytics/reports/{ID}/instances"
 
 
