@@ -140,12 +140,13 @@ async def list_jobs(request: web.Request) -> web.Response:
 async def get_job(request: web.Request) -> web.Response:
     """GET /api/v1/jobs/{id}: as it is, or as soon as it changes."""
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
-    wanted = preference(request)
-    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    wanted, job_id = preference(request), path_id(request, "job_id")
     wait = query.wait if query.wait is not None else wanted.wait
     seen = _seen(request.headers.get("If-None-Match", ""))
-    if wait and not job.is_done:
-        job = await services.watch.changed(job.organization_id, job.id, job.version if seen is None else seen, wait)
+    if wait:
+        job = await services.watch.changed(caller.organization_id, job_id, seen, wait)
+    else:
+        job = await services.jobs.get(caller.organization_id, job_id)
     headers = {"ETag": f'"{job.version}"', **wanted.applied}
     if not job.is_done:
         headers["Retry-After"] = str(_RETRY_AFTER)
