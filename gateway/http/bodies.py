@@ -1,6 +1,8 @@
 """Bodies, queries and headers of requests into models; everything wrong with them at once, each fault by its place."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any, TypeVar
@@ -24,6 +26,10 @@ _MAX_DIGITS = 18
 #: fields of a form
 _MAX_FIELDS = 100
 _NO_ID = "there is no such thing: its id is not a UUID"
+
+#: seconds that `Prefer: wait` may ask for
+MAX_WAIT = 300
+_PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -191,3 +197,47 @@ def query_id(request: web.Request, name: str) -> UUID | None:
     if text and found is None:
         raise NotFound(_NO_ID)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """What `Prefer` (RFC 7240) asks for."""
+
+    respond_async: bool = False
+    wait: int | None = None
+    #: the header that says which one was followed
+    applied: Mapping[str, str] = field(default_factory=dict)
+
+
+_NO_PREFERENCE = Preference()
+
+
+def preference(request: web.Request) -> Preference:
+    """The preferences of a request that we know; others are ignored, as RFC 7240 has it."""
+    if "Prefer" not in request.headers:
+        return _NO_PREFERENCE
+    given = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer"))))
+    wait = _wait(given["wait"]) if "wait" in given else None
+    if "respond-async" in given:
+        return Preference(True, wait, {"Preference-Applied": "respond-async"})
+    return _NO_PREFERENCE if wait is None else Preference(False, wait, {"Preference-Applied": f"wait={wait}"})
+
+
+def _wait(text: str) -> int:
+    seconds = whole_number(text)
+    if seconds is None or seconds > MAX_WAIT:
+        raise MalformedRequest(f"Prefer: wait is {text[:20]!r}; it is a number of seconds, at most {MAX_WAIT}")
+    return seconds
+
+
+def idempotency_key(request: web.Request) -> str | None:
+    """The key under which a request is done once, however often it is sent; raises MalformedRequest."""
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not (1 <= len(key) <= 255 and key.isascii() and key.isprintable() and " " not in key):
+        raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
+    return key
+
+
+def is_sdk(request: web.Request) -> bool:
+    """A caller that cannot follow a job: it gets a chain of redirects to the result instead."""
+    return "X-ADP-Agent-SDK" in request.headers

@@ -1,9 +1,7 @@
-"""JSON answers, envelopes of calls, cursors and preferences: what several handlers say alike."""
+"""JSON answers, envelopes of calls and cursors: what several handlers say alike."""
 
 import base64
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -12,14 +10,9 @@ import msgspec
 from aiohttp import web
 
 from gateway.connectors.responses import OperationResult
-from gateway.errors import FieldError, InvalidParams, MalformedRequest
+from gateway.errors import FieldError, InvalidParams
 from gateway.execution import OperationCall
-from gateway.http.bodies import whole_number
 from gateway.http.keys import AUDIT, REQUEST_ID
-
-#: seconds that `Prefer: wait` may ask for
-MAX_WAIT = 300
-_PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
 
 
 def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
@@ -57,46 +50,10 @@ def metadata(request: web.Request, connector_id: str, answer: OperationResult, t
     }
 
 
-def is_sdk(request: web.Request) -> bool:
-    """A caller that cannot follow a job: it gets a chain of redirects to the result instead."""
-    return "X-ADP-Agent-SDK" in request.headers
-
-
 def audit_call(request: web.Request, call: OperationCall) -> None:
     """The call is what the audit log tells of, without its params."""
     pending = request[AUDIT]
     pending.what, pending.intent = f"{call.entity}.{call.action}", call.intent
-
-
-@dataclass(frozen=True, slots=True)
-class Preference:
-    """What `Prefer` (RFC 7240) asks for."""
-
-    respond_async: bool = False
-    wait: int | None = None
-    #: the header that says which one was followed
-    applied: Mapping[str, str] = field(default_factory=dict)
-
-
-_NO_PREFERENCE = Preference()
-
-
-def preference(request: web.Request) -> Preference:
-    """The preferences of a request that we know; others are ignored, as RFC 7240 has it."""
-    if "Prefer" not in request.headers:
-        return _NO_PREFERENCE
-    given = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer"))))
-    wait = _wait(given["wait"]) if "wait" in given else None
-    if "respond-async" in given:
-        return Preference(True, wait, {"Preference-Applied": "respond-async"})
-    return _NO_PREFERENCE if wait is None else Preference(False, wait, {"Preference-Applied": f"wait={wait}"})
-
-
-def _wait(text: str) -> int:
-    seconds = whole_number(text)
-    if seconds is None or seconds > MAX_WAIT:
-        raise MalformedRequest(f"Prefer: wait is {text[:20]!r}; it is a number of seconds, at most {MAX_WAIT}")
-    return seconds
 
 
 def cursor_of(position: tuple[Any, UUID]) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from uuid import UUID
 
 from gateway.aio.single_flight import SingleFlight
@@ -16,12 +16,12 @@ _LOOK = 5.0
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
-    #: the version that its caller has seen; None for one who waits for the end only
-    version: int | None
+    #: the version that its caller has seen: None until the first look, infinite for one who waits for the end only
+    version: float | None
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def is_interested(self, version: int, *, is_final: bool) -> bool:
-        return is_final or (self.version is not None and version > self.version)
+        return is_final or self.version is None or version > self.version
 
 
 class JobWaiters:
@@ -60,24 +60,25 @@ class JobWaiters:
         self._is_over = True
         self.wake_all()
 
-    async def changed(self, organization_id: UUID, job_id: UUID, version: int, seconds: float) -> JobSummary:
-        """The job as soon as it is past that version or done, or as it is after `seconds`; raises NotFound."""
-        key = (organization_id, job_id)
-        return await self._until(key, _Waiter(version), seconds, lambda job: job.version > version or job.is_done)
+    async def changed(self, organization_id: UUID, job_id: UUID, version: int | None, seconds: float) -> JobSummary:
+        """The job as soon as it is past that version or done, or as it is after `seconds`; raises NotFound.
+
+        Without a version: as soon as it is past the one that it has now.
+        """
+        return await self._until((organization_id, job_id), _Waiter(version), seconds)
 
     async def done(self, organization_id: UUID, job_id: UUID, seconds: float) -> JobSummary:
         """The job as soon as it is done, or as it is after `seconds`."""
-        return await self._until((organization_id, job_id), _Waiter(None), seconds, lambda job: job.is_done)
+        return await self._until((organization_id, job_id), _Waiter(inf), seconds)
 
-    async def _until(
-        self, key: tuple[UUID, UUID], waiter: _Waiter, seconds: float, is_it: Callable[[JobSummary], bool]
-    ) -> JobSummary:
+    async def _until(self, key: tuple[UUID, UUID], waiter: _Waiter, seconds: float) -> JobSummary:
         waiters = self._waiters[str(key[1])]
         waiters.add(waiter)
         deadline = asyncio.get_running_loop().time() + seconds
         try:
             job = await self._store.get(*key)
-            while not is_it(job) and not self._is_over:
+            seen = waiter.version = job.version if waiter.version is None else waiter.version
+            while not (job.is_done or job.version > seen or self._is_over):
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= 0:
                     break

@@ -8,9 +8,9 @@ from yarl import URL
 
 from gateway.errors import FieldError, UpstreamInvalidResponse
 from gateway.kinds.spec import ConnectorSpec
-from gateway.oauth_tokens.messages import endpoint
+from gateway.oauth_tokens.messages import endpoint, oauth_of
 from gateway.oauth_tokens.model import TokenError, TokenErrorKind
-from gateway.oauth_tokens.response import oauth_of, plain
+from gateway.oauth_tokens.response import plain
 
 #: query members as they came, repeated ones too
 Query = Sequence[tuple[str, str]]

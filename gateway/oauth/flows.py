@@ -35,9 +35,9 @@ from gateway.oauth.apps import RegisteredApps
 from gateway.oauth.consent_request import ConsentRequest
 from gateway.oauth.store import Flow, FlowState, FlowStore
 from gateway.oauth_tokens.client import TokenClient
-from gateway.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint
+from gateway.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint, oauth_of
 from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, credentials_of, missing_variables
-from gateway.oauth_tokens.response import oauth_of, plain
+from gateway.oauth_tokens.response import plain
 
 log = logging.getLogger(__name__)
 

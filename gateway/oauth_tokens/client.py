@@ -34,7 +34,7 @@ class TokenClient:
 
     async def redeem(self, app: App, code: messages.Code) -> TokenSet | TokenError:
         """Tokens for a code. Whatever goes wrong is a TokenError; a lost answer is never asked for twice."""
-        oauth = response.oauth_of(self.spec)
+        oauth = messages.oauth_of(self.spec)
         request = messages.code_request(oauth, self._address(oauth.token), app, code)
         return await self._tokens(request, app, code.code, code.verifier or "")
 
@@ -43,7 +43,7 @@ class TokenClient:
 
         Raises ReauthorizationRequired where there is no refresh token.
         """
-        oauth = response.oauth_of(self.spec)
+        oauth = messages.oauth_of(self.spec)
         if method.grant == "client_credentials":
             answer = await self._tokens(messages.client_request(oauth, self._address(oauth.token), app), app)
             # Here the app is the grant: that it is refused does not pass by itself.
@@ -56,7 +56,7 @@ class TokenClient:
 
     async def revoke(self, app: App | None, credentials: Mapping[str, str]) -> bool:
         """End the grant at the application; whether it said that it did."""
-        oauth = response.oauth_of(self.spec)
+        oauth = messages.oauth_of(self.spec)
         if oauth.revoke is None:
             return False
         request = messages.revoke_request(oauth, self._address(oauth.revoke), app, credentials)

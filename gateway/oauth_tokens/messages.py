@@ -15,7 +15,8 @@ from authlib.oauth2.rfc7636.challenge import create_s256_code_challenge
 from yarl import URL
 
 from gateway.connectors.requests import UpstreamRequest, relocated
-from gateway.kinds.spec import Effect, OAuthEndpoints
+from gateway.errors import InternalError
+from gateway.kinds.spec import ConnectorSpec, Effect, OAuthEndpoints
 from gateway.oauth_tokens.model import App
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
@@ -41,6 +42,13 @@ class Code:
     code: str = field(repr=False)
     callback: str
     verifier: str | None = field(repr=False)
+
+
+def oauth_of(spec: ConnectorSpec) -> OAuthEndpoints:
+    """The kind's OAuth endpoints, for callers who know that it has them."""
+    if spec.oauth is None:
+        raise InternalError
+    return spec.oauth
 
 
 def endpoint(template: str, environment: Mapping[str, str], override: URL | None) -> URL:

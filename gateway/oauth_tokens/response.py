@@ -10,13 +10,13 @@ from gateway.connectors.redaction import Secrets
 from gateway.connectors.responses import UpstreamResponse, value_at
 from gateway.errors import (
     GatewayError,
-    InternalError,
     UpstreamError,
     UpstreamInvalidResponse,
     UpstreamRateLimited,
     UpstreamTimeout,
 )
 from gateway.kinds.spec import ConnectorSpec, JsonPath, OAuthEndpoints
+from gateway.oauth_tokens.messages import oauth_of
 from gateway.oauth_tokens.model import SKEW, TokenError, TokenErrorKind, TokenSet
 
 #: RFC 6749 §5.2: the app itself is refused, not what it asks with
@@ -27,23 +27,16 @@ _LONGEST_LIFE = 10 * 365 * 86400
 _WORDS = 200
 
 
-def oauth_of(spec: ConnectorSpec) -> OAuthEndpoints:
-    """The kind's OAuth endpoints, for callers who know that it has them."""
-    if spec.oauth is None:
-        raise InternalError
-    return spec.oauth
-
-
 def read_tokens(
     spec: ConnectorSpec, response: UpstreamResponse, now: datetime, *, secrets: Iterable[str] = ()
 ) -> TokenSet | TokenError:
     """The tokens in an answer that came for a request sent at `now`; `secrets` never show in a reason."""
-    document = _document(response.body)
-    access = _member(oauth_of(spec), document, "access_token")
+    oauth, document = oauth_of(spec), _document(response.body)
+    access = _member(oauth, document, "access_token")
     # Where an application's answers say whether they are a success, its token endpoint's do too: 200 can be a no.
     is_success = spec.failure.ok is None or value_at(document, (spec.failure.ok,)) is not False
     if 200 <= response.status < 300 and is_success and isinstance(access, str) and access.isprintable():
-        return _tokens(spec, document, now)
+        return _tokens(spec, oauth, document, now)
     return _denial(spec, response.status, document, tuple(secrets))
 
 
@@ -65,8 +58,8 @@ def _document(body: bytes) -> Any:
         return None
 
 
-def _tokens(spec: ConnectorSpec, document: Any, now: datetime) -> TokenSet:
-    oauth, known = oauth_of(spec), {name for method in spec.authentication.values() for name in method.credentials}
+def _tokens(spec: ConnectorSpec, oauth: OAuthEndpoints, document: Any, now: datetime) -> TokenSet:
+    known = {name for method in spec.authentication.values() for name in method.credentials}
     credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in known))
     return TokenSet(
         _texts(oauth, document, credentials),

@@ -8,6 +8,7 @@ import snowballstemmer
 
 _STEMMER = snowballstemmer.stemmer("english")
 #: a word: letters and digits, and the marks that hold names and addresses together
+_ENDING = re.compile(r"['’](s|re|ve|ll|d|m|t)?$")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 #: ways of writing one thing that differ in more than their ends
 _SPELLINGS = (
@@ -109,7 +110,7 @@ def words(text: str) -> list[str]:
     """The words of a text in lower case, each spelling in one way."""
     for pattern, spelling in _SPELLINGS:
         text = pattern.sub(spelling, text)
-    return [re.sub(r"['’](s|re|ve|ll|d|m|t)?$", "", word).replace("’", "'") for word in _WORD.findall(text.lower())]
+    return [_ENDING.sub("", word).replace("’", "'") for word in _WORD.findall(text.lower())]
 
 
 #: people who are not what they do

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.faults.arena import Arena, Caller, arena, until
+from tests.harness.waiting import PATIENCE
 
 #: seconds from the death of a worker until its jobs have been started again
 AGAIN = 15.0
@@ -101,7 +102,7 @@ async def test_a_job_that_kills_its_workers_by_itself_is_given_up_and_a_hundred_
         others = [await caller.submit("tickets", "get", {"ticket_id": number}) for number in range(1, 101)]
         for _ in range(4):
             worker = await gateway.add_worker()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 await upstream.fatal.wait()
             await worker.kill()
             upstream.fatal.clear()

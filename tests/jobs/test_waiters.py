@@ -63,6 +63,18 @@ async def test_waiters_of_a_job_share_a_look_at_it(waiters, counting, leases, cl
     assert counting.looks <= 2
 
 
+async def test_who_has_seen_no_version_waits_for_the_next_change_after_one_look(waiters, counting, leases, claimed):
+    job = await claimed()
+    counting.looks = 0
+    waiting = asyncio.ensure_future(waiters.changed(job.organization_id, job.id, None, 30))
+    await eventually(lambda: waiters.waiting == 1)
+    looks_before_the_change = counting.looks
+
+    await leases.progress(job, 1, 2, "half")
+
+    assert ((await waiting).progress, looks_before_the_change) == (1, 1)
+
+
 async def test_who_waits_for_the_end_does_not_look_at_each_step(waiters, counting, leases, claimed):
     job = await claimed()
     [for_end, for_step] = await begun(

@@ -53,6 +53,15 @@ actions:
     params:
       case: {type: string}
     required: [case]
+  read:
+    request: GET /things/{case}
+    effect: read
+    description: The same, with all the time that a large answer takes on a busy machine.
+    record: $
+    timeout: 30
+    params:
+      case: {type: string}
+    required: [case]
   download:
     request: GET /records/{case}
     effect: read
@@ -265,7 +274,7 @@ async def test_a_bad_answer_is_a_typed_error(hostile: Hostile, connector: Connec
     script, status, code = BAD_ANSWERS[case]
     hostile.scripts["bad"] = script
 
-    answer = await connector.send("things", "get", {"case": "bad"})
+    answer = await connector.send("things", "get" if code == "upstream_timeout" else "read", {"case": "bad"})
 
     assert (answer.status, answer.json()["code"]) == (status, code)
     assert b"canary-secret" not in answer.body

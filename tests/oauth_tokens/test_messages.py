@@ -14,11 +14,11 @@ from gateway.oauth_tokens.messages import (
     code_request,
     consent_url,
     endpoint,
+    oauth_of,
     refresh_request,
     revoke_request,
 )
 from gateway.oauth_tokens.model import App
-from gateway.oauth_tokens.response import oauth_of
 
 APP = App("app/1", SecretStr("s&cret"))
 ENVIRONMENT = {"subdomain": "acme", "login_host": "login.salesforce.com"}

@@ -6,14 +6,13 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.connectors.download import ACTION as DOWNLOAD
-from gateway.errors import MalformedRequest
 from gateway.execution import Accepted, Done, OperationCall
 from gateway.field_selection import FieldSelection
-from gateway.http.bodies import Body, bearer_token, path_id, read_body
+from gateway.http.bodies import Body, Preference, bearer_token, idempotency_key, is_sdk, path_id, preference, read_body
 from gateway.http.handlers.downloads import download
 from gateway.http.handlers.jobs import Text, accepted_response, chained
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import Preference, audit_call, envelope, is_sdk, json_response, preference
+from gateway.http.responses import audit_call, envelope, json_response
 from gateway.identity.tokens import hashed
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.response_cache import Freshness
@@ -66,7 +65,7 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         shape=FieldSelection(body.select_fields, body.exclude_fields, body.skip_truncation is not False),
         intent=body.intent,
         labels=body.labels or {},
-        idempotency_key=_idempotency_key(request),
+        idempotency_key=idempotency_key(request),
         respond_async=wanted.respond_async,
         wait=wanted.wait,
         request_id=request[REQUEST_ID],
@@ -74,13 +73,6 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         freshness=Freshness.of(cache_control) if cache_control else None,
         token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
     )
-
-
-def _idempotency_key(request: web.Request) -> str | None:
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not (1 <= len(key) <= 255 and key.isascii() and key.isprintable() and " " not in key):
-        raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
-    return key
 
 
 def _answered(

@@ -11,11 +11,22 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.connectors.responses import NULL, OperationResult
 from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest, NotFound
-from gateway.http.bodies import Body, Moment, QueryString, path_id, read_body, read_query, whole_number
+from gateway.http.bodies import (
+    MAX_WAIT,
+    Body,
+    Moment,
+    QueryString,
+    is_sdk,
+    path_id,
+    preference,
+    read_body,
+    read_query,
+    whole_number,
+)
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.handlers.downloads import stored_file
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import MAX_WAIT, cursor_of, is_sdk, json_response, metadata, preference, read_time_cursor
+from gateway.http.responses import cursor_of, json_response, metadata, read_time_cursor
 from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
@@ -129,12 +140,13 @@ async def list_jobs(request: web.Request) -> web.Response:
 async def get_job(request: web.Request) -> web.Response:
     """GET /api/v1/jobs/{id}: as it is, or as soon as it changes."""
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
-    wanted = preference(request)
-    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    wanted, job_id = preference(request), path_id(request, "job_id")
     wait = query.wait if query.wait is not None else wanted.wait
     seen = _seen(request.headers.get("If-None-Match", ""))
-    if wait and not job.is_done:
-        job = await services.watch.changed(job.organization_id, job.id, job.version if seen is None else seen, wait)
+    if wait:
+        job = await services.watch.changed(caller.organization_id, job_id, seen, wait)
+    else:
+        job = await services.jobs.get(caller.organization_id, job_id)
     headers = {"ETag": f'"{job.version}"', **wanted.applied}
     if not job.is_done:
         headers["Retry-After"] = str(_RETRY_AFTER)

@@ -6,6 +6,7 @@ Accept, Authorization and Content-Type are told by media types and the security 
 from typing import Any
 
 from gateway.authorization.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
+from gateway.http.bodies import MAX_WAIT
 from gateway.http.openapi.parts import ID
 from gateway.http.openapi.paths import (
     CALLBACK,
@@ -20,7 +21,6 @@ from gateway.http.openapi.paths import (
     TOKEN,
     TOKENS,
 )
-from gateway.http.responses import MAX_WAIT
 from gateway.http.route import Route
 
 _TEXT: dict[str, Any] = {"type": "string"}
