@@ -3,7 +3,7 @@
 from typing import Any
 
 from gateway.authorization.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
-from gateway.http.openapi import connector_schemas, discovery_schemas, work_schemas
+from gateway.http.openapi import connector_schemas, discovery_schemas, kind_schemas, mcp_schemas, work_schemas
 from gateway.http.openapi.errors import form_errors, is_form_error, problems
 from gateway.http.openapi.parts import Schema, ref
 from gateway.http.openapi.paths import (
@@ -26,7 +26,9 @@ from gateway.http.route import Route
 SCHEMAS: dict[str, Schema] = {
     **connector_schemas.SCHEMAS,
     **work_schemas.SCHEMAS,
+    **kind_schemas.SCHEMAS,
     **discovery_schemas.SCHEMAS,
+    **mcp_schemas.SCHEMAS,
 }
 #: the schema of a JSON answer by method, path and status
 ANSWERS: dict[tuple[str, str, int], str] = {
