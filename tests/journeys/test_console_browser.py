@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, StorageState
 
 from tests.harness.browser import needs_chromium, serious_findings, signed_in, troubles_of
 from tests.harness.caller import Api
@@ -23,13 +23,22 @@ SCRIPT = """"><script>ran=1</script><img src=x onerror="ran=1"><a href="javascri
 pytestmark = needs_chromium
 
 
-@pytest.fixture
-async def page(chromium: Browser, running) -> AsyncIterator[Page]:
-    """A page that is signed in, and fails the test for what its policy forbids or its scripts throw."""
+@pytest.fixture(scope="module")
+async def session(chromium: Browser, running) -> StorageState:
+    """What a browser keeps of having signed in."""
     context = await chromium.new_context(base_url=running.base_url)
+    await signed_in(await context.new_page(), running.client_id, running.client_secret)
+    kept = await context.storage_state()
+    await context.close()
+    return kept
+
+
+@pytest.fixture
+async def page(chromium: Browser, running, session) -> AsyncIterator[Page]:
+    """A page that is signed in, and fails the test for what its policy forbids or its scripts throw."""
+    context = await chromium.new_context(base_url=running.base_url, storage_state=session)
     opened = await context.new_page()
     troubles = troubles_of(opened, running.base_url)
-    await signed_in(opened, running.client_id, running.client_secret)
     yield opened
     await context.close()
     assert troubles == []
@@ -63,42 +72,34 @@ async def addresses(running) -> dict[str, str]:
         }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("screen", SCREENS)
-async def test_every_screen_is_accessible_in_light_and_dark(page, api, screen, scheme):
-    await api.connector()
-    await page.emulate_media(color_scheme=scheme)
+async def findings_in_light_and_dark(page: Page) -> list[str]:
+    findings = await serious_findings(page)
+    await page.emulate_media(color_scheme="dark")
+    return findings + await serious_findings(page)
 
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_every_screen_is_accessible_in_light_and_dark_and_fits_a_telephone(page, api, screen):
+    await api.connector()
     await page.goto(f"/console{screen}")
 
-    assert await serious_findings(page) == []
+    assert await findings_in_light_and_dark(page) == []
+    await page.set_viewport_size({"width": 320, "height": 640})
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
 @pytest.mark.parametrize("name", PAGES)
 async def test_every_other_page_is_accessible_in_light_and_dark_and_fits_a_telephone(
-    chromium: Browser, running, addresses, name
+    chromium: Browser, running, session, addresses, name
 ):
-    context = await chromium.new_context(base_url=running.base_url, viewport={"width": 320, "height": 640})
+    viewport = {"width": 320, "height": 640}
+    context = await chromium.new_context(base_url=running.base_url, storage_state=session, viewport=viewport)
     page = await context.new_page()
-    await signed_in(page, running.client_id, running.client_secret)
     await page.goto(addresses[name])
-    findings = await serious_findings(page)
-    await page.emulate_media(color_scheme="dark")
 
-    findings += await serious_findings(page)
-
-    assert findings == []
+    assert await findings_in_light_and_dark(page) == []
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
     await context.close()
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-async def test_every_screen_fits_a_telephone(page, screen):
-    await page.set_viewport_size({"width": 320, "height": 640})
-
-    await page.goto(f"/console{screen}")
-
-    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
 async def test_a_bulk_update_is_followed_live_to_its_result(page, api):
