@@ -7,7 +7,7 @@ on requests are throttled to an even rate, for as long as the budget's own time.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from gateway.kinds.spec import Allowance, RateLimit
 
@@ -73,8 +73,8 @@ class Budget:
     limit: RateLimit
     #: requests in the budget's time: published, or as the application says
     requests: int
-    #: requests that may be under way here; the limit is shared with other processes
-    share: int | None
+    #: requests that may be under way here, infinite where nothing limits them; the limit is shared with other processes
+    share: float
     paused_until: float = 0.0
     throttled_until: float = 0.0
     #: refused since it is throttled, and not yet let through
@@ -82,7 +82,7 @@ class Budget:
 
     @classmethod
     def of(cls, limit: RateLimit) -> "Budget":
-        return cls(limit, limit.requests, limit.concurrent)
+        return cls(limit, limit.requests, inf if limit.concurrent is None else limit.concurrent)
 
     @property
     def rate(self) -> ThrottledRate:

@@ -73,7 +73,7 @@ class ScopeLimiter:
         """Take a permit at once, where nobody waits and nothing limits."""
         self.used_at = now
         is_limited = now < self.budget.paused_until or now < self.budget.throttled_until
-        if self._waiting or is_limited or self._has_to_ask() or not self._has_room():
+        if self._waiting or is_limited or self._has_to_ask() or self._in_flight >= self.budget.share:
             return False
         self._count()
         return True
@@ -85,18 +85,15 @@ class ScopeLimiter:
     def _has_to_ask(self) -> bool:
         return self._learn is not None or (not self.has_joined and (self._in_flight > 0 or bool(self._waiting)))
 
-    def _has_room(self) -> bool:
-        return self.budget.share is None or self._in_flight < self.budget.share
-
     def looked(self, now: float) -> None:
         """Begin to count the peak anew; a process that used one permit at a time is counted no longer."""
-        if self.peak < 2 and self.budget.share is not None:
+        if self.peak < 2 and self.budget.limit.concurrent is not None:
             self.has_joined = False
         self.peak, self.looked_at = self._in_flight, now
 
     def is_due(self, now: float) -> bool:
         """Whether the processes that share the scope are to be counted: often, where its limit is near."""
-        if self.budget.share is None or not self.has_joined:
+        if self.budget.limit.concurrent is None or not self.has_joined:
             return False
         return bool(self._waiting) or 2 * self.peak >= self.budget.share or now - self.looked_at >= _ROUND
 
@@ -166,7 +163,7 @@ class ScopeLimiter:
             now = asyncio.get_running_loop().time()
             if now < self.budget.paused_until:
                 await self._change_within(self.budget.paused_until - now)
-            elif not self._has_room():
+            elif self._in_flight >= self.budget.share:
                 await self._change_within(_SHARED_INTERVAL)
             elif self.budget.is_throttled(now) and not await self._token(is_background=self._waiting[0][0]):
                 await self._change_within(self.budget.rate.until_next_window(CLOCK.unix_time()))

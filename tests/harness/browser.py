@@ -57,3 +57,12 @@ async def serious_findings(page: Page) -> list[str]:
         for each in found["violations"]
         if each["impact"] in ("serious", "critical")
     ]
+
+
+async def findings_in_light_and_dark(page: Page) -> list[str]:
+    """`serious_findings` in either colour scheme."""
+    findings = []
+    for scheme in ("light", "dark"):
+        await page.emulate_media(color_scheme=scheme)
+        findings += await serious_findings(page)
+    return findings

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import Page
+from playwright.async_api import Browser, Page
 
 from tests.harness.browser import launched, needs_chromium, serious_findings, troubles_of
 
@@ -13,16 +13,22 @@ SHOWN = 60_000
 PAGES = ["/docs/kinds", "/docs/kinds/team-chat", "/docs/errors", "/docs/errors/invalid_params"]
 
 
-@pytest.fixture
-async def page(front) -> AsyncIterator[Page]:
-    """A page that fails the test for what its policy forbids or its scripts throw."""
+@pytest.fixture(scope="module")
+async def chromium() -> AsyncIterator[Browser]:
     async with launched() as browser:
-        context = await browser.new_context(base_url=front.base_url)
-        opened = await context.new_page()
-        opened.set_default_timeout(SHOWN)
-        troubles = troubles_of(opened, front.base_url)
-        yield opened
-        assert troubles == []
+        yield browser
+
+
+@pytest.fixture
+async def page(chromium: Browser, front) -> AsyncIterator[Page]:
+    """A page that fails the test for what its policy forbids or its scripts throw."""
+    context = await chromium.new_context(base_url=front.base_url)
+    opened = await context.new_page()
+    opened.set_default_timeout(SHOWN)
+    troubles = troubles_of(opened, front.base_url)
+    yield opened
+    await context.close()
+    assert troubles == []
 
 
 async def find(page: Page, words: str) -> list[str]:

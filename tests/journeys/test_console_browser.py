@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, Page, StorageState
 
-from tests.harness.browser import needs_chromium, serious_findings, signed_in, troubles_of
+from tests.harness.browser import findings_in_light_and_dark, needs_chromium, serious_findings, signed_in, troubles_of
 from tests.harness.caller import Api
 from tests.harness.sandbox import fault
 
@@ -70,12 +70,6 @@ async def addresses(running) -> dict[str, str]:
             "form": f"{link}?kind=support-desk",
             "unknown link": "/connect/unknown",
         }
-
-
-async def findings_in_light_and_dark(page: Page) -> list[str]:
-    findings = await serious_findings(page)
-    await page.emulate_media(color_scheme="dark")
-    return findings + await serious_findings(page)
 
 
 @pytest.mark.parametrize("screen", SCREENS)
