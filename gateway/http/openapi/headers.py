@@ -179,6 +179,7 @@ SENT_HEADERS: dict[tuple[str, str], dict[int, tuple[str, ...]]] = {
 _OF_ERRORS: dict[int, tuple[str, ...]] = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
+    409: ("Retry-After",),
     415: ("Accept-Encoding",),
     416: ("Content-Range",),
     429: ("Retry-After",),
