@@ -4,7 +4,10 @@ aiohttp's parser refuses the forms that smuggle requests past proxies; here they
 """
 
 import asyncio
+import fcntl
 import logging
+import termios
+from array import array
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any, cast
@@ -25,6 +28,8 @@ log = logging.getLogger(__name__)
 KEPT_SECONDS = 75.0
 #: seconds to take in the rest of a body that nobody wants, so that its sender sees the answer
 _LINGER = 2.0
+#: seconds until what was on its way into this process when a connection was to be closed has been read
+_ARRIVING = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,21 @@ class _GuardedProtocol(RequestHandler):
             if limit is not None:
                 limit.cancel()
         super().connection_lost(exc)
+
+    def close(self) -> None:
+        """Close as soon as no request is in progress; one whose bytes are here already is read and answered first."""
+        if self._waiter is not None and self._has_unread():
+            self._loop.call_later(_ARRIVING, super().close)
+        else:
+            super().close()
+
+    def _has_unread(self) -> bool:
+        sock = None if self.transport is None else self.transport.get_extra_info("socket")
+        if sock is None or sock.fileno() < 0:
+            return False
+        unread = array("i", [0])
+        fcntl.ioctl(sock.fileno(), termios.FIONREAD, unread)
+        return unread[0] > 0
 
     def data_received(self, data: bytes) -> None:
         before = self._request_count

@@ -50,6 +50,8 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         app[SERVICES].watch.stop_waiting()
         log.info("front end stops")
         await asyncio.sleep(_NOTICE)
+        # The system holds connections that were not taken yet, and would reset them with the socket.
+        await asyncio.sleep(0)
         await site.stop()
         await _drain(app, runner, deadline.left(reserve=CLOSING))
     finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -201,3 +202,25 @@ async def test_the_rest_of_a_refused_requests_body_is_taken_at_once():
         writer.write(b"world" + WHOLE)
 
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 503")
+
+
+async def test_a_request_that_arrives_as_its_idle_connection_is_closed_is_answered():
+    protocols: list[asyncio.BaseProtocol] = []
+
+    async def noted(request: web.Request) -> web.Response:
+        assert request.protocol is not None
+        protocols.append(request.protocol)
+        return await echo(request)
+
+    async with guarded(noted) as port, asyncio.timeout(10):
+        with socket.create_connection(("127.0.0.1", port)) as sender:
+            sender.setblocking(False)
+            loop = asyncio.get_running_loop()
+            sender.send(WHOLE)
+            first = await loop.sock_recv(sender, 4096)
+
+            sender.send(WHOLE)
+            protocols[0].close()
+            second = await loop.sock_recv(sender, 4096)
+
+    assert (first[-5:], second[-5:]) == (b"hello", b"hello")
