@@ -137,14 +137,12 @@ class Storm:
         began, before = self._orphans.get(job_id, (0.0, 0))
         if began and (status in FINAL or (status == "running" and attempt > before)):
             del self._orphans[job_id]
-            self.report.recoveries.append(Recovery(now - began, self._had_postgres(began, now)))
+            self.report.recoveries.append(Recovery(now - began, now - max(began, self._postgres_back(now))))
 
-    def _had_postgres(self, began: float, now: float) -> bool:
-        """Whether nothing struck PostgreSQL from shortly before a death until its job went on."""
-        return not any(
-            strike.fault.name.startswith("PostgreSQL") and strike.began <= now and strike.over >= began - 10
-            for strike in self._strikes.all
-        )
+    def _postgres_back(self, now: float) -> float:
+        """When PostgreSQL was there again after the last time that it was killed or frozen."""
+        away = (strike.over for strike in self._strikes.all if strike.fault.name.startswith("PostgreSQL "))
+        return max((over for over in away if over <= now), default=0.0)
 
     async def _all_ended(self) -> None:
         """Until every accepted job has ended, or none has for a minute."""
