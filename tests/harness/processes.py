@@ -62,7 +62,7 @@ class Program:
         self, *command: str, environment: Mapping[str, str], log: Path | None = None, ready: str | None = None
     ) -> None:
         self.command = command
-        self._environment = environment
+        self._environment = dict(environment)  # uvloop takes no other mapping
         self._log = log
         self._ready = ready
         self._process: Process | None = None
