@@ -168,7 +168,11 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
         yield warning(
             "clock", f"differs from PostgreSQL's by {abs(time.time() - moment):.0f} s; synchronize both (NTP)"
         )
-    missing = await pending(settings.session_url or settings.database_url)
+    try:
+        missing = await pending(settings.session_url or settings.database_url)
+    except asyncpg.InsufficientPrivilegeError:
+        yield failed("schema", "cannot be told by the role of GATEWAY_DATABASE_URL; run `gateway migrate`")
+        return
     if missing:
         yield failed("schema", f"{len(missing)} migrations are missing; run `gateway migrate`")
         return

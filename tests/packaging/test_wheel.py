@@ -9,11 +9,11 @@ import venv
 import zipfile
 from pathlib import Path
 
-import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.client.stub import Stub
+from tests.harness.caller import Api
 from tests.harness.processes import bare_environment
 from tests.harness.up import brought_up
 
@@ -142,13 +142,17 @@ def test_the_shipped_kinds_are_there(installed, tmp_path):
     assert "support-desk" in output
 
 
-async def test_the_wheel_runs_the_whole_gateway(installed, short_directory):
+async def test_the_wheel_runs_the_whole_gateway_which_finds_itself_well(installed, short_directory):
     folder = short_directory / "wheel"
     folder.mkdir()
 
     async with (
         brought_up(folder, ENVIRONMENT, command=[str(installed / "gateway")]) as ready,
-        aiohttp.ClientSession(ready["base_url"]) as session,
-        session.get("/readyz") as answer,
+        Api.of(ready["base_url"], ready["client_id"], ready["client_secret"]) as api,
     ):
-        assert answer.status == 200
+        is_ready = await api.get("/readyz")
+        checks = await api.get("/api/v1/health/checks")
+
+    assert is_ready.status == 200
+    assert [each for each in checks.json()["data"] if each["status"] == "failed"] == []
+    assert {"schema", "workers", "front end"} <= {each["what"] for each in checks.json()["data"]}
