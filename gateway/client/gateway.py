@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
+from gateway.aio.paging import records_of
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Resource, ResourceSource, chunks
@@ -186,15 +187,10 @@ class Gateway:
         limit: int | None = None,
     ) -> AsyncGenerator[Any, None]:
         """The records of every page one by one, at most `limit` of them."""
-        left = limit
         pages = self.pages(connector, entity, action, params, select=select, exclude=exclude)
-        async with aclosing(pages):
-            async for page in pages:
-                for record in page.records[:left]:
-                    yield record
-                left = None if left is None else left - len(page.records)
-                if left is not None and left <= 0:
-                    return
+        async with aclosing(records_of(pages, limit)) as records:
+            async for record in records:
+                yield record
 
     async def search(
         self,

@@ -7,6 +7,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
+from gateway.aio.paging import records_of
 from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.responses import OperationResult
 from gateway.errors import UnknownAction
@@ -93,14 +94,10 @@ class LocalConnector:
         limit: int | None = None,
     ) -> AsyncGenerator[Any, None]:
         """The records of every page one by one, at most `limit` of them."""
-        left = limit
-        async with aclosing(self.pages(entity, action, params, select=select, exclude=exclude)) as pages:
-            async for page in pages:
-                for record in page.records[:left]:
-                    yield record
-                left = None if left is None else left - len(page.records)
-                if left is not None and left <= 0:
-                    return
+        pages = self.pages(entity, action, params, select=select, exclude=exclude)
+        async with aclosing(records_of(pages, limit)) as records:
+            async for record in records:
+                yield record
 
     async def download(
         self, entity: str, params: Mapping[str, Any] | None = None, *, range_header: str | None = None
