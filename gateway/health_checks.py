@@ -98,9 +98,8 @@ def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
 
 def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[CheckResult]:
     """Keys, kinds and addresses, as a starting process reads them."""
-    given = settings.encryption_keys
     try:
-        keys = read_keys(given.get_secret_value() if given else None, settings.encryption_keys_file)
+        keys = read_keys(settings.encryption_keys, settings.encryption_keys_file)
         yield passed("encryption keys", f"{keys[0][0]} seals, {len(keys)} open")
     except KeyListError as error:
         yield failed("encryption keys", str(error))
@@ -213,9 +212,8 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
             )
     async for result in of_sunsets(database, settings):
         yield result
-    given = settings.encryption_keys
     try:
-        keys = dict(read_keys(given.get_secret_value() if given else None, settings.encryption_keys_file))
+        keys = dict(read_keys(settings.encryption_keys, settings.encryption_keys_file))
     except KeyListError:
         return
     rows = await Rotation(database, Vault(list(keys.items())), SEALED_TABLES).census()

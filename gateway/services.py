@@ -114,8 +114,7 @@ class Services:
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """All services of one process; raises Unavailable, KeyListError and SpecError when it cannot start."""
-    keys = settings.encryption_keys.get_secret_value() if settings.encryption_keys else None
-    key_list = read_keys(keys, settings.encryption_keys_file)
+    key_list = read_keys(settings.encryption_keys, settings.encryption_keys_file)
     vault = Vault(key_list)
     sealing = JobSealing(vault, is_on=settings.seal_jobs)
     catalog = load_catalog(settings.specs)

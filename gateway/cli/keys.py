@@ -128,9 +128,8 @@ async def _rotation(settings: Settings) -> AsyncIterator[Rotation]:
 
 
 def _known(settings: Settings) -> Keys:
-    given = settings.encryption_keys
     try:
-        return read_keys(given.get_secret_value() if given else None, settings.encryption_keys_file)
+        return read_keys(settings.encryption_keys, settings.encryption_keys_file)
     except KeyListError as error:
         raise click.ClickException(str(error)) from error
 

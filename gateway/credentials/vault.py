@@ -16,6 +16,7 @@ from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pydantic import SecretStr
 
 from gateway.errors import InternalError
 
@@ -81,10 +82,10 @@ def parse_keys(text: str) -> list[tuple[str, bytes]]:
     return keys
 
 
-def read_keys(text: str | None, path: Path | None) -> list[tuple[str, bytes]]:
+def read_keys(setting: SecretStr | None, path: Path | None) -> list[tuple[str, bytes]]:
     """The keys from the setting itself, else from its file."""
-    if text:
-        return parse_keys(text)
+    if setting:
+        return parse_keys(setting.get_secret_value())
     if path is None:
         raise KeyListError("no encryption keys: set GATEWAY_ENCRYPTION_KEYS; `gateway keys new` makes one")
     try:

@@ -131,7 +131,7 @@ async def test_connectors_that_rely_on_what_ends_are_found(database, database_ur
     identity, settings = IdentityStore(database), Settings(database_url=database_url, encryption_keys=new_key())
     organization = await identity.create_organization(f"o-{uuid4().hex[:8]}")
     workspace = await identity.workspace_named(organization.id, "w")
-    vault = Vault(read_keys(settings.encryption_keys.get_secret_value(), None))
+    vault = Vault(read_keys(settings.encryption_keys, None))
     new = NewConnector(workspace, "support-desk", "c", "api_token", {"subdomain": "acme"}, {"api_token": "t"})
     store = ConnectorStore(database, vault)
     connector_id = (await store.create(organization.id, new)).id

@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from pydantic import SecretStr
 
 from gateway.credentials.vault import Binding, KeyListError, Vault, new_key, parse_keys, read_keys
 from gateway.errors import InternalError
@@ -141,7 +142,7 @@ def test_keys_come_from_the_setting_before_they_come_from_the_file(tmp_path: Pat
     path = tmp_path / "keys"
     path.write_text(f"file:{encoded(OLD[1])}\n")
 
-    assert read_keys(f"setting:{encoded(NEW[1])}", path) == [("setting", NEW[1])]
+    assert read_keys(SecretStr(f"setting:{encoded(NEW[1])}"), path) == [("setting", NEW[1])]
     assert read_keys(None, path) == [("file", OLD[1])]
 
 
