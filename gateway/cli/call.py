@@ -5,13 +5,12 @@ from typing import Any
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import find, gateway_options, names, opened, run, schema_of
+from gateway.cli.client_session import connector_option, find, gateway_options, names, opened, run, schema_of
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, format_option, write, write_request, write_stream
 from gateway.cli.progress import follow
 from gateway.cli.shell_completion import (
     complete_action,
-    complete_connector,
     complete_entity,
     complete_field,
     complete_kind,
@@ -27,13 +26,7 @@ from gateway.errors import UpstreamRejected
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("action", shell_complete=complete_action)
 @click.argument("params", nargs=-1, shell_complete=complete_param)
-@click.option(
-    "-c",
-    "--connector",
-    metavar="NAME|ID",
-    shell_complete=complete_connector,
-    help="Which connector, where the kind has several.",
-)
+@connector_option("Which connector, where the kind has several.")
 @click.option(
     "--select",
     "--fields",

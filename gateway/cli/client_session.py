@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from gateway.cli.shell_completion import complete_connector
 from gateway.client import Connector, Gateway, RetryPolicy
 
 T = TypeVar("T")
@@ -27,6 +28,11 @@ def gateway_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def connector_option(meaning: str) -> Callable[[Command], Command]:
+    """`-c`, `--connector`: a name or an id, which shells complete."""
+    return click.option("-c", "--connector", metavar="NAME|ID", shell_complete=complete_connector, help=meaning)
 
 
 @asynccontextmanager

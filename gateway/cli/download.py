@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import find, gateway_options, opened, run, schema_of
+from gateway.cli.client_session import connector_option, find, gateway_options, opened, run, schema_of
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.progress import download_bar
-from gateway.cli.shell_completion import complete_connector, complete_entity, complete_kind, complete_param
+from gateway.cli.shell_completion import complete_entity, complete_kind, complete_param
 from gateway.cli.words import size_of
 from gateway.client import Connector, Gateway
 
@@ -20,13 +20,7 @@ from gateway.client import Connector, Gateway
 @click.argument("kind", shell_complete=complete_kind)
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("params", nargs=-1, shell_complete=complete_param)
-@click.option(
-    "-c",
-    "--connector",
-    metavar="NAME|ID",
-    shell_complete=complete_connector,
-    help="Which connector, where the kind has several.",
-)
+@connector_option("Which connector, where the kind has several.")
 @click.option("-o", "--output", "to", default=".", metavar="FILE", help="File or folder; - is stdout.  [default: .]")
 @click.option("--sha256", metavar="HEX", help="What the file's SHA-256 must be.")
 @gateway_options

@@ -7,10 +7,10 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from gateway.cli.client_session import gateway_options, opened, run
+from gateway.cli.client_session import connector_option, gateway_options, opened, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
-from gateway.cli.shell_completion import complete_connector, complete_kind, own_folders
+from gateway.cli.shell_completion import complete_kind, own_folders
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable
 
@@ -21,9 +21,7 @@ Found = list[dict[str, Any]]
 @click.argument("task", nargs=-1, required=True)
 @click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind.")
 @click.option("--effect", type=click.Choice(["read", "idempotent", "write"]), help="Only operations of this effect.")
-@click.option(
-    "-c", "--connector", metavar="NAME|ID", shell_complete=complete_connector, help="Only operations of this connector."
-)
+@connector_option("Only operations of this connector.")
 @click.option("-n", "--limit", type=click.IntRange(min=1, max=1000), default=6, show_default=True, help="How many.")
 @click.option("--offline", is_flag=True, help="From the shipped specs, without asking the gateway.")
 @output_option

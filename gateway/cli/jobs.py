@@ -7,11 +7,11 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.client_session import gateway_options, opened, run
+from gateway.cli.client_session import connector_option, gateway_options, opened, run
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
 from gateway.cli.output import Format, format_of, output_option, write, write_stream
 from gateway.cli.progress import follow
-from gateway.cli.shell_completion import complete_connector, complete_job
+from gateway.cli.shell_completion import complete_job
 from gateway.cli.words import printable, size_of
 from gateway.client import Job, JobView
 
@@ -26,7 +26,7 @@ def jobs() -> None:
 @jobs.command("list")
 @click.option("--status", metavar="STATUS", help="queued, running, waiting, succeeded, failed, canceled or unknown.")
 @click.option("--entity", metavar="ENTITY")
-@click.option("-c", "--connector", metavar="NAME|ID", shell_complete=complete_connector, help="Only this connector's.")
+@connector_option("Only this connector's.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @output_option
 @gateway_options

@@ -4,24 +4,18 @@ from typing import Any
 
 import click
 
-from gateway.cli.client_session import find, gateway_options, names, opened, run
+from gateway.cli.client_session import connector_option, find, gateway_options, names, opened, run
 from gateway.cli.failures import EXIT_CODES
 from gateway.cli.filter_arguments import CONDITIONS_HELP, read_filter, read_sort
 from gateway.cli.output import format_of, format_option, write_stream
-from gateway.cli.shell_completion import complete_connector, complete_entity, complete_field, complete_kind
+from gateway.cli.shell_completion import complete_entity, complete_field, complete_kind
 
 
 @click.command(epilog=f"{CONDITIONS_HELP}\n\n{EXIT_CODES}")
 @click.argument("kind", shell_complete=complete_kind)
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("conditions", nargs=-1, shell_complete=complete_field)
-@click.option(
-    "-c",
-    "--connector",
-    metavar="NAME|ID",
-    shell_complete=complete_connector,
-    help="Which connector, where the kind has several.",
-)
+@connector_option("Which connector, where the kind has several.")
 @click.option("--filter", "filter_json", metavar="JSON", help="A filter in the query language, with the conditions.")
 @click.option("--sort", multiple=True, metavar="FIELD[:desc]", help="How to sort; may be repeated.")
 @click.option(

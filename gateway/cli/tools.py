@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from gateway.cli.client_session import gateway_options, names, opened, run
+from gateway.cli.client_session import connector_option, gateway_options, names, opened, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, write
-from gateway.cli.shell_completion import complete_connector, complete_kind, own_folders
+from gateway.cli.shell_completion import complete_kind, own_folders
 from gateway.errors import Unauthorized, Unavailable
 from gateway.operations.formats import FORMATS
 
@@ -18,9 +18,7 @@ Definitions = list[dict[str, Any]]
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="mcp", show_default=True, help="Whose API.")
 @click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind.")
 @click.option("--effect", type=click.Choice(["read", "idempotent", "write"]), help="Only operations of this effect.")
-@click.option(
-    "-c", "--connector", metavar="NAME|ID", shell_complete=complete_connector, help="Only operations of this connector."
-)
+@connector_option("Only operations of this connector.")
 @click.option("--operations", multiple=True, metavar="NAMES", help="Only these: kind.entity.action,…")
 @click.option("--offline", is_flag=True, help="From the shipped specs, without asking the gateway.")
 @gateway_options
