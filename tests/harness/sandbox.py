@@ -38,7 +38,11 @@ async def received_requests(sandbox_url: str) -> list[dict[str, Any]]:
 @asynccontextmanager
 async def fault(sandbox_url: str, **fault: Any) -> AsyncIterator[None]:
     """Trouble at a sandbox while the block lasts; the members are those of its `POST /_sandbox/faults`."""
-    async with aiohttp.ClientSession(sandbox_url, raise_for_status=True) as session:
-        await session.post("/_sandbox/faults", json=fault)
-        yield
-        await session.delete("/_sandbox/faults")
+    async with aiohttp.ClientSession(sandbox_url) as session:
+        async with session.post("/_sandbox/faults", json=fault) as response:
+            assert response.status == 201
+        try:
+            yield
+        finally:
+            async with session.delete("/_sandbox/faults") as response:
+                assert response.status == 204

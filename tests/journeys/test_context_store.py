@@ -11,6 +11,7 @@ import pytest
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.databases import created_database, url_of
 from tests.harness.deployment import Deployment, deployed
+from tests.harness.sandbox import fault
 from tests.harness.waiting import PATIENCE, eventually
 
 OAUTH = {"refresh_token": "refresh", "access_token": "token", "client_id": "app", "client_secret": "secret"}
@@ -113,12 +114,10 @@ async def test_a_new_connector_is_loaded_by_itself(api):
 
 
 async def test_before_the_first_load_there_is_nothing_to_find_and_it_says_so(deployment, api):
-    async with aiohttp.ClientSession(deployment.upstream_url) as control:
-        slow = {"kind": "support-desk", "path_prefix": "/api/v2/incremental/", "latency_ms": 3000}
-        assert (await control.post("/_sandbox/faults", json=slow)).status == 201
+    slow = {"kind": "support-desk", "path_prefix": "/api/v2/incremental/", "latency_ms": 3000}
+    async with fault(deployment.upstream_url, **slow):
         connector = await api.connector()
         found = await search(connector, "tickets", {"eq": {"status": "open"}})
-        await (await control.delete("/_sandbox/faults")).release()
 
     assert found["data"] == []
     assert found["meta"] | {"took_ms": 0} == {
@@ -144,11 +143,8 @@ async def test_inspect_tells_how_fresh_the_copies_are(desk):
 async def test_an_entity_that_cannot_be_read_keeps_no_other_from_being_fresh(deployment, api):
     connector = await api.connector("Incident-Management", {"api_key": "token"})
     await loaded(connector)
-    async with aiohttp.ClientSession(deployment.upstream_url) as control:
-        refused = {"kind": "incident-management", "path_prefix": "/v2/alerts", "status": 403}
-        assert (await control.post("/_sandbox/faults", json=refused)).status == 201
+    async with fault(deployment.upstream_url, kind="incident-management", path_prefix="/v2/alerts", status=403):
         reports = await synchronized(connector)
-        await (await control.delete("/_sandbox/faults")).release()
 
     failed = {name for name, report in reports.items() if report["error"]}
     copies = await freshness(connector)
@@ -161,12 +157,9 @@ async def test_an_entity_that_cannot_be_read_keeps_no_other_from_being_fresh(dep
 async def test_refused_credentials_are_told_of_every_entity(deployment, api):
     connector = await api.connector("Incident-Management", {"api_key": "token"})
     await loaded(connector)
-    async with aiohttp.ClientSession(deployment.upstream_url) as control:
-        refused = {"kind": "incident-management", "status": 401}
-        assert (await control.post("/_sandbox/faults", json=refused)).status == 201
+    async with fault(deployment.upstream_url, kind="incident-management", status=401):
         accepted = (await api.post(f"{connector.path}/context-store/sync", {})).json()["job"]
         answer = await api.get(f"/api/v1/jobs/{accepted['id']}/result?wait={PATIENCE}")
-        await (await control.delete("/_sandbox/faults")).release()
 
     assert (answer.status, answer.json()["code"]) == (424, "reauthorization_required")
     assert {copy["error"]["code"] for copy in (await freshness(connector)).values()} == {"reauthorization_required"}

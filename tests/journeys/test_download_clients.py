@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from gateway.sandbox import files
 from tests.harness.caller import Api, ConnectorApi
+from tests.harness.sandbox import fault
 from tests.harness.up import Running
 
 #: MiB of the file, and bytes after which the application cuts it the first time
@@ -75,11 +75,8 @@ async def test_a_file_that_was_cut_is_completed(
     running: Running, support_desk: ConnectorApi, authorization: str, arguments: Arguments, tmp_path: Path
 ):
     url = await resource_of(running.base_url, support_desk)
-    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
-        fault = {"path_prefix": "/attachments/", "truncate_after_bytes": CUT, "times": 1}
-        await sandbox.post("/_sandbox/faults", json=fault)
+    async with fault(running.sandbox_url, path_prefix="/attachments/", truncate_after_bytes=CUT, times=1):
         await run(arguments(url, authorization, tmp_path, "file"))
-        await sandbox.delete("/_sandbox/faults")
 
     status = await run(arguments(url, authorization, tmp_path, "file"))
 

@@ -3,10 +3,10 @@
 import asyncio
 import json
 
-import aiohttp
 import pytest
 
 from tests.harness.caller import CREDENTIALS
+from tests.harness.sandbox import fault
 from tests.harness.waiting import eventually
 
 
@@ -183,9 +183,8 @@ WAYS = {
 async def test_whoever_is_refused_the_connector_says_that_it_needs_new_credentials(api, running, way):
     secret = "canary-c0ffee-51"
     desk = await api.connector(credentials={**CREDENTIALS, "api_token": secret})
-    fault = {"path_prefix": "/api/v2/", "status": 401, "body": {"error": "no", "description": f"{secret} is refused"}}
-    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
-        await sandbox.post("/_sandbox/faults", json=fault)
+    body = {"error": "no", "description": f"{secret} is refused"}
+    async with fault(running.sandbox_url, path_prefix="/api/v2/", status=401, body=body):
         answer = await WAYS[way](desk)
 
         async def inactive():
@@ -193,7 +192,6 @@ async def test_whoever_is_refused_the_connector_says_that_it_needs_new_credentia
             return None if record["status"] == "active" else record
 
         record = await eventually(inactive)
-        await sandbox.delete("/_sandbox/faults")
     jobs = await api.get(f"/api/v1/jobs?connector_id={desk.record['id']}")
 
     assert record["status"] == "needs_reauth"
@@ -202,11 +200,8 @@ async def test_whoever_is_refused_the_connector_says_that_it_needs_new_credentia
 
 
 async def test_refused_credentials_make_the_connector_ask_for_new_ones(support_desk, running):
-    path = "/_sandbox/faults"
-    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
-        await sandbox.post(path, json={"path_prefix": "/api/v2/brands", "status": 401})
+    async with fault(running.sandbox_url, path_prefix="/api/v2/brands", status=401):
         refused = await support_desk.send("brands", "list")
-        await sandbox.delete(path)
     after = await support_desk.api.get(support_desk.path)
     blocked = await support_desk.send("tickets", "list")
     await support_desk.api.call("PATCH", support_desk.path, json={"credentials": CREDENTIALS})

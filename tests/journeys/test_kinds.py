@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
 import pytest
 
 from gateway.connectors.responses import value_at
+from tests.harness.sandbox import fault
 
 OAUTH = {"refresh_token": "refresh", "client_id": "app", "client_secret": "secret"}
 
@@ -137,12 +137,8 @@ async def test_a_kinds_rate_limit_is_told_with_when_to_come_back(api, running, s
     connector = await api.connector(story.kind, story.credentials, environment=story.environment)
     limit = {"kind": story.kind, "status": 429, "headers": {"Retry-After": "17"}, "times": 1}
 
-    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
-        async with sandbox.post("/_sandbox/faults", json=limit) as response:
-            assert response.status == 201
+    async with fault(running.sandbox_url, **limit):
         answer = await connector.send(story.listed[0], "list", story.listed[1])
-        async with sandbox.delete("/_sandbox/faults") as response:
-            assert response.status == 204
 
     assert (answer.status, answer.json()["code"]) == (429, "upstream_rate_limited")
     assert int(answer.headers["Retry-After"]) == 17
