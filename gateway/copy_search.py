@@ -11,8 +11,8 @@ from gateway.context_store.search.names import Names, with_known_names
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore, SearchPage
 from gateway.context_store.sync.schedule import search_fields
+from gateway.credentials.model import ConnectorStatus
 from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
-from gateway.credentials.store import ConnectorStatus
 from gateway.db.pool import Database
 from gateway.errors import InvalidQuery, UnknownAction
 from gateway.execution import Done, OperationCall

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
-from gateway.credentials.store import ConnectorRecord, NewConnector
+from gateway.credentials.model import ConnectorRecord, NewConnector
 from gateway.deletion import Deletion
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results

@@ -12,7 +12,7 @@ from gateway.agent_tools.backend import AgentCall, ConnectorInfo, ConsentLink, P
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.connect_links.store import SessionStatus
 from gateway.connectors.responses import OperationResult
-from gateway.credentials.store import ConnectorRecord, ConnectorStatus
+from gateway.credentials.model import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError, JobNotCancelable, NotFound
 from gateway.execution import Done, OperationCall
 from gateway.field_selection import FieldSelection

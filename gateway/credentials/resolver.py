@@ -19,7 +19,8 @@ from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.upstreams import Upstreams
-from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, SealedSecret
+from gateway.credentials.model import ConnectorRecord, ConnectorStatus, SealedSecret
+from gateway.credentials.store import ConnectorStore
 from gateway.errors import ConnectorNotReady, InvalidCredentials
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec

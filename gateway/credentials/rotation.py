@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.credentials.store import binding
+from gateway.credentials.model import binding
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Connection, Database
 from gateway.errors import InternalError

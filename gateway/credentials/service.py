@@ -11,7 +11,8 @@ from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_creden
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.upstreams import Upstreams
-from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, NewConnector, name_taken
+from gateway.credentials.model import ConnectorRecord, ConnectorStatus, NewConnector
+from gateway.credentials.store import ConnectorStore, name_taken
 from gateway.errors import (
     Conflict,
     FieldError,

@@ -1,18 +1,17 @@
 """Connector records and their sealed credentials in PostgreSQL; the tenant is an argument of every look-up."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid4
 
 from gateway.aio.batching import Batcher
+from gateway.credentials.model import ConnectorRecord, ConnectorStatus, NewConnector, SealedSecret, Secret, binding
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Connection, Database
-from gateway.errors import Conflict, NotFound, Unavailable
+from gateway.errors import Conflict, NotFound
 
 #: connectors that one statement looks up
 _BATCH = 500
@@ -118,76 +117,6 @@ _DELETED_OF_WORKSPACE = """
 _DELETE = "DELETE FROM connectors WHERE organization_id = $1 AND id = $2"
 
 
-class ConnectorStatus(StrEnum):
-    """Where a connector stands."""
-
-    #: its OAuth consent is not finished
-    PENDING = "pending"
-    #: ready for calls
-    ACTIVE = "active"
-    #: the application refused its credentials; it must be authorized again
-    NEEDS_REAUTH = "needs_reauth"
-    #: switched off by its owner
-    DISABLED = "disabled"
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorRecord:
-    """A workspace, a kind and an account bound together; its credentials are elsewhere."""
-
-    id: UUID
-    organization_id: UUID
-    workspace_id: UUID
-    workspace_name: str
-    kind: str
-    name: str
-    status: ConnectorStatus
-    status_reason: str | None
-    auth_method: str | None
-    environment: dict[str, str]
-    created_at: datetime
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """Opened credentials, when their access token ends, and which version of the row they are."""
-
-    values: dict[str, str] = field(repr=False)
-    expires_at: datetime | None
-    version: int
-    #: the kind and the variables that they are for
-    kind: str
-    environment: Mapping[str, str]
-
-    def require_for(self, record: ConnectorRecord) -> None:
-        """Raise Unavailable where the record is no longer what the credentials are for: it is read anew next time."""
-        if (record.kind, record.environment) != (self.kind, self.environment):
-            raise Unavailable("the connector was changed at this moment; try again", retry_after=1)
-
-
-@dataclass(frozen=True, slots=True)
-class SealedSecret:
-    """A connector's credentials as its row keeps them."""
-
-    sealed: Sealed = field(repr=False)
-    expires_at: datetime | None
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class NewConnector:
-    """What a connector is made of."""
-
-    workspace_id: UUID
-    kind: str
-    name: str
-    auth_method: str
-    environment: Mapping[str, str]
-    credentials: Mapping[str, str] = field(repr=False)
-    expires_at: datetime | None = None
-
-
 def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
     """The refusal of a further connector of one name, which tells the ids of those that have it."""
     ids = [str(connector_id) for connector_id in connector_ids]
@@ -195,12 +124,6 @@ def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
         f"the workspace has a connector {name!r} already: {', '.join(ids)}; change that one, or choose another name",
         extra={"connector_id": ids[0]},
     )
-
-
-def binding(organization_id: UUID, connector_id: UUID, kind: str, environment: Mapping[str, str]) -> Binding:
-    """What a connector's credentials belong to; kind and variables decide where they are sent."""
-    canonical = json.dumps([kind, dict(environment)], sort_keys=True, separators=(",", ":"))
-    return Binding(organization_id, connector_id, context=hashlib.sha256(canonical.encode()).hexdigest())
 
 
 _MEMBERS = tuple(each.name for each in fields(ConnectorRecord))

@@ -10,8 +10,9 @@ from gateway.aio.single_flight import SingleFlight
 from gateway.connectors.auth import Authorizer, headers_for
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.upstreams import Upstreams
+from gateway.credentials.model import ConnectorRecord, ConnectorStatus, SealedSecret, Secret
 from gateway.credentials.resolver import SealedAuthorizer
-from gateway.credentials.store import ConnectorRecord, ConnectorStatus, ConnectorStore, SealedSecret, Secret
+from gateway.credentials.store import ConnectorStore
 from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod, ConnectorSpec

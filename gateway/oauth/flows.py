@@ -16,7 +16,8 @@ from gateway.connectors.auth import StaticAuthorizer, headers_for
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.upstreams import Upstreams
-from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
+from gateway.credentials.model import ConnectorRecord, NewConnector
+from gateway.credentials.store import ConnectorStore
 from gateway.errors import (
     FieldError,
     GatewayError,

@@ -18,7 +18,8 @@ from uuid import UUID
 
 from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.upstreams import Upstreams
-from gateway.credentials.store import ConnectorRecord, ConnectorStore, Secret
+from gateway.credentials.model import ConnectorRecord, Secret
+from gateway.credentials.store import ConnectorStore
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod

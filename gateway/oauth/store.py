@@ -9,7 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from gateway.aio.clock import CLOCK
-from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
+from gateway.credentials.model import ConnectorRecord, NewConnector
+from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Database
 from gateway.db.pruning import prune

@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.model import NewConnector
+from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, new_key, read_keys
 from gateway.health_checks import (
     CheckStatus,

@@ -6,7 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.model import NewConnector
+from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, parse_keys
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore

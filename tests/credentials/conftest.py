@@ -5,7 +5,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.credentials.store import ConnectorStore, NewConnector
+from gateway.credentials.model import NewConnector
+from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Binding, Vault
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gateway.credentials.model import ConnectorStatus
 from gateway.credentials.service import ConnectorService
-from gateway.credentials.store import ConnectorStatus
 from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 

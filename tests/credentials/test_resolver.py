@@ -13,8 +13,8 @@ import pytest
 from gateway.connectors.auth import StaticAuthorizer
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
+from gateway.credentials.model import ConnectorRecord, ConnectorStatus
 from gateway.credentials.resolver import ConnectorResolver
-from gateway.credentials.store import ConnectorRecord, ConnectorStatus
 from gateway.errors import ConnectorNotReady, NotFound
 from tests.harness.catalog import shipped_catalog
 

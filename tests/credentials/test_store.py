@@ -6,7 +6,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.credentials.store import ConnectorStatus, ConnectorStore
+from gateway.credentials.model import ConnectorStatus
+from gateway.credentials.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InternalError, NotFound, Unavailable
 from tests.credentials.conftest import CREDENTIALS, Create, MarkDeleted, seal_as_before

@@ -16,7 +16,8 @@ from yarl import URL
 from gateway.connectors.egress import EgressPolicy
 from gateway.connectors.transport import Transport
 from gateway.connectors.upstreams import Upstreams
-from gateway.credentials.store import ConnectorRecord, ConnectorStore, NewConnector
+from gateway.credentials.model import ConnectorRecord, NewConnector
+from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.model import Caller, Client

@@ -10,7 +10,8 @@ from gateway.aio.clock import CLOCK
 from gateway.context_store.entities import StoredEntity, freshness
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.schedule import Intervals
-from gateway.credentials.store import ConnectorRecord, ConnectorStore
+from gateway.credentials.model import ConnectorRecord
+from gateway.credentials.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
 from gateway.jobs.model import NewJob, StoredJob, moment

@@ -2,7 +2,7 @@
 
 from gateway.connect_links.store import SessionStatus
 from gateway.context_store.entities import Status
-from gateway.credentials.store import ConnectorStatus
+from gateway.credentials.model import ConnectorStatus
 from gateway.http.openapi.parts import (
     ID,
     MOMENT,

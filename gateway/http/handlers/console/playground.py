@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.console.schema_form import fields_of, params_of, table_of
-from gateway.credentials.store import ConnectorRecord
+from gateway.credentials.model import ConnectorRecord
 from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
 from gateway.execution import Accepted, OperationCall
 from gateway.http.console_session import read_console_form
