@@ -5,7 +5,9 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from gateway.aio.loops import every, running
@@ -50,10 +52,7 @@ from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.openid.model import ProviderSettings
-from gateway.openid.provider import Provider
-from gateway.openid.service import ProviderSignIn
 from gateway.openid.store import SignInStore
-from gateway.operations.index import OperationIndex
 from gateway.response_cache import TOPIC as WRITTEN
 from gateway.response_cache import ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
@@ -61,6 +60,10 @@ from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.loop_lag import LoopLag
 from gateway.telemetry.metrics import LOOP_LAG
+
+if TYPE_CHECKING:
+    from gateway.openid.service import ProviderSignIn
+    from gateway.operations.index import OperationIndex
 
 #: seconds of a shutdown's grace that are kept for handing back what is not done and closing the stores
 CLOSING = 3.0
@@ -76,7 +79,6 @@ class Services:
     database: Database
     notifications: NotificationListener
     catalog: Catalog
-    operations: OperationIndex
     vault: Vault
     sealing: JobSealing
     upstreams: Upstreams
@@ -105,10 +107,17 @@ class Services:
     connect_links: ConnectLinks
     console_sessions: ConsoleSessions
     #: None where the settings name no provider
-    provider_sign_in: ProviderSignIn | None
+    provider_sign_in: "ProviderSignIn | None"
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
+
+    @cached_property
+    def operations(self) -> "OperationIndex":
+        """Made for the first who searches it: a worker never does, and needs none of its libraries."""
+        from gateway.operations.index import OperationIndex
+
+        return OperationIndex(self.catalog)
 
 
 @asynccontextmanager
@@ -194,7 +203,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             database=database,
             notifications=notifications,
             catalog=catalog,
-            operations=OperationIndex(catalog),
             vault=vault,
             sealing=sealing,
             upstreams=upstreams,
@@ -259,9 +267,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 def _provider_sign_in(
     settings: Settings, database: Database, identity: IdentityStore, seals: SealedText
-) -> ProviderSignIn | None:
+) -> "ProviderSignIn | None":
     if settings.oidc_issuer is None:
         return None
+    from gateway.openid.provider import Provider  # signatures of tokens: their library is needed only here
+    from gateway.openid.service import ProviderSignIn
+
     provider = ProviderSettings(
         settings.oidc_issuer,
         settings.oidc_client_id,

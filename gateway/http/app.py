@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from importlib.metadata import version
+from math import inf
 
 import msgspec
 from aiohttp import web
 
+from gateway.aio.remembered import Remembered
 from gateway.http.admission import Limits, LoadShedding
-from gateway.http.handlers.mcp import open_servers
+from gateway.http.handlers.mcp import offer_mcp
 from gateway.http.keys import (
     EXPORTER,
     HEALTH_CHECKS,
@@ -23,12 +26,11 @@ from gateway.http.keys import (
     SERVICES,
 )
 from gateway.http.middleware import request_middleware, set_common_headers
-from gateway.http.openapi.document import openapi_document
 from gateway.http.readiness import health_checks, readiness
 from gateway.http.routes import ROUTES
 from gateway.pages.brand import Brand
 from gateway.pages.rendering import Pages
-from gateway.services import open_services
+from gateway.services import Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import PrometheusExporter, exposed
 from gateway.telemetry.tracing import configure_tracing
@@ -59,13 +61,19 @@ def create_app(settings: Settings) -> web.Application:
             transport = opened.upstreams.transport
             with limits.watching(opened.lag, lambda: opened.watch.waiting, lambda: transport.under_way):
                 app[SERVICES] = opened
-                open_servers(app, opened)
+                offer_mcp(app, opened)
                 app[READINESS] = readiness(opened)
                 app[HEALTH_CHECKS] = health_checks(settings)
                 app[EXPORTER] = PrometheusExporter(opened.database)
-                document = openapi_document(opened.catalog, version("agent-connector-gateway"), settings.base_url)
-                app[OPENAPI] = msgspec.json.encode(document)
+                app[OPENAPI] = Remembered(partial(asyncio.to_thread, _openapi, opened), inf)
                 yield
 
     app.cleanup_ctx.append(services)
     return app
+
+
+def _openapi(services: Services) -> bytes:
+    from gateway.http.openapi.document import openapi_document  # to load it and to make it takes 0.1 s, for few
+
+    document = openapi_document(services.catalog, version("agent-connector-gateway"), services.settings.base_url)
+    return msgspec.json.encode(document)

@@ -10,7 +10,7 @@ from gateway.http.bodies import read_form_fields
 from gateway.http.cookies import host_cookie
 from gateway.http.keys import SERVICES, SESSION
 from gateway.identity.model import Caller
-from gateway.mcp.http import is_origin_allowed, origins_of
+from gateway.mcp.origins import is_origin_allowed, origins_of
 
 _COOKIE = "gateway-console"
 SIGN_IN = "/console/sign-in"

@@ -19,8 +19,8 @@ from gateway.telemetry.prometheus import PrometheusExporter
 SERVICES = web.AppKey("services", Services)
 #: set while the process drains: it takes no new traffic
 IS_DRAINING = web.AppKey("is_draining", asyncio.Event)
-#: the served OpenAPI document
-OPENAPI = web.AppKey("openapi", bytes)
+#: the served OpenAPI document, made for the first who asks for it
+OPENAPI = web.AppKey("openapi", Remembered[bytes])
 #: what is refused before anything is done for it
 LIMITS = web.AppKey("limits", Limits)
 #: what refuses requests in an overload

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -11,8 +11,10 @@ from gateway.http.cookies import host_cookie
 from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response
 from gateway.identity.tokens import new_secret
-from gateway.openid.service import ProviderSignIn
 from gateway.openid.store import LIFETIME
+
+if TYPE_CHECKING:
+    from gateway.openid.service import ProviderSignIn
 
 _COOKIE = "gateway-sign-in"
 _COOKIE_VALUE = re.compile(r"[\w-]{43}")
@@ -25,7 +27,7 @@ def sign_in_ways(request: web.Request) -> dict[str, Any]:
     return {"provider": provider, "takes_secret": services.settings.secret_sign_in}
 
 
-def provider_of(request: web.Request) -> ProviderSignIn:
+def provider_of(request: web.Request) -> "ProviderSignIn":
     """The sign-in by the provider; raises NotFound where the settings name none."""
     provider = request.app[SERVICES].provider_sign_in
     if provider is None:

@@ -25,7 +25,7 @@ from gateway.http.handlers import (
 )
 from gateway.http.route import Route
 from gateway.identity.model import Scope
-from gateway.openid.service import CALLBACK_PATH
+from gateway.openid.model import CALLBACK_PATH
 
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _CONNECTORS = "/api/v1/integrations/connectors"

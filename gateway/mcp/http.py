@@ -8,7 +8,6 @@ from typing import Any
 import mcp_types as types
 import msgspec
 from aiohttp import web
-from yarl import URL
 
 from gateway.mcp.context import Context
 from gateway.mcp.headers import check_names, version_of
@@ -55,27 +54,6 @@ async def handle(
 def method_not_allowed() -> web.Response:
     """GET and DELETE: there are no streams to reopen and no sessions to end."""
     return web.Response(status=405, headers={"Allow": "POST"})
-
-
-def is_origin_allowed(request: web.Request, allowed: frozenset[str]) -> bool:
-    """Whether a browser's page may call: none at all did, one of ours, or one that the operator allowed."""
-    origin = request.headers.get("Origin")
-    return origin is None or origin in allowed
-
-
-def origins_of(*urls: str) -> frozenset[str]:
-    """Origins as browsers send them; one on the loopback holds by each of its names."""
-    names = ("localhost", "127.0.0.1", "[::1]")
-    found = {url: URL(url) for url in urls}
-    return frozenset(
-        _origin(url.scheme, name, url)
-        for url in found.values()
-        for name in (names if url.host in ("localhost", "127.0.0.1", "::1") else (url.host or "",))
-    )
-
-
-def _origin(scheme: str, host: str, url: URL) -> str:
-    return f"{scheme}://{host}" if url.is_default_port() else f"{scheme}://{host}:{url.port}"
 
 
 def parse_error() -> web.Response:

@@ -6,6 +6,9 @@ from pydantic import SecretStr
 
 from gateway.errors import Forbidden, Unavailable
 
+#: where the provider sends browsers back to
+CALLBACK_PATH = "/sign-in/callback"
+
 
 class SignInRefused(Forbidden):
     code, title = "sign_in_refused", "You are not signed in"

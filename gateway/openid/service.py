@@ -13,12 +13,9 @@ from gateway.identity.tokens import hashed
 from gateway.oauth.callback import Query, single
 from gateway.oauth_tokens.messages import Code, ConsentParams
 from gateway.openid.id_token import ExpectedToken, UnknownKey, login_in, verified_claims
-from gateway.openid.model import SignInRefused
+from gateway.openid.model import CALLBACK_PATH, SignInRefused
 from gateway.openid.provider import Provider, words
 from gateway.openid.store import SignInStore
-
-#: where the provider sends browsers back to
-CALLBACK_PATH = "/sign-in/callback"
 
 
 @dataclass(frozen=True, slots=True)

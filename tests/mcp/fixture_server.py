@@ -20,6 +20,7 @@ from gateway.mcp import http
 from gateway.mcp.context import Context
 from gateway.mcp.features import Call, ListPage, ServerTool, StaticTools
 from gateway.mcp.messages import TASKS, RpcError, invalid_params, missing_capability
+from gateway.mcp.origins import is_origin_allowed, origins_of
 from gateway.mcp.request_state import RequestStates
 from gateway.mcp.results import Result, elicitation, input_required, page, text, tool_result
 from gateway.mcp.server import Server
@@ -492,10 +493,10 @@ def fixture_server() -> Server:
 
 def fixture_app(port: int) -> web.Application:
     """The server over HTTP, for pages of its own address only."""
-    server, origins = fixture_server(), http.origins_of(f"http://127.0.0.1:{port}")
+    server, origins = fixture_server(), origins_of(f"http://127.0.0.1:{port}")
 
     async def post(request: web.Request) -> web.StreamResponse:
-        if not http.is_origin_allowed(request, origins):
+        if not is_origin_allowed(request, origins):
             return web.Response(status=403)
         try:
             document = json.loads(await request.read())

@@ -22,7 +22,7 @@ from gateway.http.provider_sign_in import leave_for_provider, sign_in_ways
 from gateway.http.responses import html_response, json_response
 from gateway.identity.model import Client
 from gateway.identity.tokens import hashed
-from gateway.mcp.http import is_origin_allowed, origins_of
+from gateway.mcp.origins import is_origin_allowed, origins_of
 from gateway.services import Services
 
 #: what a sign-in by the provider is for

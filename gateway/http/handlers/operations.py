@@ -42,7 +42,7 @@ async def metrics(request: web.Request) -> web.Response:
 
 async def openapi(request: web.Request) -> web.Response:
     """GET /openapi.json: this contract, as OpenAPI 3.1."""
-    return web.Response(body=request.app[OPENAPI], content_type="application/json")
+    return web.Response(body=await request.app[OPENAPI](), content_type="application/json")
 
 
 async def list_health_checks(request: web.Request) -> web.Response:

@@ -1,0 +1,52 @@
+"""What POST /mcp answers with: the protocol over the tools of this process."""
+
+from uuid import UUID
+
+import msgspec
+from aiohttp import web
+
+from gateway.agent_tools.hosted import HostedBackend, HostedCaller, HostedJobs
+from gateway.agent_tools.server import Servers
+from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
+from gateway.mcp import http
+from gateway.mcp.request_state import RequestStates
+from gateway.services import Services
+from gateway.telemetry import tracing
+
+
+class McpEndpoint:
+    """The tools of this process, made once."""
+
+    def __init__(self, services: Services) -> None:
+        states = RequestStates(services.request_seals)
+        self._servers = Servers(HostedBackend(services), HostedJobs(services), states)
+
+    async def answer(self, request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
+        """The answer to one POST: of the six tools, or of one for each operation that fits one of the patterns."""
+        server = self._servers.six if patterns is None else self._servers.flat(patterns)
+        try:
+            document = msgspec.json.decode(await request.read())
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return http.parse_error()
+        _continue_trace(document)
+        return await http.handle(request, server, document, caller=_caller(request))
+
+
+def _caller(request: web.Request) -> HostedCaller:
+    pending = request[AUDIT]
+    pending.what = None
+
+    def audit(connector_id: UUID, what: str) -> None:
+        pending.connector_id, pending.what = connector_id, what
+
+    return HostedCaller(request[CALLER], request[REQUEST_ID], request.app[LINK_BASE], audit, request.app[LIMITS].parked)
+
+
+def _continue_trace(document: object) -> None:
+    """The trace that the message carries goes before that of its request."""
+    params = document.get("params") if isinstance(document, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if isinstance(meta, dict) and isinstance(meta.get("traceparent"), str):
+        tracing.continued(
+            {name: meta[name] for name in ("traceparent", "tracestate") if isinstance(meta.get(name), str)}
+        )
