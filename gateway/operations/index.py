@@ -252,7 +252,7 @@ class OperationIndex:
 
     def _words_as_written(self) -> list[str]:
         """Every word that a misspelt one may stand for."""
-        sentences = (sentence for entry in self.entries for sentence in _sentences(entry))
+        sentences = {sentence for entry in self.entries for sentence in _sentences(entry)}
         indexed = {word for sentence in sentences for word in words(sentence.replace("_", " "))}
         return sorted(word for word in indexed | EMPTY | COMMANDS.keys() if len(word) > 2 and word.isalpha())
 

@@ -126,9 +126,10 @@ def stem(word: str) -> str:
     return stemmed
 
 
-def stems(text: str) -> list[str]:
+@lru_cache(maxsize=20_000)  # names of params are said of many operations
+def stems(text: str) -> tuple[str, ...]:
     """The stems of a text's words, without those that say nothing."""
-    return [stem(word) for word in words(text) if word not in EMPTY]
+    return tuple(stem(word) for word in words(text) if word not in EMPTY)
 
 
 def _by_word(verbs: Mapping[str, str]) -> dict[str, frozenset[str]]:
