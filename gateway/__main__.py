@@ -1,6 +1,14 @@
 """`python -m gateway` and the `gateway` command."""
 
-from gateway.cli import main
+from gateway.aio.memory import collect_rarely
+from gateway.cli import main as command
+
+
+def main() -> None:
+    """Run one command."""
+    collect_rarely()
+    command(prog_name="gateway")
+
 
 if __name__ == "__main__":
-    main(prog_name="gateway")
+    main()

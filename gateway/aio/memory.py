@@ -17,11 +17,16 @@ _M_MMAP_THRESHOLD = -3
 _MMAP_THRESHOLD = 512 << 10
 
 
+def collect_rarely() -> None:
+    """Call it before much is loaded that stays: the collector would walk through it again and again."""
+    gc.set_threshold(*_COLLECTIONS)
+
+
 def tune_gc() -> None:
     """The collector walks no more through what is there by now; call it when everything that stays has been loaded."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_COLLECTIONS)
+    collect_rarely()
 
 
 def tune_malloc() -> None:
