@@ -10,6 +10,9 @@ import msgspec
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
+#: in SQL the text of the record `r`, as it came; written anew where an earlier version of the gateway wrote the record
+JSON_TEXT = "CASE WHEN r.text_digest = r.digest THEN r.json_text ELSE r.document::text END"
+
 #: a tree of the members to keep; an empty one keeps the whole value
 Projection = dict[str, "Projection"]
 

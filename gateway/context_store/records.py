@@ -34,23 +34,30 @@ LOAD_FAST = "SET LOCAL synchronous_commit = off; SET LOCAL work_mem = '64MB'"
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
 
 KNOWN = """
-    SELECT id, digest, deleted_at IS NULL AND terms_digest IS NOT DISTINCT FROM digest AS is_complete,
+    SELECT id, digest,
+        deleted_at IS NULL AND terms_digest IS NOT DISTINCT FROM digest AND text_digest IS NOT DISTINCT FROM digest
+            AS is_complete,
         deleted_at IS NULL AS is_live, observed_at > $3 AS is_newer
     FROM context_records WHERE entity_id = $1 AND id = ANY ($2::text[])
 """
+# `OFFSET 0` keeps the planner from parsing each text once for every use of the document.
 WRITE = f"""
     INSERT INTO context_records AS r
-        (entity_id, organization_id, generation, observed_at, id, document, digest, terms_digest, terms,
-         key_a, key_b, key_n)
-    SELECT $1, $2, $3, $4, n.id, n.document, n.digest, n.digest, array_to_tsvector(string_to_array(n.terms, ' ')),
+        (entity_id, organization_id, generation, observed_at, id, document, digest, json_text, text_digest,
+         terms, terms_digest, key_a, key_b, key_n)
+    SELECT $1, $2, $3, $4, n.id, n.document, n.digest, n.json_text, n.digest,
+        array_to_tsvector(string_to_array(n.terms, ' ')), n.digest,
         left(context_text(n.document #> $9::text[]), {KEY_LENGTH}),
         left(context_text(n.document #> $10::text[]), {KEY_LENGTH}),
         context_double(n.document #> $11::text[])
-    FROM ROWS FROM (unnest($5::text[]), jsonb_array_elements($6::jsonb), unnest($7::bigint[]), unnest($8::text[]))
-        AS n (id, document, digest, terms)
+    FROM (SELECT *, json_text::jsonb AS document
+          FROM unnest($5::text[], $6::text[], $7::bigint[], $8::text[]) AS given (id, json_text, digest, terms)
+          OFFSET 0) AS n
     ON CONFLICT (entity_id, id) DO UPDATE SET
-        document = EXCLUDED.document, digest = EXCLUDED.digest, terms_digest = EXCLUDED.terms_digest,
-        terms = EXCLUDED.terms, key_a = EXCLUDED.key_a, key_b = EXCLUDED.key_b, key_n = EXCLUDED.key_n,
+        document = EXCLUDED.document, digest = EXCLUDED.digest,
+        json_text = EXCLUDED.json_text, text_digest = EXCLUDED.text_digest,
+        terms = EXCLUDED.terms, terms_digest = EXCLUDED.terms_digest,
+        key_a = EXCLUDED.key_a, key_b = EXCLUDED.key_b, key_n = EXCLUDED.key_n,
         generation = EXCLUDED.generation, observed_at = EXCLUDED.observed_at, deleted_at = NULL
 """
 MARK = """
@@ -65,8 +72,8 @@ TOMBSTONE = """
     INSERT INTO context_records AS r (entity_id, organization_id, generation, observed_at, id, document, deleted_at)
     SELECT $1, $2, $3, $4, id, '{}', now() FROM unnest($5::text[]) AS id
     ON CONFLICT (entity_id, id) DO UPDATE SET
-        document = '{}', digest = NULL, terms_digest = NULL, terms = NULL, key_a = NULL, key_b = NULL, key_n = NULL,
-        observed_at = EXCLUDED.observed_at, deleted_at = EXCLUDED.deleted_at
+        document = '{}', json_text = NULL, text_digest = NULL, digest = NULL, terms_digest = NULL, terms = NULL,
+        key_a = NULL, key_b = NULL, key_n = NULL, observed_at = EXCLUDED.observed_at, deleted_at = EXCLUDED.deleted_at
     WHERE r.deleted_at IS NULL AND r.observed_at <= EXCLUDED.observed_at
 """
 UNSEEN = """
@@ -247,10 +254,10 @@ async def _insert(
     try:
         for start in range(0, len(ids), CHUNK_ROWS):
             chunk = slice(start, start + CHUNK_ROWS)
-            text = b"[" + b",".join(documents[chunk]) + b"]"
-            words = await _tokenized(tokenizer, msgspec.json.decode(text))
+            words = await _tokenized(tokenizer, documents[chunk])
             terms.update(*map(str.split, words))
-            arguments = (*head, ids[chunk], text.decode(), digests[chunk], words, *keys)
+            texts = [document.decode() for document in documents[chunk]]
+            arguments = (*head, ids[chunk], texts, digests[chunk], words, *keys)
             if writing:
                 await writing
             writing = asyncio.create_task(connection.execute(WRITE, *arguments, timeout=WRITE_LIMIT))
@@ -260,12 +267,14 @@ async def _insert(
     await term_dictionary.add(connection, entity, terms)
 
 
-async def _tokenized(tokenizer: Tokenizer, records: Sequence[Mapping[str, Any]]) -> list[str]:
+async def _tokenized(tokenizer: Tokenizer, documents: Sequence[bytes]) -> list[str]:
     """The words of the records, cut with pauses in which what is being written goes on its way to Postgres."""
     tokenized = []
-    for start in range(0, len(records), PAUSE_ROWS):
+    for start in range(0, len(documents), PAUSE_ROWS):
         await asyncio.sleep(0)
-        tokenized += [tokenizer.terms(record) for record in records[start : start + PAUSE_ROWS]]
+        tokenized += [
+            tokenizer.terms(msgspec.json.decode(document)) for document in documents[start : start + PAUSE_ROWS]
+        ]
     return tokenized
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gateway.context_store.documents import JSON_TEXT
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.search.cursors import Position
 from gateway.context_store.search.filters import ORDERING, All, Condition, Filter, Operator, Query, Sort
@@ -116,9 +117,9 @@ def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, gather
     selected = "".join(f", {key.expression} AS sort_{number}" for number, key in enumerate(keys))
     text = f"""
         {source}
-        SELECT e.records, e.last_synced_at, {found} AS found, page.id, page.document::text AS document{sorts}
+        SELECT e.records, e.last_synced_at, {found} AS found, page.id, page.document{sorts}
         FROM context_entities AS e LEFT JOIN LATERAL (
-            SELECT r.id, r.document{selected}
+            SELECT r.id, {JSON_TEXT} AS document{selected}
             FROM context_records AS r
             WHERE {" AND ".join(conditions)}
             ORDER BY {_order(keys, phase)}

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.context_store.documents import JSON_TEXT
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync.checkpoint import ParentRecord
 from gateway.db.pool import Database
@@ -17,20 +18,20 @@ _BATCH, _LIMIT = 200, 30.0
 
 # Changed is what the store learned since, whatever the application says of the time. The ids below a parent begin with
 # its own where they count only there: `C1/1.5` lies between `C1/` and `C10`.
-NEXT = """
-    SELECT id, document::text AS document, observed_at >= $3 AS is_changed,
+NEXT = f"""
+    SELECT r.id, {JSON_TEXT} AS document, observed_at >= $3 AS is_changed,
         NOT EXISTS (SELECT FROM context_records AS child
-                    WHERE child.entity_id = $7 AND child.id > parent.id || '/' AND child.id < parent.id || '0')
+                    WHERE child.entity_id = $7 AND child.id > r.id || '/' AND child.id < r.id || '0')
             AS is_childless
-    FROM context_records AS parent
+    FROM context_records AS r
     WHERE entity_id = $1 AND id > $2 AND deleted_at IS NULL
       AND (NOT $8 OR observed_at >= $3::timestamptz)
       AND document @> $4::text::jsonb
       AND (SELECT count(*) FROM unnest($5::text[]) AS name WHERE document ->> name IS NULL) = 0
     ORDER BY id LIMIT $6
 """
-ONE = """
-    SELECT id, document::text AS document FROM context_records
+ONE = f"""
+    SELECT r.id, {JSON_TEXT} AS document FROM context_records AS r
     WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL
 """
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import msgspec
 
+from gateway.context_store.documents import JSON_TEXT
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.records import WRITE_LIMIT
 from gateway.db.pool import Connection
 
-KNOWN = """
-    SELECT id, document::text AS document FROM context_records
+KNOWN = f"""
+    SELECT r.id, {JSON_TEXT} AS document FROM context_records AS r
     WHERE entity_id = $1 AND id = ANY ($2::text[]) AND deleted_at IS NULL
 """
 # What the list cannot show counts as met.
