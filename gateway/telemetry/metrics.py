@@ -1,49 +1,81 @@
 """What a process counts, from anywhere in it, as it logs: labels of bounded number, and almost nothing to pay.
 
-Labels are routes, kinds, entities, actions and codes of ours, never what a caller wrote; the child of each combination
-is bound once. `gateway.telemetry.prometheus` makes text of all when somebody asks.
+Labels are routes, kinds, entities, actions and codes of ours, never what a caller wrote. A process counts in one
+thread, so that plain numbers do, without the lock that `prometheus_client` takes for each; it makes text of them when
+somebody asks (`gateway.telemetry.prometheus`).
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
+from itertools import accumulate
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, disable_created_metrics
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 #: upper bounds in seconds: from a warm answer to a long report
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 #: all metrics of the process
 REGISTRY = CollectorRegistry(auto_describe=False)
-disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it so
 
 
-class Counter:
+class Counter(Collector):
     """Something that only grows, by labels."""
 
     def __init__(self, name: str, documentation: str, labels: Sequence[str] = ()) -> None:
         self.name, self.documentation, self.labels = name, documentation, tuple(labels)
-        metric = prometheus_client.Counter(name, documentation, labels, registry=REGISTRY)
-        self._child: Callable[..., prometheus_client.Counter] = cache(metric.labels) if labels else lambda: metric
+        self._values: defaultdict[tuple[str, ...], float] = defaultdict(float, {} if labels else {(): 0.0})
+        REGISTRY.register(self)
 
     def add(self, *labels: str, by: float = 1.0) -> None:
-        self._child(*labels).inc(by)
+        self._values[labels] += by
 
     def value(self, *labels: str) -> float:
         """How much it is, 0 for labels that were never counted."""
-        return REGISTRY.get_sample_value(f"{self.name}_total", dict(zip(self.labels, labels, strict=True))) or 0.0
+        return self._values.get(labels, 0.0)
+
+    def collect(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(self.name, self.documentation, labels=self.labels)
+        for labels, value in self._values.items():
+            family.add_metric(labels, value)
+        yield family
 
 
-class Histogram:
+class Histogram(Collector):
     """How long something takes, by labels; in seconds."""
 
     def __init__(self, name: str, documentation: str, labels: Sequence[str] = ()) -> None:
-        self.name, self.documentation = name, documentation
-        metric = prometheus_client.Histogram(name, documentation, labels, buckets=BOUNDS, registry=REGISTRY)
-        self._child: Callable[..., prometheus_client.Histogram] = cache(metric.labels) if labels else lambda: metric
+        self.name, self.documentation, self.labels = name, documentation, tuple(labels)
+        self._observed: defaultdict[tuple[str, ...], _Observed] = defaultdict(_Observed)
+        if not labels:
+            self._observed[()] = _Observed()
+        REGISTRY.register(self)
 
     def observe(self, seconds: float, *labels: str) -> None:
-        self._child(*labels).observe(seconds)
+        observed = self._observed[labels]
+        observed.times[bisect_left(BOUNDS, seconds)] += 1
+        observed.sum += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        family = HistogramMetricFamily(self.name, self.documentation, labels=self.labels)
+        for labels, observed in self._observed.items():
+            bounds = [*map(str, BOUNDS), "+Inf"]
+            buckets = zip(bounds, accumulate(observed.times), strict=True)
+            family.add_metric(labels, list(buckets), observed.sum)
+        yield family
+
+
+class _Observed:
+    """How often it took how long: within each bound and beyond the one before, and beyond them all."""
+
+    __slots__ = ("sum", "times")
+
+    def __init__(self) -> None:
+        self.times = [0] * (len(BOUNDS) + 1)
+        self.sum = 0.0
 
 
 class Gauge:
