@@ -5,11 +5,11 @@ import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.prepared import PreparedCall, prepare
@@ -55,17 +55,16 @@ _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for ef
 Outcome = TypeVar("Outcome")
 
 
-@dataclass(frozen=True, slots=True)
-class OperationCall:
+class OperationCall(msgspec.Struct, frozen=True):
     """What a caller asks for."""
 
     connector_id: UUID
     entity: str
     action: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    shape: FieldSelection = field(default_factory=FieldSelection)
+    params: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    shape: FieldSelection = msgspec.field(default_factory=FieldSelection)
     intent: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     idempotency_key: str | None = None
     #: `Prefer: respond-async`
     respond_async: bool = False
@@ -85,8 +84,7 @@ class OperationCall:
         return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """An answer at hand."""
 
     answer: OperationResult
@@ -97,16 +95,14 @@ class Done:
     age: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True):
     """A job that goes on after the call."""
 
     job: JobSummary
     is_replayed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedExecution:
+class PreparedExecution(msgspec.Struct, frozen=True):
     """What a caller asks for, with the connector that is to do it and the engine's call for it."""
 
     caller: Caller

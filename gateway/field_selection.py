@@ -1,10 +1,10 @@
 """What a caller selects of an answer: which fields, and whether long texts are cut. Without any, nothing is parsed."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from gateway.connectors.responses import OperationResult
 from gateway.errors import FieldError, InvalidParams
@@ -15,8 +15,7 @@ _KEPT = 1000
 _CUT = "… [truncated]"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelection:
+class FieldSelection(msgspec.Struct, frozen=True):
     """How a caller wants the records."""
 
     select_fields: Sequence[str] | None = None

@@ -4,9 +4,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
+
+from msgspec.structs import replace
 
 from gateway.agent_tools.backend import AgentCall, ConnectorInfo, ConsentLink, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text

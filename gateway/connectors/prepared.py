@@ -1,8 +1,10 @@
 """One call, fixed once: what to run, with which params, to which effect and under which rule. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from gateway.connectors import pagination, requests, responses
 from gateway.connectors.requests import UpstreamRequest
@@ -13,8 +15,7 @@ from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCall:
+class PreparedCall(msgspec.Struct, frozen=True):
     """An operation with its params, ready to be sent."""
 
     #: as the caller named it

@@ -1,10 +1,11 @@
 """Property names as callers know them and as the application does: `crm_object_id` for one that it prefixes itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.connectors.responses import OperationResult
 from gateway.kinds.catalog import Operation

@@ -63,8 +63,7 @@ class UpstreamResponse:
         return self._members
 
 
-@dataclass(frozen=True, slots=True)
-class OperationResult:
+class OperationResult(msgspec.Struct, frozen=True):
     """What an operation came to: JSON of the record or records, and the Meta of a paged list."""
 
     result: msgspec.Raw

@@ -6,9 +6,10 @@ and the records that come back.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
 from yarl import URL
 
 from gateway.connectors.property_names import with_our_names, with_their_names

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+import msgspec
 from yarl import URL
 
 from gateway.connectors import responses, retries
@@ -45,8 +46,7 @@ Outcome = TypeVar("Outcome")
 Attempt = Callable[[Mapping[str, str], float], Awaitable[tuple[Outcome, GatewayError | None]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(msgspec.Struct, frozen=True):
     """A response and what it means: a success where there is no error."""
 
     response: UpstreamResponse

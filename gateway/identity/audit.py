@@ -4,7 +4,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -52,8 +52,7 @@ _USAGE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One deed. `what` is an operation or an action on a record; never params, never secrets."""
 
     organization_id: UUID
@@ -67,7 +66,7 @@ class Entry:
     target: str | None = None
     #: milliseconds from the request's first line to its response
     took_ms: int | None = None
-    at: datetime = field(default_factory=CLOCK.now)
+    at: datetime = msgspec.field(default_factory=CLOCK.now)
 
 
 @dataclass(slots=True)

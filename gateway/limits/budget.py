@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, inf
 
+import msgspec
+
 from gateway.kinds.spec import Allowance, RateLimit
 
 #: of the budget, what may be left before requests are throttled
@@ -29,8 +31,7 @@ _NUMBER = re.compile(r"\s*([0-9]{1,18})\s*(?:[,;]|$)", re.ASCII)
 _MEMBER = re.compile(r"(?<![\w-])([\w-]+)\s*=\s*([0-9]{1,18})(?![0-9])(?:/([0-9]{1,18})(?![0-9]))?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """An allowance as an answer tells it; what it does not tell is None."""
 
     limit: int | None = None

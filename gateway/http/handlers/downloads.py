@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 from aiohttp import web
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.connectors.download import ACTION
