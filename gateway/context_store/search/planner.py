@@ -62,7 +62,17 @@ class Plan:
             return [(Phase.WHOLE, after)]
         if after and after.values[0] is None:
             return [(Phase.MISSING, after)]
+        if any(bound.value is not None for bound in self.bounds()):
+            return [(Phase.PRESENT, after)]
         return [(Phase.PRESENT, after), (Phase.MISSING, None)]
+
+    def bounds(self) -> Sequence[Condition]:
+        """What the filter says of the key that is walked, and every match fulfils."""
+        return [
+            condition
+            for condition in required(self.query.filter)
+            if self.walked and self.entity.layout.key_of(condition.field) == self.walked and _is_ranged(condition)
+        ]
 
 
 def planned(entity: StoredEntity, query: Query, containing: Containing | None = None) -> Plan:
@@ -151,12 +161,7 @@ def _filtering(plan: Plan, arguments: Arguments, *, is_free: bool) -> str:
     conditions = Conditions(Vocabulary.of(plan.entity), arguments)
     if is_free:
         return conditions.of(plan.query.filter)
-    layout = plan.entity.layout
-    bounds = [
-        condition
-        for condition in required(plan.query.filter)
-        if plan.walked and layout.key_of(condition.field) == plan.walked and _is_ranged(condition)
-    ]
+    bounds = plan.bounds()
     is_covered = plan.query.filter in (All(tuple(bounds)), *bounds)
     hidden = [] if is_covered else [f"CASE WHEN {conditions.of(plan.query.filter)} THEN TRUE END"]
     return " AND ".join([*(conditions.of(bound) for bound in bounds), *hidden]) or "TRUE"

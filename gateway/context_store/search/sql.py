@@ -31,20 +31,26 @@ class Arguments:
         self.values: list[object] = list(values)
 
     def add(self, value: object, type_: str) -> str:
-        """The placeholder for the value, cast to the type."""
+        """The placeholder for the value, cast to the type.
+
+        What is read from text (`text::jsonb`) is read once for the statement, as a mere cast once for each record.
+        """
         self.values.append(value)
-        return f"${len(self.values)}::{type_}"
+        placeholder = f"${len(self.values)}::{type_}"
+        through_text, _, read = type_.rpartition("::")
+        return f"(SELECT {placeholder})::{read}" if through_text else placeholder
 
     def json(self, value: Any) -> str:
         """The placeholder for a JSON value."""
         return self.add(msgspec.json.encode(value).decode(), "text::jsonb")
 
 
-def value_of(field: Field, arguments: Arguments) -> str:
-    """The JSON value of a scalar field."""
+def value_of(field: Field, arguments: Arguments, *, as_text: bool = False) -> str:
+    """The JSON value of a scalar field; as text a string is what it holds, and anything else its JSON text."""
+    more = ">" if as_text else ""
     if len(field.path) == 1:
-        return f"(r.document -> {arguments.add(field.name, 'text')})"
-    return f"(r.document #> {arguments.add(list(field.path), 'text[]')})"
+        return f"(r.document ->{more} {arguments.add(field.name, 'text')})"
+    return f"(r.document #>{more} {arguments.add(list(field.path), 'text[]')})"
 
 
 class Conditions:
@@ -92,15 +98,23 @@ class Conditions:
     def _scalar(self, condition: Condition) -> str:
         value, asked = value_of(condition.field, self._arguments), condition.value
         if condition.operator is Operator.EQ:
-            return (
-                self._missing(value, condition.field) if asked is None else f"{value} = {self._arguments.json(asked)}"
-            )
+            return self._equal(value, condition)
         if condition.operator is Operator.IN:
             return self._among(value, condition)
         if condition.operator in MATCHING:
             pattern = self._arguments.add(pattern_of(condition.operator, asked), "text")
             return f"context_fold(context_text({value})) LIKE {pattern}"
         return self._compared(value, condition.operator, asked)
+
+    def _equal(self, value: str, condition: Condition) -> str:
+        if condition.value is None:
+            return self._missing(value, condition.field)
+        equal = f"{value} = {self._arguments.json(condition.value)}"
+        if not isinstance(condition.value, str):
+            return equal
+        # Texts are compared in less time than JSON values, and most records end there.
+        text = value_of(condition.field, self._arguments, as_text=True)
+        return f"({text} = {self._arguments.add(condition.value, 'text')} AND {equal})"
 
     def _compared(self, value: str, operator: Operator, asked: float | str) -> str:
         """Order among numbers or among strings, as the value that is asked for; NULL for any other type."""
