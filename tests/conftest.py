@@ -20,6 +20,7 @@ from tests.harness.selection import (  # noqa: F401  hooks
     pytest_collection_finish,
     pytest_collection_modifyitems,
     pytest_runtest_setup,
+    pytest_sessionstart,
 )
 
 if TYPE_CHECKING:

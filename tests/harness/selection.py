@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.aio.memory import tune_gc
+from gateway.aio.memory import collect_rarely, tune_gc
 
 TESTS = Path(__file__).parents[1]
 #: folders that start gateways and wait for them, those that take longest first: none of them is left for the end
@@ -23,6 +23,10 @@ class _Current:
 
     name = ""
     may_start = True
+
+
+def pytest_sessionstart() -> None:
+    collect_rarely()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

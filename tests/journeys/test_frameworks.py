@@ -1,4 +1,7 @@
-"""Our tools in the hands of agent frameworks: the framework itself, a model that follows a script, a whole gateway."""
+"""Our tools in the hands of agent frameworks: the framework itself, a model that follows a script, a whole gateway.
+
+A framework is imported in its test: that takes a second, and every process of the tests collects this file.
+"""
 
 import asyncio
 import base64
@@ -6,16 +9,8 @@ import json
 from uuid import uuid4
 
 import pytest
-from langchain.agents import create_agent
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, ToolMessage
-from pydantic_ai import Agent
-from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import FunctionModel
 
 from gateway.client import Gateway, SyncGateway
-from gateway.client.langchain import langchain_tools
-from gateway.client.pydantic_ai import pydantic_ai_tools
 from gateway.errors import InvalidParams
 from gateway.sandbox.files import number_for
 
@@ -85,14 +80,19 @@ async def test_tools_without_a_loop(account, gateway):
     assert await asyncio.to_thread(journey) == (GET, 1, "support-desk.tickets.update")
 
 
-class ScriptedChat(GenericFakeChatModel):
-    """LangChain's own scripted model, which takes tools and keeps to its script."""
-
-    def bind_tools(self, tools, **options):
-        return self
-
-
 async def test_langchain_runs_the_tools_and_tells_the_model_what_is_wrong(gateway):
+    from langchain.agents import create_agent
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage, ToolMessage
+
+    from gateway.client.langchain import langchain_tools
+
+    class ScriptedChat(GenericFakeChatModel):
+        """LangChain's own scripted model, which takes tools and keeps to its script."""
+
+        def bind_tools(self, tools, **options):
+            return self
+
     tools = langchain_tools(await gateway.tools(kind="support-desk"))
     script = [
         *(AIMessage("", tool_calls=[{"name": name, "args": args, "id": f"c{name}"}]) for name, args in CALLS),
@@ -110,6 +110,12 @@ async def test_langchain_runs_the_tools_and_tells_the_model_what_is_wrong(gatewa
 
 
 async def test_pydantic_ai_runs_the_tools_and_tells_the_model_what_is_wrong(gateway):
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from gateway.client.pydantic_ai import pydantic_ai_tools
+
     tools = pydantic_ai_tools(await gateway.tools(kind="support-desk"))
     script = iter([*(ModelResponse([ToolCallPart(*call)]) for call in CALLS), ModelResponse([TextPart(FINAL)])])
     agent = Agent(FunctionModel(lambda messages, info: next(script)), tools=tools)
