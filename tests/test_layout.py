@@ -207,7 +207,7 @@ _SERVER_LIBRARIES = {"asyncpg", "redis", "arq", "aiohttp.web"}
         ("import gateway", _SERVER_LIBRARIES),
         ("from gateway import connect", _SERVER_LIBRARIES),
         ("from gateway.client import Gateway", _SERVER_LIBRARIES),
-        ("import gateway.http.serve", {"mcp_types", "joserfc", "gateway.http.openapi"}),
+        ("import gateway.http.serve", {"mcp_types", "joserfc", "snowballstemmer", "gateway.http.openapi"}),
         ("import workers.main", {"mcp_types", "joserfc", "snowballstemmer", "jinja2"}),
     ],
 )

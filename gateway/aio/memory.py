@@ -24,7 +24,6 @@ def collect_rarely() -> None:
 
 def tune_gc() -> None:
     """The collector walks no more through what is there by now; call it when everything that stays has been loaded."""
-    gc.collect()
     gc.freeze()
     collect_rarely()
 

@@ -61,8 +61,7 @@ async def _asked(
 
 def _shipped(form: str, kind: str | None, effect: str | None, named: list[str] | None) -> Definitions:
     from gateway.kinds.catalog import load_catalog
-    from gateway.operations.entries import entries_of, entry_of
-    from gateway.operations.index import passes
+    from gateway.operations.entries import entries_of, entry_of, passes
     from gateway.operations.tools import tool_of
 
     catalog = load_catalog(own_folders())

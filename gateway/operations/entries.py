@@ -1,6 +1,6 @@
 """One entry for each operation that agents may call, searches of synchronized copies among them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,8 @@ from gateway.kinds.suggestions import did_you_mean, known_actions, singular
 
 #: entries whose descriptions are cached; more than any catalog has
 CACHED = 4096
+#: operations that a search answers with, unless it says how many
+DEFAULT_LIMIT = 6
 _OF_MANY = {"list": "List", "api_search": "Search", SEARCH_ACTION: "Search the copy of"}
 
 
@@ -109,3 +111,12 @@ def entry_of(catalog: Catalog, name: str) -> OperationEntry:
     if action_id not in (actions := kind.actions_of(parts[1])):
         raise UnknownAction(f"{kind.name} {parts[1]} has no action {action_id!r}; {known_actions(action_id, actions)}")
     return OperationEntry(kind, parts[1], action_id)
+
+
+def passes(entry: OperationEntry, kind: str | None, effect: Effect | str | None, among: Collection[str] | None) -> bool:
+    """Whether an operation is of the kind, of the effect, and of one of the kinds; None asks for any."""
+    return (
+        (kind is None or entry.kind.name == kind)
+        and (effect is None or entry.effect == effect)
+        and (among is None or entry.kind.name in among)
+    )

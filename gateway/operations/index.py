@@ -17,11 +17,10 @@ from rapidfuzz.distance import OSA
 
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.spec import Effect
-from gateway.operations.entries import OperationEntry, entries_of
+from gateway.operations.entries import DEFAULT_LIMIT, OperationEntry, entries_of, passes
 from gateway.operations.questions import Question, fit, question_of
 from gateway.operations.words import ACTIONS_OF_VERB, COMMANDS, COMMON, EMPTY, stem, stems, words
 
-DEFAULT_LIMIT = 6
 _COMMON = frozenset(map(stem, COMMON))
 #: what a phrase speaks of: (kind,), (kind, entity) or (kind, entity, action)
 Owner = tuple[str, ...]
@@ -267,15 +266,6 @@ def _inverted(documents: Iterable[Collection[str]]) -> dict[str, list[int]]:
         for term in terms:
             positions[term].append(place)
     return dict(positions)
-
-
-def passes(entry: OperationEntry, kind: str | None, effect: Effect | str | None, among: Collection[str] | None) -> bool:
-    """Whether an operation is of the kind, of the effect, and of one of the kinds; None asks for any."""
-    return (
-        (kind is None or entry.kind.name == kind)
-        and (effect is None or entry.effect == effect)
-        and (among is None or entry.kind.name in among)
-    )
 
 
 def _sentences(entry: OperationEntry) -> Iterator[str]:

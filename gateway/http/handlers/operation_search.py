@@ -15,9 +15,8 @@ from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.kinds.spec import Effect
 from gateway.operations.descriptions import summary
-from gateway.operations.entries import OperationEntry, entry_of
+from gateway.operations.entries import DEFAULT_LIMIT, OperationEntry, entry_of, passes
 from gateway.operations.formats import FORMATS
-from gateway.operations.index import DEFAULT_LIMIT, passes
 from gateway.operations.tools import tool_of
 from gateway.services import Services
 
