@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import asyncpg
@@ -12,12 +13,19 @@ import pytest
 from gateway.embedded.postgres import EmbeddedPostgres
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory of its own with a short path, as unix sockets like it."""
+@contextmanager
+def short_path() -> Iterator[Path]:
+    """A new directory with a short path, as unix sockets like it."""
     directory = Path(tempfile.mkdtemp(prefix="gw-"))
     yield directory
     shutil.rmtree(directory)
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory of the test's own."""
+    with short_path() as directory:
+        yield directory
 
 
 @pytest.fixture

@@ -10,12 +10,16 @@ import stat
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
 
 from gateway.client.settings import client_settings
+from tests.embedded.conftest import short_path
 from tests.harness.waiting import eventually_without_loop
 
 RUN_UP = str(Path(__file__).with_name("run_up.py"))
@@ -26,8 +30,9 @@ class Run:
 
     def __init__(self, place: Path, *wishes: str, stdout: int = subprocess.PIPE, **environment: str) -> None:
         self.ready_file = place / "ready.json"
+        self.data = place / "data"
         self.process = subprocess.Popen(
-            [sys.executable, RUN_UP, str(place / "data"), str(self.ready_file), *wishes],
+            [sys.executable, RUN_UP, str(self.data), str(self.ready_file), *wishes],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
             stdout=stdout,
             stderr=subprocess.PIPE,
@@ -75,46 +80,82 @@ def terminal():
     opened.close()
 
 
-@pytest.fixture
-def start(place):
-    """Start `up` and wait until it is ready."""
+@contextmanager
+def starting(place: Path) -> Iterator[Callable[..., Run]]:
+    """What starts `up` and waits until it is ready; all of them end with the block."""
     runs = []
 
-    def started(*wishes: str, stdout: int = subprocess.PIPE, **environment: str) -> Run:
+    def start(*wishes: str, stdout: int = subprocess.PIPE, **environment: str) -> Run:
         run = Run(place, *wishes, stdout=stdout, **environment)
         runs.append(run)
         eventually_without_loop(run.is_ready)
         return run
 
-    yield started
-    for run in runs:
-        if run.process.returncode is None:
-            run.stop()
+    try:
+        yield start
+    finally:
+        for run in runs:
+            if run.process.returncode is None:
+                run.stop()
 
 
-def test_it_comes_up_and_says_how_to_reach_it(start):
-    run = start()
+@pytest.fixture
+def start(place):
+    with starting(place) as start:
+        yield start
 
-    facts = run.facts()
+
+@pytest.fixture(scope="module")
+def running_up():
+    """One with a sandbox, for all who look at it while it runs and leave it so."""
+    with short_path() as place, starting(place) as start:
+        (place / "notes").mkdir()
+        yield start("sandbox=true", 'kinds=["support-desk"]', STAND_IN_NOTES=str(place / "notes"))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """One with a sandbox that was up and was told to end: what it wrote, and what was there before."""
+
+    run: Run
+    shown: str
+    errors: str
+    base_url: str
+    #: where callers on this machine found it
+    found: str
+    children: list[int]
+
+
+@pytest.fixture(scope="module")
+def ended_up():
+    with short_path() as place, starting(place) as start:
+        run = start("sandbox=true")
+        base_url, children = run.facts()["base_url"], run.children()
+        found = client_settings(environ={"GATEWAY_DATA_DIR": str(run.data)})
+        shown, errors = run.stop()
+        yield Ended(run, shown, errors, base_url, str(found.base_url), children)
+
+
+def test_it_comes_up_and_says_how_to_reach_it(running_up):
+    facts = running_up.facts()
+
     assert urllib.request.urlopen(f"{facts['base_url']}/readyz").status == 200
     assert (facts["client_id"], facts["client_secret"], facts["organization_id"]) == ("first", "sesame", "org")
     assert [len(facts["pids"][role]) for role in ("gateway", "workers")] == [1, 1]
-    assert {facts["pids"]["redis"], facts["pids"]["postgres"]} <= set(run.children())
+    assert {facts["pids"]["redis"], facts["pids"]["postgres"]} <= set(running_up.children())
 
 
-def test_files_with_secrets_are_private(start, place):
-    run = start()
+def test_files_with_secrets_are_private(running_up):
+    data = running_up.data
 
-    private = [run.ready_file, place / "data" / "encryption.keys", place / "data" / "first-client.json"]
+    private = [running_up.ready_file, data / "encryption.keys", data / "first-client.json"]
     assert [stat.S_IMODE(path.stat().st_mode) for path in private] == [0o600] * 3
-    assert stat.S_IMODE((place / "data").stat().st_mode) & stat.S_IRWXO == 0
+    assert stat.S_IMODE(data.stat().st_mode) & stat.S_IRWXO == 0
 
 
-def test_what_is_no_terminal_is_told_where_the_secret_is_and_never_the_secret(start, place):
-    shown, errors = start().stop()
-
-    assert "sesame" not in shown + errors
-    assert f"its secret is in {place / 'data' / 'first-client.json'}" in shown
+def test_what_is_no_terminal_is_told_where_the_secret_is_and_never_the_secret(ended_up):
+    assert "sesame" not in ended_up.shown + ended_up.errors
+    assert f"its secret is in {ended_up.run.data / 'first-client.json'}" in ended_up.shown
 
 
 def test_a_terminal_is_shown_the_secret_once(start, terminal):
@@ -128,39 +169,27 @@ def test_a_terminal_is_shown_the_secret_once(start, terminal):
     assert "first-client.json" in shown_later
 
 
-def test_a_shell_that_takes_the_exports_has_what_callers_read(start):
-    run = start()
-    base_url = run.facts()["base_url"]
-    shown, _ = run.stop()
+def test_a_shell_that_takes_the_exports_has_what_callers_read(ended_up):
+    exports = "\n".join(line for line in ended_up.shown.splitlines() if line.startswith("export "))
 
-    exports = "\n".join(line for line in shown.splitlines() if line.startswith("export "))
     variables = subprocess.run(["bash", "-euc", f"{exports}\nenv"], capture_output=True, text=True, check=True).stdout
 
-    assert {f"GATEWAY_URL={base_url}", "GATEWAY_CLIENT_ID=first", "GATEWAY_CLIENT_SECRET=sesame"} <= set(
+    assert {f"GATEWAY_URL={ended_up.base_url}", "GATEWAY_CLIENT_ID=first", "GATEWAY_CLIENT_SECRET=sesame"} <= set(
         variables.splitlines()
     )
 
 
-def test_its_address_stands_in_the_data_directory_for_as_long_as_it_runs(start, place):
-    run = start()
-    base_url = run.facts()["base_url"]
-    found = client_settings(environ={"GATEWAY_DATA_DIR": str(place / "data")})
-    run.stop()
-
-    assert str(found.base_url) == base_url
-    assert not (place / "data" / "address").exists()
+def test_its_address_stands_in_the_data_directory_for_as_long_as_it_runs(ended_up):
+    assert ended_up.found == ended_up.base_url
+    assert not (ended_up.run.data / "address").exists()
 
 
-def test_the_sandboxs_address_is_told(start):
-    shown, _ = start("sandbox=true").stop()
-
-    assert re.search(r"^export SANDBOX_URL=http://127\.0\.0\.1:\d+$", shown, flags=re.MULTILINE)
+def test_the_sandboxs_address_is_told(ended_up):
+    assert re.search(r"^export SANDBOX_URL=http://127\.0\.0\.1:\d+$", ended_up.shown, flags=re.MULTILINE)
 
 
-def test_what_children_write_is_forwarded(start):
-    _, errors = start().stop()
-
-    assert "serve at work" in errors
+def test_what_children_write_is_forwarded(ended_up):
+    assert "serve at work" in ended_up.errors
 
 
 def test_several_front_ends_and_workers_share_the_stores(start):
@@ -170,14 +199,13 @@ def test_several_front_ends_and_workers_share_the_stores(start):
 
 
 @pytest.mark.parametrize("role", ["gateway", "workers", "redis", "postgres"])
-def test_a_child_that_dies_is_replaced_and_the_ready_file_names_the_new_one(start, role):
-    run = start()
-    before = run.facts()["pids"][role]
+def test_a_child_that_dies_is_replaced_and_the_ready_file_names_the_new_one(running_up, role):
+    before = running_up.facts()["pids"][role]
 
     os.kill(before[0] if isinstance(before, list) else before, signal.SIGKILL)
 
-    eventually_without_loop(lambda: run.facts()["pids"][role] not in (before, [], None))
-    eventually_without_loop(lambda: answers(run))
+    eventually_without_loop(lambda: running_up.facts()["pids"][role] not in (before, [], None))
+    eventually_without_loop(lambda: answers(running_up))
 
 
 def answers(run: Run) -> bool:
@@ -187,16 +215,14 @@ def answers(run: Run) -> bool:
         return False
 
 
-def test_a_signal_ends_everything_and_takes_the_ready_file_away(start, place):
-    run = start()
-    children = run.children()
-
-    run.stop()
+def test_a_signal_ends_everything_and_takes_the_ready_file_away(ended_up):
+    run = ended_up.run
 
     assert run.process.returncode == 0
-    assert not any(psutil.pid_exists(pid) for pid in children)
+    assert len(ended_up.children) >= 5
+    assert not any(psutil.pid_exists(pid) for pid in ended_up.children)
     assert not run.ready_file.exists()
-    assert not (place / "data" / "postgres" / "cluster" / "postmaster.pid").exists()
+    assert not (run.data / "postgres" / "cluster" / "postmaster.pid").exists()
 
 
 def test_it_comes_up_on_the_same_data_after_everything_was_killed(start):
@@ -224,15 +250,13 @@ def test_it_comes_up_on_the_same_data_after_it_alone_was_killed(start):
     assert start().facts()["client_secret"] == "sesame"
 
 
-def test_a_second_one_on_the_same_data_is_refused(start, place):
-    first = start()
-
-    second = Run(place)
+def test_a_second_one_on_the_same_data_is_refused(running_up):
+    second = Run(running_up.data.parent)
     _, said = second.process.communicate(timeout=30)
 
     assert second.process.returncode == 1
-    assert f"is in use by process {first.process.pid}" in said
-    assert answers(first)
+    assert f"is in use by process {running_up.process.pid}" in said
+    assert answers(running_up)
 
 
 def test_a_taken_port_is_an_error_before_anything_is_started(place):
@@ -266,13 +290,10 @@ def test_a_lost_key_is_an_error_that_says_so(start, place):
     assert "Put it back from your backup" in said
 
 
-def test_the_sandbox_stands_in_for_the_kinds(start, place):
-    notes = place / "notes"
-    notes.mkdir()
+def test_the_sandbox_stands_in_for_the_kinds(running_up):
+    serving = next((running_up.data.parent / "notes").glob("serve-*"))
 
-    facts = start("sandbox=true", 'kinds=["support-desk"]', STAND_IN_NOTES=str(notes)).facts()
-
-    [serving] = notes.glob("serve-*")
     upstream = dict(line.split("=", 1) for line in serving.read_text().splitlines())["GATEWAY_UPSTREAM_SUPPORT_DESK"]
+
     assert urllib.request.urlopen(upstream).status == 200
-    assert len(facts["pids"]["sandbox"]) == 1
+    assert len(running_up.facts()["pids"]["sandbox"]) == 1
