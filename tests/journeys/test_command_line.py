@@ -2,17 +2,18 @@
 
 import asyncio
 import json
-import sys
 from uuid import uuid4
 
 import aiohttp
 import pytest
 
+from tests.harness.command_line import invoked, started
+
 
 @pytest.fixture
-def command(running, tmp_path):
-    """`await command("call", …)`: exit code, stdout and stderr; each test has a workspace of its own."""
-    environment = {
+def environment(running):
+    """The caller's settings; each test has a workspace of its own."""
+    return {
         **running.environment,
         "GATEWAY_URL": running.base_url,
         "GATEWAY_CLIENT_ID": running.client_id,
@@ -20,22 +21,15 @@ def command(running, tmp_path):
         "GATEWAY_WORKSPACE": f"w-{uuid4().hex[:8]}",
     }
 
-    async def start(*words):
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", *words),
-            env=environment,
-            cwd=tmp_path,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+
+@pytest.fixture
+def command(environment, tmp_path):
+    """`await command("call", …)`: exit code, stdout and stderr."""
 
     async def run(*words):
-        process = await start(*words)
-        out, err = await process.communicate()
-        return process.returncode, out.decode(), err.decode()
+        ended = await invoked(*words, environment=environment, directory=tmp_path)
+        return ended.code, ended.out, ended.err
 
-    run.start = start
     return run
 
 
@@ -106,9 +100,9 @@ async def test_records_are_synchronized_and_searched(command, desk):
     assert {record["status"] for record in json.loads(out)} <= {"open", "solved"}
 
 
-async def test_a_connector_is_made_by_consent(command):
+async def test_a_connector_is_made_by_consent(command, environment, tmp_path):
     await command("apps", "set", "team-chat", "--client-id", "own", "--client-secret", "secret")
-    process = await command.start("connect", "team-chat", "--no-browser")
+    process = await started("connect", "team-chat", "--no-browser", environment=environment, directory=tmp_path)
     lines = [(await process.stderr.readline()).decode() for _ in range(2)]
     allow = {"decision": "allow"}
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
