@@ -134,9 +134,9 @@ def _figures(size: str, loads: dict[str, list[Load]]) -> list[Figure]:
     beside, starlette = paired(loads["gateway"], loads["starlette"], _cost)
     return [
         Figure(f"{size}: requests a CPU second, beside a bare aiohttp relay", 1e6 / ours.cpu_us, 1e6 / relay.cpu_us,
-               "req", at_least=0.45 if size == "2 KB" else 0.6),
+               "req", at_least=0.6),
         Figure(f"{size}: requests a CPU second, beside starlette + httpx", 1e6 / beside.cpu_us,
-               1e6 / starlette.cpu_us, "req", at_least=8 if size == "2 KB" else None),
+               1e6 / starlette.cpu_us, "req", at_least=6 if size == "2 KB" else None),
         Figure(f"{size}: requests/s at {CONNECTIONS} connections", ours.requests_per_second,
                relay.requests_per_second, "req/s"),
         Figure(f"{size}: p99 at {CONNECTIONS} connections", ours.p99_ms, relay.p99_ms, "ms", at_most=2.0),

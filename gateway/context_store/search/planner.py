@@ -105,7 +105,7 @@ def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, gather
 
     There is always a row, for the entity's own columns; `found` tells whether gathering was worth it.
     """
-    arguments = Arguments()
+    arguments = Arguments(visible=plan.is_planned)
     # In the text, so that a plan that Postgres keeps is one for an entity of this size.
     entity_id = int(plan.entity.id)
     source, found = "", "TRUE"

@@ -25,20 +25,23 @@ EACH, INSIDE = "[*]", ".**"
 
 
 class Arguments:
-    """The `$n` of one statement."""
+    """The `$n` of one statement.
 
-    def __init__(self, *values: object) -> None:
-        self.values: list[object] = list(values)
+    Each is a query of its own, so that what is read from text (`text::jsonb`) is read once and not for each record, and
+    so that Postgres keeps one plan: where it sees values it finds them worth planning anew, which takes longer than the
+    search. Where one index has to be weighed against another by the values, they are `visible`.
+    """
+
+    def __init__(self, *, visible: bool = False) -> None:
+        self.values: list[object] = []
+        self._visible = visible
 
     def add(self, value: object, type_: str) -> str:
-        """The placeholder for the value, cast to the type.
-
-        What is read from text (`text::jsonb`) is read once for the statement, as a mere cast once for each record.
-        """
+        """The placeholder for the value, cast to the type."""
         self.values.append(value)
         placeholder = f"${len(self.values)}::{type_}"
-        through_text, _, read = type_.rpartition("::")
-        return f"(SELECT {placeholder})::{read}" if through_text else placeholder
+        # without a cast of its own `ANY` would take it for the query of many rows
+        return placeholder if self._visible else f"(SELECT {placeholder})::{type_.rpartition('::')[2]}"
 
     def json(self, value: Any) -> str:
         """The placeholder for a JSON value."""
