@@ -247,7 +247,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 connector_store,
                 identity,
                 jobs,
-                JobRemoval(database, settings.job_retention),
+                JobRemoval(database, settings.job_retention, sealing),
                 files,
                 oauth.grants,
                 wakeup,

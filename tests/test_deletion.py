@@ -212,7 +212,9 @@ async def test_a_write_that_was_out_ends_unknown(setting: Setting) -> None:
 
     ended = await setting.jobs.get(record.organization_id, running.id)
     assert ended.status is JobStatus.UNKNOWN
-    assert set((ended.error or {})["known"]) == {"sent_at"}
+    error = ended.error or {}
+    assert (error["code"], error["outcome"], error["safe_to_retry"]) == ("outcome_unknown", "unknown", False)
+    assert set(error["known"]) == {"request_sent", "sent_at"}
 
 
 async def test_a_result_of_a_deleted_connector_has_expired(setting: Setting) -> None:

@@ -3,10 +3,14 @@
 Rows stay until their time is over, so that who waits for one of them learns its end.
 """
 
+import json
 from collections.abc import Sequence
 from uuid import UUID
 
 from gateway.db.pool import Connection, Database
+from gateway.errors import JobCanceled
+from gateway.jobs.outcome import classify_outcome
+from gateway.jobs.rows import COLUMNS, PLAIN, JobSealing, job_of
 
 #: the tasks that delete; they are spared, because they carry the deletion out
 DELETE_CONNECTOR, DELETE_WORKSPACE = "delete_connector", "delete_workspace"
@@ -30,20 +34,15 @@ _CANCEL = f"""
         ORDER BY id LIMIT {_BATCH} FOR UPDATE)
 """
 _RUNNING = f"SELECT count(*) FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running'"
-# The fence is raised, so that whoever still runs it writes nothing more. A write that is out ends as what it is.
-_END_RUNNING = f"""
+_RUN_ON = f"SELECT {COLUMNS} FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running' ORDER BY id FOR NO KEY UPDATE"
+# The fence is raised, so that whoever still runs it writes nothing more.
+_END = """
     UPDATE jobs
-    SET status = CASE WHEN sending_since IS NOT NULL AND effect <> 'read' THEN 'unknown' ELSE 'canceled' END,
-        error = CASE WHEN sending_since IS NOT NULL AND effect <> 'read' THEN
-            json_build_object('code', 'outcome_unknown', 'detail', 'the connector was deleted while a write was out',
-                              'known', json_strip_nulls(json_build_object(
-                                  'request_id', request_id, 'find_by', find_by,
-                                  'sent_at', to_char(sending_since AT TIME ZONE 'UTC',
-                                                     'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))))::text END,
-        message = 'ended: its connector was deleted', fence = fence + 1, lease_until = NULL, worker = NULL,
-        sending_since = NULL, finished_at = now(), expires_at = now() + make_interval(secs => $3)
-    WHERE {_OF_CONNECTOR} AND status = 'running'
+    SET status = $3, error = $4, message = $5, fence = fence + 1, lease_until = NULL, worker = NULL,
+        sending_since = NULL, finished_at = now(), expires_at = now() + make_interval(secs => $6)
+    WHERE organization_id = $1 AND id = $2
 """
+_DELETED = JobCanceled("ended: its connector was deleted")
 _BATCH_AFTER = f"SELECT id, fence FROM jobs WHERE {_OF_CONNECTOR} AND id > $3 ORDER BY id LIMIT {_BATCH}"
 _EMPTY = """
     UPDATE jobs
@@ -51,7 +50,8 @@ _EMPTY = """
         message = 'its connector was deleted',
         error = CASE WHEN error IS NOT NULL THEN jsonb_strip_nulls(jsonb_build_object(
             'code', error::jsonb -> 'code', 'detail', 'the connector of this job was deleted',
-            'known', error::jsonb -> 'known'))::text END
+            'outcome', error::jsonb -> 'outcome', 'known', error::jsonb -> 'known',
+            'safe_to_retry', error::jsonb -> 'safe_to_retry'))::text END
     WHERE organization_id = $1 AND id = ANY ($2)
 """
 _DELETE_PARTS = "DELETE FROM job_results WHERE organization_id = $1 AND job_id = ANY ($2)"
@@ -62,9 +62,10 @@ _DELETE_KEYS = "DELETE FROM idempotency_keys WHERE organization_id = $1 AND job_
 class JobRemoval:
     """What becomes of a connector's jobs when it is deleted; `retention` is the seconds that their rows stay."""
 
-    def __init__(self, database: Database, retention: int) -> None:
+    def __init__(self, database: Database, retention: int, sealing: JobSealing = PLAIN) -> None:
         self._database = database
         self._retention = retention
+        self._sealing = sealing
 
     async def cancel(self, organization_id: UUID, connector_id: UUID) -> None:
         """End what has not begun, and ask what runs to stop."""
@@ -79,8 +80,12 @@ class JobRemoval:
 
     async def end_running(self, organization_id: UUID, connector_id: UUID) -> None:
         """End what did not stop when it was asked to; its process writes nothing more."""
-        async with self._database.tenant(organization_id) as connection:
-            await connection.execute(_END_RUNNING, organization_id, connector_id, self._retention)
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            for row in await connection.fetch(_RUN_ON, organization_id, connector_id):
+                job = job_of(row, self._sealing)
+                end = classify_outcome(job, _DELETED, job.sending_since)
+                error = end.error and json.dumps(end.error)
+                await connection.execute(_END, organization_id, job.id, end.status, error, end.message, self._retention)
 
     async def after(self, organization_id: UUID, connector_id: UUID, job_id: UUID) -> list[tuple[UUID, int]]:
         """Ids and fences of the next of its jobs in the order of their ids, some at a time."""
