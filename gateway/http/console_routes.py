@@ -1,4 +1,4 @@
-"""The console's pages on one screen: people who are signed in see them, and their forms change what the API changes."""
+"""The console's pages in one table: people who are signed in see them, and their forms change what the API changes."""
 
 from aiohttp.typedefs import Handler
 

@@ -1,4 +1,4 @@
-"""Every URL on one screen: method, path, handler, and what the OpenAPI document says of it."""
+"""Every URL in one table: method, path, handler, and what the OpenAPI document says of it."""
 
 from gateway.authorization.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
 from gateway.http.console_routes import CONSOLE_ROUTES
