@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import msgspec
 from msgspec.structs import replace
 
+from gateway.aio.background import done_within
 from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.responses import OperationResult
@@ -260,11 +261,11 @@ class Execution:
             return Done(await self._run(prepared), _milliseconds(started))
         reading = asyncio.create_task(self._run(prepared))
         try:
-            await asyncio.wait([reading], timeout=self._inline_budget)
+            is_done = await done_within(reading, self._inline_budget)
         except asyncio.CancelledError:
             reading.cancel()
             raise
-        if reading.done():
+        if is_done:
             return Done(reading.result(), _milliseconds(started))
         try:
             return await self._promoted(prepared, reading)

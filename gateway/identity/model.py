@@ -5,6 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+import msgspec
+
 from gateway.errors import InsufficientScope, OrganizationForbidden, OrganizationRequired
 
 
@@ -69,8 +71,7 @@ class Client:
         return Caller(self, named)
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """A client acting for one organization: an argument of every look-up, so that none can forget the tenant."""
 
     client: Client

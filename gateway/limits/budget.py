@@ -142,9 +142,9 @@ class Budget:
 def readings(allowance: Allowance, headers: Mapping[str, str]) -> Iterator[Reading]:
     """What these headers (names in lower case) say of an allowance: nothing, once, or once for each that matches."""
     if allowance.header is None:
-        told = Reading(*(_number(headers, name) for name in (allowance.limit, allowance.remaining, allowance.reset)))
-        if told.remaining is not None or told.limit is not None:
-            yield told
+        limit, remaining = _number(headers, allowance.limit), _number(headers, allowance.remaining)
+        if limit is not None or remaining is not None:
+            yield Reading(limit, remaining, _number(headers, allowance.reset))
         return
     for name, text in headers.items():
         if name == allowance.header or (allowance.header.endswith("*") and name.startswith(allowance.header[:-1])):
@@ -171,5 +171,6 @@ def _of_members(allowance: Allowance, text: str) -> Reading:
 
 
 def _number(headers: Mapping[str, str], name: str | None) -> int | None:
-    found = _NUMBER.match(headers.get(name, "")) if name else None
+    text = headers.get(name) if name else None
+    found = _NUMBER.match(text) if text else None
     return int(found[1]) if found else None
