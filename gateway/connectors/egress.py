@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from aiohttp import AddrInfoType, ClientConnectorError, ClientRequest, ClientTimeout, TCPConnector
-from aiohttp.connector import Connection
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
 from yarl import URL
 
@@ -149,11 +149,13 @@ class EgressConnector(TCPConnector):
         super().__init__(socket_factory=self._open_socket, **options)
         self._policy = policy
 
-    async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
-        """As the base does; the socket factory then knows which host was asked for."""
+    async def _create_connection(
+        self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout
+    ) -> ResponseHandler:
+        """As the base does, whenever none is kept; the socket factory then knows which host was asked for."""
         token = _ASKED.set(((req.url.raw_host or "").lower(), req.url.port or 0))
         try:
-            return await super().connect(req, traces, timeout)
+            return await super()._create_connection(req, traces, timeout)
         finally:
             _ASKED.reset(token)
 

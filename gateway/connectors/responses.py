@@ -156,7 +156,7 @@ def value_at(document: Any, place: JsonPath) -> Any:
     for member in place:
         if isinstance(document, list):
             document = document[int(member)] if member.isdigit() and int(member) < len(document) else None
-        elif isinstance(document, Mapping):
+        elif isinstance(document, dict):
             document = document.get(member)
         else:
             return None

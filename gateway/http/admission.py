@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from random import getrandbits
 from uuid import UUID
 
@@ -211,7 +211,7 @@ class Limits:
 
     def admits(self) -> bool:
         """Before anything is done for a request, which counts as in progress already: whether it may come in."""
-        if self.at_work - 1 >= self.overload.most:
+        if self.overload.most < inf and self.at_work - 1 >= self.overload.most:
             REFUSED.add("overload")
             return False
         self._admitted += 1

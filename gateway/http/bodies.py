@@ -15,7 +15,6 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Valid
 
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.faults import sentence
-from gateway.http.keys import SERVICES
 from gateway.identity.model import id_of
 from gateway.kinds.suggestions import did_you_mean
 
@@ -105,7 +104,7 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
 
 
 async def _read(request: web.Request) -> bytes:
-    most = request.app[SERVICES].settings.max_body_bytes
+    most = request.client_max_size
     try:
         if (request.content_length or 0) <= most:
             return await request.read()

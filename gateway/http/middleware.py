@@ -4,7 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Hashable
-from secrets import token_hex
+from random import getrandbits
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -45,8 +45,8 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     """Every request passes here; whatever goes wrong leaves as a problem document."""
     started = time.perf_counter()
     request_id = _begun(request)
-    route = request.app[ROUTE_OF].get(request.match_info.route)
-    limits, rates = request.app[LIMITS], NO_RATES
+    app = request.app
+    route, limits, rates = app[ROUTE_OF].get(request.match_info.route), app[LIMITS], NO_RATES
     slots: tuple[FairSlots, Hashable] | None = None
     outcome = "interrupted"
     try:
@@ -79,7 +79,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         response = _error_response(request, route, error)
         if response.status == 401 and route is not None and route.is_resource:
             # Where the client learns of the authorization server (RFC 9728 §5.1).
-            issuer = request.app[SERVICES].settings.base_url
+            issuer = app[SERVICES].settings.base_url
             response.headers["WWW-Authenticate"] = challenge(issuer, request.path, scope=" ".join(SCOPES))
     except web.HTTPException as error:
         refusal = from_http(error)
@@ -97,7 +97,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         _record(request, outcome, time.perf_counter() - started)
     if not response.prepared:
         response.headers.update(rates.headers)
-        if request.app[IS_DRAINING].is_set():
+        if app[IS_DRAINING].is_set():
             # The next request belongs on another connection, to a process that stays.
             response.force_close()
     _count(request, response, outcome, time.perf_counter() - started)
@@ -136,7 +136,7 @@ def _record(request: web.Request, outcome: str, seconds: float) -> None:
 def _begun(request: web.Request) -> str:
     """The request's id, which logs name from here on, as they do its trace."""
     given = request.headers.get("X-Request-Id", "")
-    request_id = given if _SAFE_ID.fullmatch(given) else token_hex(16)
+    request_id = given if given and _SAFE_ID.fullmatch(given) else f"{getrandbits(128):032x}"
     request[REQUEST_ID] = request_id
     trace_id = tracing.continued(request.headers)
     begin_context({"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id})

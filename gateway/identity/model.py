@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from uuid import UUID
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from gateway.errors import InsufficientScope, OrganizationForbidden, OrganizationRequired
 
 
+@lru_cache(maxsize=1024)
 def id_of(text: str | None) -> UUID | None:
     """The id that a text spells, however it does; None for what is none."""
     try:

@@ -252,8 +252,9 @@ def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()
             return
         members = value.items() if isinstance(value, dict) else enumerate(value)
         for key, member in members:
-            yield from _unsafe_values(operation, key if isinstance(key, str) else None, (*place, str(key)))
-            yield from _unsafe_values(operation, member, (*place, str(key)))
+            for each in (key, member):
+                if not isinstance(each, int):
+                    yield from _unsafe_values(operation, each, (*place, str(key)))
 
 
 def _has_lone_surrogate(text: str) -> bool:

@@ -203,7 +203,7 @@ class ScopeLimiter:
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Permit(contextlib.AbstractAsyncContextManager[None]):
     """A permit for as long as the block lasts; a class, because a generator costs more."""
 
