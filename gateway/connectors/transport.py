@@ -202,8 +202,9 @@ class Transport:
         """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
         decoder = decoder_of(answer.headers.get("Content-Encoding", ""))
         try:
-            # It grows in place, where pieces and their sum would be there at once.
-            with self._budget.reading() as reading, io.BytesIO() as body:
+            # It holds the first piece as it is, and grows in place, where pieces and their sum would be there at once.
+            body = io.BytesIO()
+            with self._budget.reading() as reading:
                 while piece := await answer.content.readany():
                     for step in decoder.decoded(piece):
                         if body.tell() + len(step) > ANSWER_CAP:
@@ -211,7 +212,11 @@ class Transport:
                                 f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less"
                             )
                         await reading.grow(len(step))
-                        body.write(step)
+                        if body.tell():
+                            body.write(step)
+                        else:
+                            body = io.BytesIO(step)
+                            body.seek(len(step))
                         if len(step) == STEP:
                             await asyncio.sleep(0)  # what unpacks to much holds up nobody else
                 decoder.end()

@@ -1,11 +1,12 @@
 """A job, its states, and how callers see it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
+
+import msgspec
 
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
@@ -36,8 +37,7 @@ CANCELED_UNSTARTED, CANCELED_UNDONE = "canceled before it ran", "canceled; nothi
 OPERATION = "operation"
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(msgspec.Struct, frozen=True):
     """What is accepted."""
 
     id: UUID
@@ -49,24 +49,23 @@ class NewJob:
     kind: str | None = None
     entity: str | None = None
     action: str | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    shape: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    shape: Mapping[str, Any] = msgspec.field(default_factory=dict)
     effect: Effect = Effect.READ
     is_inline: bool = False
     #: whether nobody waits for it, so that it gives way to what somebody waits for
     is_background: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     request_id: str | None = None
     #: how to look up what a write whose answer was lost may have made
     find_by: str | None = None
     #: of a caller that can only follow redirects, perhaps for longer than its token lives
     token_hash: bytes | None = None
     #: the trace of whoever accepts it
-    traceparent: str | None = field(default_factory=tracing.traceparent)
+    traceparent: str | None = msgspec.field(default_factory=tracing.traceparent)
 
 
-@dataclass(frozen=True, slots=True)
-class JobSummary:
+class JobSummary(msgspec.Struct, frozen=True):
     """A job as it is looked at: everything but what may be large."""
 
     id: UUID
@@ -132,8 +131,7 @@ def url_of(job: JobSummary, base_url: str) -> str:
     return f"{base_url}/api/v1/jobs/{job.id}"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredJob(JobSummary):
+class StoredJob(JobSummary, frozen=True):
     """A job with what running it takes."""
 
     params: dict[str, Any]

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from uuid import UUID, uuid4
 
+import msgspec
 import pytest
 
 from gateway.errors import NotFound
@@ -37,7 +38,7 @@ async def test_jobs_accepted_at_once_are_each_their_own(jobs, new_job):
 
 async def test_one_bad_job_among_many_fails_alone(jobs, new_job):
     new = [new_job() for _ in range(20)]
-    new[7] = replace(new[7], organization_id=uuid4())
+    new[7] = msgspec.structs.replace(new[7], organization_id=uuid4())
 
     outcomes = await asyncio.gather(*(jobs.accept(each) for each in new), return_exceptions=True)
 

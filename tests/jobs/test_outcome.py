@@ -28,7 +28,7 @@ HALF_DONE, UNDER_WAY = HALF.document(), replace(HALF, is_open=True).document()
 
 
 def job(effect: Effect, **members: Any) -> StoredJob:
-    usual: dict[str, Any] = dict.fromkeys(StoredJob.__dataclass_fields__)
+    usual: dict[str, Any] = dict.fromkeys(StoredJob.__struct_fields__)
     return StoredJob(**{**usual, "effect": effect, "request_id": "r-1", "find_by": "a list", "state": {}, **members})
 
 
