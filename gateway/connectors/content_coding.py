@@ -1,7 +1,7 @@
 """Content codings of answers (RFC 9110 §8.4.1), undone in small steps: a bomb is dropped before it has gone off."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
 
@@ -21,9 +21,9 @@ _GZIP_FORMAT, _ZLIB_FORMAT, _RAW_FORMAT = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -
 class Identity:
     """A body that was not encoded."""
 
-    def decoded(self, data: bytes) -> Iterator[bytes]:
+    def decoded(self, data: bytes) -> Iterable[bytes]:
         """What the data stand for, in steps."""
-        yield data
+        return (data,)
 
     def end(self) -> None:
         """Nothing is missing: the framing tells the end."""

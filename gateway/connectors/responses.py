@@ -92,9 +92,10 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
     if not operation.is_list:
         return OperationResult(found or NULL, meta)
-    if found is not None and _first_byte(found) == b"n":
+    begin = None if found is None else _first_byte(found)
+    if begin == b"n":
         return OperationResult(_NO_RECORDS, meta)
-    if found is None or _first_byte(found) != b"[":
+    if found is None or begin != b"[":
         raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
     return OperationResult(found, meta)
 
@@ -104,7 +105,7 @@ def _found(
 ) -> tuple[msgspec.Raw | None, dict[str, Any] | None]:
     """What lies at the place, and the Meta, in one pass over the answer; bytes passed on are proven to be UTF-8."""
     body = response.body
-    if not body.strip():
+    if not body or body.isspace():
         return None, None
     if not body.isascii():
         body.decode()
@@ -119,9 +120,8 @@ def _found(
 
 
 def _meta(paging: Paging, members: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
-    meta = {name: _at(members, place) for name, place in paging.meta.items()}
     # Some applications end their cursors with an empty string.
-    meta = {name: None if value == "" else value for name, value in meta.items()}
+    meta = {name: None if (value := _at(members, place)) == "" else value for name, place in paging.meta.items()}
     if paging.incomplete is not None:
         said = _at(members, paging.incomplete.place)
         if isinstance(said, dict) and said.items() >= paging.incomplete.when.items():

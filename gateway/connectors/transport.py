@@ -184,7 +184,7 @@ class Transport:
                     began = clock()
                     self.under_way += 1
                     try:
-                        async with await self._sent(request, {**request.headers, **credentials}, timeout) as answer:
+                        async with await self._sent(request, credentials, timeout) as answer:
                             response = UpstreamResponse(answer.status, _lower(answer.headers), await self._read(answer))
                     finally:
                         self.under_way -= 1
@@ -237,19 +237,19 @@ class Transport:
 
         Raises as `fetch` does.
         """
-        plain = {**request.headers, **credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
+        more = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
         with self._connections.one(scope):
             async with self.limiter.permit(scope, PERMIT_TIMEOUT):
-                answer = await self._sent(request, plain, timeout)
+                answer = await self._sent(request, more, timeout)
             async with answer:
                 headers = _lower(answer.headers)
                 self.limiter.observe(scope, headers)
                 yield UpstreamStream(answer.status, headers, answer.content)
 
     async def _sent(
-        self, request: UpstreamRequest, headers: Mapping[str, str], timeout: float | None
+        self, request: UpstreamRequest, more: Mapping[str, str], timeout: float | None
     ) -> aiohttp.ClientResponse:
-        """The answer up to its headers; the caller closes it."""
+        """The answer up to its headers, to a request with `more` headers than its own; the caller closes it."""
         if self._opened is None:
             raise RuntimeError("the transport is used before it was opened")
         with tracing.span(request.method, "client", **{"server.address": request.url.host or ""}):
@@ -257,7 +257,7 @@ class Transport:
                 return await self._opened.request(
                     request.method,
                     request.url,
-                    headers={**headers, **tracing.outgoing()},
+                    headers={**request.headers, **more, **tracing.outgoing()},
                     data=request.body,
                     timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=self._idle),
                     allow_redirects=False,

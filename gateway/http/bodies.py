@@ -70,7 +70,7 @@ async def read_body(request: web.Request, model: type[M]) -> M:
 async def read_json(request: web.Request) -> Any:
     """The JSON body, RFC 8259 to the letter: no NaN, no lone surrogates, UTF-8 only."""
     raw = await _read(request)
-    if not raw.strip():
+    if not raw or raw.isspace():
         raise MalformedRequest("the body is empty; send a JSON object")
     try:
         document = _DECODER.decode(raw)

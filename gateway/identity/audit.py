@@ -52,7 +52,7 @@ _USAGE = """
 """
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One deed. `what` is an operation or an action on a record; never params, never secrets."""
 
     organization_id: UUID

@@ -146,9 +146,11 @@ def readings(allowance: Allowance, headers: Mapping[str, str]) -> Iterator[Readi
         if limit is not None or remaining is not None:
             yield Reading(limit, remaining, _number(headers, allowance.reset))
         return
-    for name, text in headers.items():
-        if name == allowance.header or (allowance.header.endswith("*") and name.startswith(allowance.header[:-1])):
-            yield _of_members(allowance, text)
+    if allowance.header.endswith("*"):
+        prefix = allowance.header[:-1]
+        yield from [_of_members(allowance, text) for name, text in headers.items() if name.startswith(prefix)]
+    elif allowance.header in headers:
+        yield _of_members(allowance, headers[allowance.header])
 
 
 def full_in(reading: Reading, seconds: float, requests: int, unix_time: float) -> float:
