@@ -36,7 +36,7 @@ class Clock:
 
     def now(self) -> datetime:
         """The moment, in UTC."""
-        return datetime.fromtimestamp(self.unix_time(), UTC)
+        return datetime.fromtimestamp(self._offset + steady(), UTC)
 
     def set_by(self, unix_time: float, asked_at: float) -> None:
         """Take the time that somebody read between `asked_at`, by the steady clock, and now."""

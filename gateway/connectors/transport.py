@@ -175,7 +175,7 @@ class Transport:
         UpstreamRateLimited when there is no permit, Unavailable when no connection is left.
         """
         clock = asyncio.get_running_loop().time
-        began = clock()
+        began, outcome = clock(), ""
         try:
             async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
                 with self._connections.one(scope):
@@ -188,13 +188,17 @@ class Transport:
                             response = UpstreamResponse(answer.status, _lower(answer.headers), await self._read(answer))
                     finally:
                         self.under_way -= 1
+            outcome = str(response.status)
         except NotSent as unsent:
-            _count(scope, unsent.error.code, clock() - began)
+            outcome = unsent.error.code
             raise
         except UpstreamError as lost:
-            _count(scope, lost.code, clock() - began)
+            outcome = lost.code
             raise
-        _count(scope, str(response.status), clock() - began)
+        finally:
+            if outcome:
+                UPSTREAM_ANSWERS.add(scope.kind, outcome)
+                UPSTREAM_SECONDS.observe(clock() - began, scope.kind)
         self.limiter.observe(scope, response.headers)
         return response
 
@@ -268,11 +272,6 @@ class Transport:
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
-
-
-def _count(scope: RateScope, outcome: str, seconds: float) -> None:
-    UPSTREAM_ANSWERS.add(scope.kind, outcome)
-    UPSTREAM_SECONDS.observe(seconds, scope.kind)
 
 
 def _translated(error: Exception, host: str) -> Exception:
