@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import msgspec
 
 from tests.harness.catalog import shipped_catalog
 from tests.harness.waiting import eventually
@@ -44,15 +43,6 @@ def upstreams_at(url: str) -> dict[str, str]:
 @cache
 def _kinds() -> tuple[str, ...]:
     return tuple(kind.name for kind in shipped_catalog())
-
-
-async def admin(environment: Mapping[str, str], *arguments: str) -> dict[str, Any]:
-    """What `gateway admin …` prints."""
-    process = await asyncio.create_subprocess_exec(*GATEWAY, "admin", *arguments, env=environment, stdout=PIPE)
-    output, _ = await process.communicate()
-    assert process.returncode == 0
-    document: dict[str, Any] = msgspec.json.decode(output)
-    return document
 
 
 class Program:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.harness.caller import Api
-from tests.harness.processes import GATEWAY, Program, admin, free_port
+from tests.harness.command_line import invoked
+from tests.harness.processes import GATEWAY, Program, free_port
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,9 @@ class Running:
 
     async def admin(self, *arguments: str) -> dict[str, Any]:
         """What `gateway admin …` prints."""
-        return await admin(self.environment, *arguments)
+        ended = await invoked("admin", *arguments, environment=self.environment, directory=Path.cwd())
+        assert ended.code == 0, ended.err
+        return ended.json()
 
 
 @asynccontextmanager
