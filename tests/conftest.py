@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +13,9 @@ from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from tests.harness import pauses
+from tests.harness.clusters import with_cluster
 from tests.harness.databases import created_database, url_of
+from tests.harness.folders import short_path
 from tests.harness.selection import (  # noqa: F401  hooks
     pytest_collection_finish,
     pytest_collection_modifyitems,
@@ -37,9 +37,8 @@ async def skipped_pauses() -> AsyncIterator[None]:
 @pytest.fixture(scope="session")
 def short_directory() -> Iterator[Path]:
     """A directory for the session with a short path, as unix sockets like it."""
-    directory = Path(tempfile.mkdtemp(prefix="gw-"))
-    yield directory
-    shutil.rmtree(directory, ignore_errors=True)
+    with short_path() as directory:
+        yield directory
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +48,7 @@ def postgres_url(short_directory: Path) -> Iterator[str]:
     if given:
         yield given
         return
-    server = EmbeddedPostgres(short_directory / "postgres", durable=False)
+    server = with_cluster(EmbeddedPostgres(short_directory / "postgres", durable=False))
     yield server.start()
     server.stop()
 

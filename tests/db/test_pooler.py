@@ -4,7 +4,6 @@ import asyncio
 import os
 import pwd
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -22,6 +21,8 @@ from gateway.identity.store import IdentityStore
 from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import JobStatus, NewJob
 from gateway.jobs.store import JobStore
+from tests.harness.clusters import with_cluster
+from tests.harness.folders import short_path
 from tests.harness.in_process import front_end
 from tests.harness.processes import free_port
 from tests.harness.waiting import eventually
@@ -49,14 +50,13 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def server() -> Iterator[EmbeddedPostgres]:
     """A PostgreSQL whose socket PgBouncer can get to."""
-    folder = Path(tempfile.mkdtemp(prefix="gw-"))
-    folder.chmod(0o755)
-    postgres = EmbeddedPostgres(folder / "postgres", durable=False)
-    postgres.start()
-    (folder / "postgres").chmod(0o755)
-    yield postgres
-    postgres.stop()
-    shutil.rmtree(folder)
+    with short_path() as folder:
+        folder.chmod(0o755)
+        postgres = with_cluster(EmbeddedPostgres(folder / "postgres", durable=False))
+        postgres.start()
+        (folder / "postgres").chmod(0o755)
+        yield postgres
+        postgres.stop()
 
 
 @pytest.fixture(scope="module")

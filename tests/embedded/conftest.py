@@ -1,9 +1,6 @@
 """Short private directories, and the waiting for what happens in another process."""
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import asyncpg
@@ -11,14 +8,8 @@ import psutil
 import pytest
 
 from gateway.embedded.postgres import EmbeddedPostgres
-
-
-@contextmanager
-def short_path() -> Iterator[Path]:
-    """A new directory with a short path, as unix sockets like it."""
-    directory = Path(tempfile.mkdtemp(prefix="gw-"))
-    yield directory
-    shutil.rmtree(directory)
+from tests.harness.clusters import with_cluster
+from tests.harness.folders import short_path
 
 
 @pytest.fixture
@@ -42,11 +33,17 @@ def is_alive() -> Callable[[int], bool]:
 
 
 @pytest.fixture
-def postgres(place: Path) -> Iterator[EmbeddedPostgres]:
-    """A server not started yet, stopped in any case."""
+def new_postgres(place: Path) -> Iterator[EmbeddedPostgres]:
+    """A server that has no cluster yet, stopped in any case."""
     server = EmbeddedPostgres(place / "postgres", durable=False)
     yield server
     server.stop()
+
+
+@pytest.fixture
+def postgres(new_postgres: EmbeddedPostgres) -> EmbeddedPostgres:
+    """A server not started yet."""
+    return with_cluster(new_postgres)
 
 
 @pytest.fixture

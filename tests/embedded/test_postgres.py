@@ -22,13 +22,13 @@ KEEP = "CREATE TABLE kept AS SELECT 42 AS answer"
 ANSWER = "SELECT answer FROM kept"
 
 
-async def test_it_serves_a_database_of_its_own_over_a_unix_socket_only(postgres, sql):
-    url = postgres.start()
+async def test_it_serves_a_database_of_its_own_over_a_unix_socket_only(new_postgres, sql):
+    url = new_postgres.start()
 
     assert await sql(url, "SELECT current_database()") == "gateway"
     assert await sql(url, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") is True
     assert await sql(url, "SHOW listen_addresses") == ""
-    assert [c for c in psutil.Process(postgres.pid).net_connections("inet") if c.status == "LISTEN"] == []
+    assert [c for c in psutil.Process(new_postgres.pid).net_connections("inet") if c.status == "LISTEN"] == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another account for the server")
@@ -183,11 +183,11 @@ async def test_a_second_server_on_one_directory_is_refused(postgres, sql):
     assert await sql(url, "SELECT 1") == 1
 
 
-async def test_a_cluster_cut_short_while_it_was_made_is_made_anew(postgres, sql):
-    (postgres.directory / "cluster.draft" / "base").mkdir(parents=True)
-    (postgres.directory / "lock").touch()
+async def test_a_cluster_cut_short_while_it_was_made_is_made_anew(new_postgres, sql):
+    (new_postgres.directory / "cluster.draft" / "base").mkdir(parents=True)
+    (new_postgres.directory / "lock").touch()
 
-    url = postgres.start()
+    url = new_postgres.start()
 
     assert await sql(url, "SELECT 1") == 1
 

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from gateway.client.settings import client_settings
-from tests.embedded.conftest import short_path
+from tests.harness.folders import short_path
 from tests.harness.waiting import eventually_without_loop
 
 RUN_UP = str(Path(__file__).with_name("run_up.py"))

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -18,6 +17,8 @@ from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from gateway.embedded.server import LocalServer
+from tests.harness.clusters import with_cluster
+from tests.harness.folders import short_path
 
 
 @dataclass
@@ -61,9 +62,9 @@ class Stores:
 @asynccontextmanager
 async def own_stores() -> AsyncIterator[Stores]:
     """A migrated database and an empty Redis, for as long as the block lasts."""
-    with tempfile.TemporaryDirectory(prefix="gw-", ignore_cleanup_errors=True) as name, ThreadPoolExecutor(1) as thread:
-        folder = Path(name)
-        postgres, redis = EmbeddedPostgres(folder / "p", durable=False), EmbeddedRedis(folder / "r")
+    with short_path() as folder, ThreadPoolExecutor(1) as thread:
+        postgres = with_cluster(EmbeddedPostgres(folder / "p", durable=False))
+        redis = EmbeddedRedis(folder / "r")
         stores = Stores(folder, postgres, redis, thread)
         try:
             await asyncio.gather(stores.in_servers(postgres.start), stores.in_servers(redis.start))

@@ -2,12 +2,11 @@
 
 import base64
 import os
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from tests.harness.caller import Api
+from tests.harness.folders import short_path
 from tests.harness.up import brought_up
 
 CANARY = "canary-7b1e4f9a52"
@@ -23,15 +22,15 @@ FORMS = (
 @pytest.fixture(scope="module")
 async def aftermath():
     """What a gateway leaves behind that was handed secrets in every way there is: its answers, logs and folder."""
-    with tempfile.TemporaryDirectory(prefix="gw-") as folder:
-        logs = Path(folder) / "logs"
+    with short_path() as folder:
+        logs = folder / "logs"
         environment = {**os.environ, "GATEWAY_LOG_LEVEL": "debug"}
         async with (
-            brought_up(Path(folder), environment, "--sandbox", log=logs) as ready,
+            brought_up(folder, environment, "--sandbox", log=logs) as ready,
             Api.of(ready["base_url"], ready["client_id"], ready["client_secret"]) as api,
         ):
             answers = await _hand_over_secrets(api)
-        yield answers, logs, Path(folder) / "up", ready["client_secret"]
+        yield answers, logs, folder / "up", ready["client_secret"]
 
 
 async def _hand_over_secrets(api):
