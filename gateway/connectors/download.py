@@ -1,9 +1,9 @@
 """Files out of the application: looked up, their addresses checked, opened, and judged before a byte is passed on."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -67,7 +67,7 @@ async def opened(session: UpstreamSession, call: PreparedCall, wanted: RangeRequ
 
     Raises UpstreamError and its kin, RangeNotSatisfiable, and what the application's refusals mean.
     """
-    deadline = asyncio.get_running_loop().time() + call.operation.action.timeout
+    deadline = monotonic() + call.operation.action.timeout
     how = call.operation.action.download
     assert how is not None
     async with AsyncExitStack() as held:
@@ -83,7 +83,7 @@ class _Opening:
     how: Download
     wanted: RangeRequest
     held: AsyncExitStack
-    #: when the first byte must have come, by the loop's clock
+    #: when the first byte must have come, by the monotonic clock
     deadline: float
 
     async def file(self) -> File:

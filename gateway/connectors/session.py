@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
+from time import monotonic
 from typing import TypeVar
 
 import msgspec
@@ -120,7 +121,7 @@ class UpstreamSession:
             error = responses.failure(failure, response, credentials)
             return Exchange(response, error), error
 
-        deadline = asyncio.get_running_loop().time() + timeout
+        deadline = monotonic() + timeout
         return await self._repeated(attempt, request.effect, deadline, journal)
 
     async def stream(
@@ -134,7 +135,7 @@ class UpstreamSession:
     ) -> UpstreamStream:
         """An answer of an accepted status, open until `held` is closed; raises what any other means.
 
-        Credentials go only where it `is_trusted`. `deadline` is when the headers must have come, by the loop's clock.
+        Credentials go only where it `is_trusted`. The headers must have come by `deadline`, of the monotonic clock.
         """
 
         async def attempt(credentials: Mapping[str, str], left: float) -> tuple[UpstreamStream, GatewayError | None]:
@@ -164,13 +165,12 @@ class UpstreamSession:
         is_trusted: bool = True,
     ) -> Outcome:
         """The outcome of the last try; refused credentials are renewed once."""
-        clock = asyncio.get_running_loop().time
         credentials = await self.authorizer.headers() if is_trusted else {}
         number, may_renew = 1, is_trusted
         while True:
             outcome, error, was_sent = None, None, True
             try:
-                outcome, error = await attempt(credentials, max(0.0, deadline - clock()))
+                outcome, error = await attempt(credentials, max(0.0, deadline - monotonic()))
             except NotSent as unsent:
                 error, was_sent = _without_frames(unsent.error), False
             except UpstreamError as lost:
@@ -191,7 +191,7 @@ class UpstreamSession:
                     continue
                 await self.authorizer.refused(credentials, error.detail)
             failed = retries.Attempt(number, error, was_sent)
-            wait = retries.delay(effect, failed, min(deadline - clock(), _LONGEST_WAIT))
+            wait = retries.delay(effect, failed, min(deadline - monotonic(), _LONGEST_WAIT))
             if wait is None:
                 if isinstance(outcome, Exchange) and not isinstance(error, UpstreamError):
                     return outcome

@@ -5,6 +5,7 @@ import io
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from time import monotonic
 
 import aiohttp
 
@@ -174,14 +175,13 @@ class Transport:
         permit is there, right before the first byte goes out. Raises NotSent, UpstreamError and its kin, and
         UpstreamRateLimited when there is no permit, Unavailable when no connection is left.
         """
-        clock = asyncio.get_running_loop().time
-        began, outcome = clock(), ""
+        began, outcome = monotonic(), ""
         try:
             async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
                 with self._connections.one(scope):
                     if before is not None:
                         await before()
-                    began = clock()
+                    began = monotonic()
                     self.under_way += 1
                     try:
                         async with await self._sent(request, credentials, timeout) as answer:
@@ -198,7 +198,7 @@ class Transport:
         finally:
             if outcome:
                 UPSTREAM_ANSWERS.add(scope.kind, outcome)
-                UPSTREAM_SECONDS.observe(clock() - began, scope.kind)
+                UPSTREAM_SECONDS.observe(monotonic() - began, scope.kind)
         self.limiter.observe(scope, response.headers)
         return response
 

@@ -28,6 +28,7 @@ from gateway.http.responses import html_response
 from gateway.http.route import Route
 from gateway.identity.audit import PendingEntry
 from gateway.identity.model import Caller, id_of
+from gateway.services import Services
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import begin_context
 from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
@@ -56,7 +57,8 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         # is no secret: the contract is public.
         is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
         if not is_open:
-            request[CALLER] = caller = await (signed_in(request) if route and route.is_console else _caller(request))
+            caller = await (signed_in(request) if route and route.is_console else _caller(request, app[SERVICES]))
+            request[CALLER] = caller
             if limits.rates.is_limiting:
                 rates = limits.rates.take(caller)
                 if rates.refusal is not None:
@@ -159,26 +161,26 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
     return html_response(html, {**pages.headers(), **kept}, response.status)
 
 
-async def _caller(request: web.Request) -> Caller:
+async def _caller(request: web.Request, services: Services) -> Caller:
     """Who calls, for which organization; the same refusal for every token that is not good."""
     token = bearer_token(request)
     if request.query_string and "access_token" in request.query:
         raise MalformedRequest("a token does not belong in a query string; send it in the Authorization header")
     try:
-        client = await request.app[SERVICES].tokens.verify(token)
+        client = await services.tokens.verify(token)
     except Unauthorized:
         caller = await follower(request, token)
         if caller is None:
             raise
         return caller
-    if client.resource is not None and not _is_within(request, client.resource):
+    if client.resource is not None and not _is_within(request.path, client.resource, services.settings.base_url):
         raise Unauthorized("the token is for another resource (RFC 8707)")
     return client.caller(request.headers.get("X-Organization-Id"))
 
 
-def _is_within(request: web.Request, resource: str) -> bool:
-    path = resource.removeprefix(request.app[SERVICES].settings.base_url)
-    return request.path == path or request.path.startswith(f"{path}/")
+def _is_within(path: str, resource: str, base_url: str) -> bool:
+    within = resource.removeprefix(base_url)
+    return path == within or path.startswith(f"{within}/")
 
 
 def _count(request: web.Request, response: web.StreamResponse, outcome: str, seconds: float) -> None:

@@ -69,8 +69,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     at: datetime = msgspec.field(default_factory=CLOCK.now)
 
 
-@dataclass(slots=True)
-class PendingEntry:
+class PendingEntry(msgspec.Struct):
     """What is known so far of a deed under way: its route names it, its handler adds what it learns."""
 
     #: None for what is no deed after all, such as a dry run

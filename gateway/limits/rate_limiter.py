@@ -12,6 +12,7 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from time import monotonic
 from types import TracebackType
 from typing import Any
 
@@ -101,7 +102,7 @@ class ScopeLimiter:
         """Take a permit in turn, callers first; raises UpstreamRateLimited."""
         if self._has_to_ask():
             await self._asked()
-        now = asyncio.get_running_loop().time()
+        now = monotonic()
         if self.budget.paused_until - now > timeout:
             raise self._refusal(now)
         permit = asyncio.get_running_loop().create_future()
@@ -114,7 +115,7 @@ class ScopeLimiter:
             if permit.done() and not permit.cancelled():
                 self.release()
             if isinstance(error, TimeoutError):
-                raise self._refusal(asyncio.get_running_loop().time()) from None
+                raise self._refusal(monotonic()) from None
             raise
 
     async def _asked(self) -> None:
@@ -130,7 +131,7 @@ class ScopeLimiter:
                 self._learn = None
             if not self.has_joined:
                 await self._join(self)
-                self.has_joined, self.looked_at = True, asyncio.get_running_loop().time()
+                self.has_joined, self.looked_at = True, monotonic()
                 self.peak = max(self.peak, 2)
         finally:
             self._asking = None
@@ -160,7 +161,7 @@ class ScopeLimiter:
     async def _grant_all(self) -> None:
         """Grant permits for as long as anybody waits for one."""
         while self._drop_gone():
-            now = asyncio.get_running_loop().time()
+            now = monotonic()
             if now < self.budget.paused_until:
                 await self._change_within(self.budget.paused_until - now)
             elif self._in_flight >= self.budget.share:
@@ -212,7 +213,7 @@ class _Permit(contextlib.AbstractAsyncContextManager[None]):
     is_background: bool
 
     async def __aenter__(self) -> None:
-        if not self.limiter.try_acquire(asyncio.get_running_loop().time()):
+        if not self.limiter.try_acquire(monotonic()):
             await self.limiter.acquire(self.timeout, is_background=self.is_background)
 
     async def __aexit__(
@@ -262,13 +263,13 @@ class SharedRateLimiter:
         """Take note of what the headers of an answer say about the limits."""
         if scope.limit is None or not scope.limit.allowances:
             return
-        limiter, now = self._limiter(scope), asyncio.get_running_loop().time()
+        limiter, now = self._limiter(scope), monotonic()
         if limiter.budget.observe(now, CLOCK.unix_time(), headers):
             self._publish(limiter, now)
 
     def pause(self, scope: RateScope, seconds: float) -> None:
         """Let nothing through for so long: the application limits."""
-        limiter, now = self._limiter(scope), asyncio.get_running_loop().time()
+        limiter, now = self._limiter(scope), monotonic()
         limiter.budget.pause(now, seconds)
         self._publish(limiter, now)
         if self._pauses is not None:
@@ -289,14 +290,14 @@ class SharedRateLimiter:
         return limiter
 
     async def _read_earlier(self) -> None:
-        now = asyncio.get_running_loop().time()
+        now = monotonic()
         left = {} if self._pauses is None else await self._pauses.left()
         self._earlier = {scope_id: now + seconds for scope_id, seconds in left.items()}
 
     async def _learn(self, limiter: ScopeLimiter) -> None:
         """How long a scope is paused, at its first use while Redis is away: as far as PostgreSQL can tell."""
         left = await self._first_looks(limiter.scope_id)
-        limiter.budget.restrict(asyncio.get_running_loop().time(), left, 0.0)
+        limiter.budget.restrict(monotonic(), left, 0.0)
 
     async def _left_of(self, scope_ids: Sequence[str]) -> Sequence[float]:
         left = {} if self._pauses is None else await self._pauses.left(scope_ids)
@@ -320,10 +321,10 @@ class SharedRateLimiter:
         task.add_done_callback(self._publishing.discard)
 
     async def _refresh(self) -> None:
-        now = asyncio.get_running_loop().time()
+        now = monotonic()
         self._forget(now)
         self._restrictions = await self._shared.restrictions(CLOCK.unix_time())
-        self._looked_at = asyncio.get_running_loop().time()
+        self._looked_at = monotonic()
         for scope_id, known in (self._restrictions or {}).items():
             limiter = self._scopes.get(scope_id)
             if limiter is not None:
@@ -333,7 +334,7 @@ class SharedRateLimiter:
 
     async def _divide(self, limiters: Sequence[ScopeLimiter]) -> None:
         """Count the processes that share these scopes, and be counted."""
-        now = asyncio.get_running_loop().time()
+        now = monotonic()
         for limiter in limiters:
             limiter.looked(now)
         joined = [each.scope_id for each in limiters if each.has_joined]
