@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from tests.harness.deployment import deployed
+from tests.harness.sandbox import fault
 from tests.harness.waiting import PATIENCE, eventually
 
 ATTACHMENTS = "/api/1.0/attachments"
@@ -63,16 +64,14 @@ async def test_a_synchronization_killed_twice_goes_on_each_time_from_where_it_wa
     async with deployment.api() as api, aiohttp.ClientSession(deployment.upstream_url) as control:
         connector = await api.connector("Work-Management", {"token": "token"})
         undisturbed = await api.connector("Work-Management", {"token": "token"})
-        slow = {"kind": "work-management", "path_prefix": ATTACHMENTS, "latency_ms": 20}
-        assert (await control.post("/_sandbox/faults", json=slow)).status == 201
         await (await control.delete("/_sandbox/requests")).release()
-        job_id = await asked_for(connector)
 
-        read_before = [await read_until_killed(deployment, parents) for parents in (100, 300)]
-        outcome = await result(connector, job_id)
-        job = (await connector.api.get(f"/api/v1/jobs/{job_id}")).json()
-        read = await parents_read(deployment)
-        await (await control.delete("/_sandbox/faults")).release()
+        async with fault(deployment.upstream_url, kind="work-management", path_prefix=ATTACHMENTS, latency_ms=20):
+            job_id = await asked_for(connector)
+            read_before = [await read_until_killed(deployment, parents) for parents in (100, 300)]
+            outcome = await result(connector, job_id)
+            job = (await connector.api.get(f"/api/v1/jobs/{job_id}")).json()
+            read = await parents_read(deployment)
         await result(undisturbed, await asked_for(undisturbed))
 
     database = await asyncpg.connect(database_url)

@@ -1,7 +1,7 @@
 """The stand-in for all applications: as a process, and what it has received."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +46,14 @@ async def fault(sandbox_url: str, **fault: Any) -> AsyncIterator[None]:
         finally:
             async with session.delete("/_sandbox/faults") as response:
                 assert response.status == 204
+
+
+@asynccontextmanager
+async def faults(sandbox_url: str, **common: Any) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+    """`await arm(status=429)`: a `fault` from then on until the block ends, of what is common to all of them."""
+    async with AsyncExitStack() as stack:
+
+        async def arm(**members: Any) -> None:
+            await stack.enter_async_context(fault(sandbox_url, **common, **members))
+
+        yield arm

@@ -3,6 +3,7 @@
 import aiohttp
 import pytest
 
+from tests.harness.sandbox import faults
 from tests.http.test_routes import noted
 
 FILE = "download/attachments?attachment_id=1"
@@ -11,13 +12,8 @@ FILE = "download/attachments?attachment_id=1"
 @pytest.fixture
 async def fault(front):
     """`await fault(…)`: what the application does wrong with every file from then on."""
-    async with aiohttp.ClientSession(front.sandbox_url) as sandbox:
-
-        async def arm(**effect):
-            await sandbox.post("/_sandbox/faults", json={"path_prefix": "/attachments/", **effect})
-
+    async with faults(front.sandbox_url, path_prefix="/attachments/") as arm:
         yield arm
-        await sandbox.delete("/_sandbox/faults")
 
 
 async def test_a_file_that_came_whole_succeeded(api, support_desk):

@@ -12,6 +12,7 @@ import pytest
 
 from gateway.sandbox import files
 from tests.harness.caller import Answer, Api, ConnectorApi
+from tests.harness.sandbox import fault
 from tests.harness.up import Running
 from tests.harness.waiting import eventually
 
@@ -43,10 +44,9 @@ SOURCES = [
 
 @pytest.fixture
 async def sandbox(running: Running) -> AsyncIterator[aiohttp.ClientSession]:
-    """The sandbox's own side; faults that a test arms are gone after it."""
+    """The sandbox's own side."""
     async with aiohttp.ClientSession(running.sandbox_url) as session:
         yield session
-        await session.delete("/_sandbox/faults")
 
 
 async def counters(sandbox: aiohttp.ClientSession) -> dict[str, Any]:
@@ -88,12 +88,12 @@ async def test_a_file_goes_out_under_safe_labels(support_desk: ConnectorApi):
     assert "X-Request-Id" in answer.headers
 
 
-async def test_a_file_without_an_address_says_why(api: Api, sandbox: aiohttp.ClientSession):
+async def test_a_file_without_an_address_says_why(api: Api, running: Running):
     connector = await api.connector("work-management", WORK)
     record = {"data": {"gid": "7", "name": "elsewhere", "download_url": None, "size": None}}
-    await sandbox.post("/_sandbox/faults", json={"path_prefix": "/api/1.0/attachments/", "body": record})
 
-    answer = await connector.send("attachments", "download", {"attachment_gid": "7"})
+    async with fault(running.sandbox_url, path_prefix="/api/1.0/attachments/", body=record):
+        answer = await connector.send("attachments", "download", {"attachment_gid": "7"})
 
     assert (answer.status, answer.json()["code"]) == (404, "upstream_not_found")
     assert "no address for this file" in answer.json()["detail"]
@@ -140,15 +140,21 @@ async def test_a_stored_file_of_another_organization_is_not_there(api: Api, supp
     assert (answer.status, answer.json()["code"]) == (404, "not_found")
 
 
-async def test_a_cut_file_breaks_the_transfer(support_desk: ConnectorApi, sandbox: aiohttp.ClientSession):
-    await sandbox.post("/_sandbox/faults", json={"path_prefix": "/attachments/", "truncate_after_bytes": 60_000})
+@pytest.fixture
+async def cut(running: Running) -> AsyncIterator[None]:
+    """Every file breaks off before its end."""
+    async with fault(running.sandbox_url, path_prefix="/attachments/", truncate_after_bytes=60_000):
+        yield
 
+
+@pytest.mark.usefixtures("cut")
+async def test_a_cut_file_breaks_the_transfer(support_desk: ConnectorApi):
     with pytest.raises(aiohttp.ClientPayloadError):
         await support_desk.send("attachments", "download", {"attachment_id": NUMBER})
 
 
-async def test_a_cut_file_fails_its_job(api: Api, support_desk: ConnectorApi, sandbox: aiohttp.ClientSession):
-    await sandbox.post("/_sandbox/faults", json={"path_prefix": "/attachments/", "truncate_after_bytes": 60_000})
+@pytest.mark.usefixtures("cut")
+async def test_a_cut_file_fails_its_job(api: Api, support_desk: ConnectorApi):
     accepted = await support_desk.send(
         "attachments", "download", {"attachment_id": NUMBER}, headers={"Prefer": "respond-async"}
     )
@@ -177,18 +183,17 @@ async def test_a_stalled_caller_holds_a_few_mebibytes_upstream_and_leaving_close
 
 
 async def test_leaving_a_silent_file_closes_it_upstream(
-    api: Api, support_desk: ConnectorApi, sandbox: aiohttp.ClientSession
+    api: Api, support_desk: ConnectorApi, running: Running, sandbox: aiohttp.ClientSession
 ):
     before = await counters(sandbox)
-    await sandbox.post("/_sandbox/faults", json={"path_prefix": "/attachments/", "stall_after_bytes": 1000})
-    response = await api.session.get(
-        f"{support_desk.path}/download/attachments?attachment_id={NUMBER}", headers=api.headers
-    )
-    await response.content.readexactly(1000)
+    address = f"{support_desk.path}/download/attachments?attachment_id={NUMBER}"
+    async with fault(running.sandbox_url, path_prefix="/attachments/", stall_after_bytes=1000):
+        response = await api.session.get(address, headers=api.headers)
+        await response.content.readexactly(1000)
 
-    response.close()
+        response.close()
 
-    assert await eventually(lambda: _are_closed(sandbox, before))
+        assert await eventually(lambda: _are_closed(sandbox, before))
 
 
 async def _are_closed(sandbox: aiohttp.ClientSession, before: dict[str, int]) -> bool:

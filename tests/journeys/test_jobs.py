@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
-import aiohttp
 import pytest
 
+from tests.harness.sandbox import faults
 from tests.harness.waiting import eventually
 
 ASYNC = {"Prefer": "respond-async"}
@@ -19,14 +19,8 @@ SDK = {"X-ADP-Agent-SDK": "1"}
 @pytest.fixture
 async def fault(running) -> AsyncIterator[Any]:
     """`await fault(latency_ms=…)` for the calls below a path; gone after the test."""
-    async with aiohttp.ClientSession(running.sandbox_url) as session:
-
-        async def arm(**members: Any) -> None:
-            async with session.post("/_sandbox/faults", json={"kind": "support-desk", **members}) as response:
-                assert response.status == 201, await response.text()
-
+    async with faults(running.sandbox_url, kind="support-desk") as arm:
         yield arm
-        await session.delete("/_sandbox/faults")
 
 
 async def submitted(support_desk, entity: str, action: str, params: Any, **headers: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The SDK's error classes, with messages that say how to mend it."""
 
-import aiohttp
 import pytest
 
+from tests.harness.sandbox import faults
 from tests.sdk.conftest import KINDS, NOT_INSTALLED
 
 sdk = pytest.importorskip("airbyte_agent_sdk", reason=NOT_INSTALLED)
@@ -12,15 +12,8 @@ exceptions = pytest.importorskip("airbyte_agent_sdk.http.exceptions", reason=NOT
 @pytest.fixture
 async def fault(running):
     """`await fault(status=429)`: what the sandbox does wrong next."""
-    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
-
-        async def add(**members):
-            async with sandbox.post("/_sandbox/faults", json={"kind": "support-desk", **members}) as answer:
-                assert answer.status == 201
-
-        yield add
-        async with sandbox.delete("/_sandbox/faults"):
-            pass
+    async with faults(running.sandbox_url, kind="support-desk") as arm:
+        yield arm
 
 
 @pytest.fixture
