@@ -3,11 +3,13 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 from redis.asyncio import Redis
 
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.in_process import FrontEnd, front_end
+from tests.harness.openid_provider import OpenIdProvider, Visitor, added
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +37,16 @@ async def api(front: FrontEnd) -> AsyncIterator[Api]:
 @pytest.fixture
 async def support_desk(api: Api) -> ConnectorApi:
     return await api.connector()
+
+
+@pytest.fixture
+async def login(provider: OpenIdProvider, front: FrontEnd) -> str:
+    """Of a person whom the module's provider knows, and who was added."""
+    return await added(provider, front)
+
+
+@pytest.fixture
+async def visitor(front: FrontEnd) -> AsyncIterator[Visitor]:
+    """A browser of one's own."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        yield Visitor(front, session)

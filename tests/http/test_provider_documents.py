@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from tests.harness.in_process import FrontEnd, front_end
-from tests.harness.openid_provider import CLIENT_ID, OpenIdProvider, Visitor, added, openid_provider
+from tests.harness.openid_provider import CLIENT_ID, OpenIdProvider, Visitor, openid_provider
 
 
 @pytest.fixture
@@ -24,17 +24,6 @@ async def front(tmp_path: Path, database_url: str, redis_url: str, provider: Ope
     """A front end that knows nothing of the provider yet."""
     async with front_end(tmp_path, database_url, redis_url, **provider.settings) as running:
         yield running
-
-
-@pytest.fixture
-async def login(provider: OpenIdProvider, front: FrontEnd) -> str:
-    return await added(provider, front)
-
-
-@pytest.fixture
-async def visitor(front: FrontEnd) -> AsyncIterator[Visitor]:
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-        yield Visitor(front, session)
 
 
 async def test_new_keys_of_the_provider_are_learnt_and_the_old_ones_end(

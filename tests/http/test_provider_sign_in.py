@@ -19,7 +19,7 @@ from gateway.identity.people import People
 from gateway.identity.tokens import hashed
 from tests.harness.caller import Answer
 from tests.harness.in_process import FrontEnd, front_end
-from tests.harness.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, Visitor, added, openid_provider
+from tests.harness.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, Visitor, openid_provider
 
 REDIRECT = "http://127.0.0.1:33333/callback"
 
@@ -50,17 +50,6 @@ async def front(
 @pytest.fixture
 def people(front: FrontEnd) -> People:
     return People(front.services.database, front.services.identity)
-
-
-@pytest.fixture
-async def login(provider: OpenIdProvider, front: FrontEnd) -> str:
-    return await added(provider, front)
-
-
-@pytest.fixture
-async def visitor(front: FrontEnd) -> AsyncIterator[Visitor]:
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-        yield Visitor(front, session)
 
 
 async def test_a_person_signs_in_to_the_console_and_stands_in_the_audit_log(
