@@ -1,12 +1,11 @@
 """The use case: find the connector, run the operation now or make it a job, and hold to idempotency keys."""
 
 import asyncio
-import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import msgspec
 from msgspec.structs import replace
@@ -46,6 +45,7 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
 from gateway.kinds.sunsets import explain_refusal
+from gateway.operation_call import Accepted, Done, OperationCall
 from gateway.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
@@ -54,53 +54,6 @@ from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
 
 Outcome = TypeVar("Outcome")
-
-
-class OperationCall(msgspec.Struct, frozen=True):
-    """What a caller asks for."""
-
-    connector_id: UUID
-    entity: str
-    action: str
-    params: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    shape: FieldSelection = msgspec.field(default_factory=FieldSelection)
-    intent: str | None = None
-    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
-    idempotency_key: str | None = None
-    #: `Prefer: respond-async`
-    respond_async: bool = False
-    #: `Prefer: wait=N`, seconds
-    wait: int | None = None
-    request_id: str | None = None
-    #: the address by which the caller reaches us
-    base_url: str = ""
-    #: how old an answer to a read may be; None asks the application
-    freshness: Freshness | None = None
-    #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
-    token_hash: bytes | None = None
-
-    def fingerprint(self) -> bytes:
-        """SHA-256 of what makes it this request and no other."""
-        whole = [self.entity, self.action, self.params, self.shape.as_document()]
-        return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).digest()
-
-
-class Done(msgspec.Struct, frozen=True):
-    """An answer at hand."""
-
-    answer: OperationResult
-    took_ms: int
-    is_replayed: bool = False
-    #: where the caller accepts a remembered answer: whether it is one (RFC 9211), and its age in seconds
-    cache: str | None = None
-    age: float = 0.0
-
-
-class Accepted(msgspec.Struct, frozen=True):
-    """A job that goes on after the call."""
-
-    job: JobSummary
-    is_replayed: bool = False
 
 
 class PreparedExecution(msgspec.Struct, frozen=True):

@@ -34,6 +34,7 @@ DOMAINS = CREDENTIALS | {
 }
 CALLS = DOMAINS | {"gateway.field_selection", "gateway.response_cache"}
 USE_CASES = CALLS | {
+    "gateway.operation_call",
     "gateway.execution",
     "gateway.copy_search",
     "gateway.deletion",
@@ -73,8 +74,9 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.console": CREDENTIALS,
     "gateway.connect_links": CREDENTIALS | {"gateway.oauth"},
     "gateway.deletion": DOMAINS,
-    "gateway.execution": CALLS,
-    "gateway.copy_search": CALLS | {"gateway.execution"},
+    "gateway.operation_call": CALLS,
+    "gateway.execution": CALLS | {"gateway.operation_call"},
+    "gateway.copy_search": CALLS | {"gateway.operation_call"},
     "gateway.sealed_tables": CREDENTIALS | {"gateway.jobs", "gateway.oauth"},
     "gateway.health_checks": CREDENTIALS
     | {"gateway.settings", "gateway.sealed_tables", "gateway.telemetry.prometheus"},

@@ -16,7 +16,6 @@ from gateway.connect_links.store import SessionStatus
 from gateway.connectors.responses import OperationResult
 from gateway.credentials.model import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError, JobNotCancelable, NotFound
-from gateway.execution import Done, OperationCall
 from gateway.field_selection import FieldSelection
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
@@ -24,6 +23,7 @@ from gateway.jobs.model import JobSummary, NewJob
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import Effect
+from gateway.operation_call import Done, OperationCall
 from gateway.operations.index import OperationIndex
 from gateway.services import Services
 from gateway.stored_files.blobs import read_all

@@ -11,8 +11,8 @@ from aiohttp import web
 
 from gateway.connectors.responses import OperationResult
 from gateway.errors import FieldError, InvalidParams
-from gateway.execution import OperationCall
 from gateway.http.keys import AUDIT, REQUEST_ID
+from gateway.operation_call import OperationCall
 
 
 def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from gateway.connectors.download import ACTION
 from gateway.connectors.responses import OperationResult
 from gateway.errors import RangeNotSatisfiable
-from gateway.execution import OperationCall
 from gateway.http.bodies import is_sdk, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.responses import audit_call, envelope
@@ -20,6 +19,7 @@ from gateway.http.streaming import caller_present, sent
 from gateway.http_ranges.json_chunks import ChunkRequest, chunk, nothing, plain_params, wants_chunk
 from gateway.http_ranges.responses import RangeRequest, stored_reply
 from gateway.jobs.model import JobSummary
+from gateway.operation_call import OperationCall
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile
 

@@ -6,7 +6,6 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.connectors.download import ACTION as DOWNLOAD
-from gateway.execution import Accepted, Done, OperationCall
 from gateway.field_selection import FieldSelection
 from gateway.http.bodies import Body, Preference, bearer_token, idempotency_key, is_sdk, path_id, preference, read_body
 from gateway.http.handlers.downloads import download
@@ -15,6 +14,7 @@ from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import audit_call, envelope, json_response
 from gateway.identity.tokens import hashed
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.operation_call import Accepted, Done, OperationCall
 from gateway.response_cache import Freshness
 
 _MAX_FIELDS = 500

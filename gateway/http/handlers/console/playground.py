@@ -12,12 +12,12 @@ from aiohttp import web
 from gateway.console.schema_form import fields_of, params_of, table_of
 from gateway.credentials.model import ConnectorRecord
 from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
-from gateway.execution import Accepted, OperationCall
 from gateway.http.console_session import read_console_form
 from gateway.http.handlers.console.page import console_page, see_other
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import audit_call
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.operation_call import Accepted, OperationCall
 from gateway.operations.entries import OperationEntry, entry_of
 from gateway.operations.signatures import signature_of
 

@@ -10,13 +10,13 @@ from aiohttp import web
 
 from gateway.console.schema_form import table_of
 from gateway.errors import GatewayError, InvalidParams
-from gateway.execution import OperationCall
 from gateway.http.bodies import query_id
 from gateway.http.handlers.clients import clients_of
 from gateway.http.handlers.console.page import console_page
 from gateway.http.keys import CALLER, SERVICES
 from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.operation_call import OperationCall
 
 _OPERATORS = (
     "eq", "neq", "gt", "gte", "lt", "lte", "in", "like", "contains", "startswith", "endswith", "keyword", "fuzzy",

@@ -1,0 +1,60 @@
+"""What a caller asks for, and what becomes of it: an answer at hand, or a job that goes on."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.connectors.responses import OperationResult
+from gateway.field_selection import FieldSelection
+from gateway.jobs.model import JobSummary
+from gateway.response_cache import Freshness
+
+
+class OperationCall(msgspec.Struct, frozen=True):
+    """What a caller asks for."""
+
+    connector_id: UUID
+    entity: str
+    action: str
+    params: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    shape: FieldSelection = msgspec.field(default_factory=FieldSelection)
+    intent: str | None = None
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    idempotency_key: str | None = None
+    #: `Prefer: respond-async`
+    respond_async: bool = False
+    #: `Prefer: wait=N`, seconds
+    wait: int | None = None
+    request_id: str | None = None
+    #: the address by which the caller reaches us
+    base_url: str = ""
+    #: how old an answer to a read may be; None asks the application
+    freshness: Freshness | None = None
+    #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
+    token_hash: bytes | None = None
+
+    def fingerprint(self) -> bytes:
+        """SHA-256 of what makes it this request and no other."""
+        whole = [self.entity, self.action, self.params, self.shape.as_document()]
+        return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).digest()
+
+
+class Done(msgspec.Struct, frozen=True):
+    """An answer at hand."""
+
+    answer: OperationResult
+    took_ms: int
+    is_replayed: bool = False
+    #: where the caller accepts a remembered answer: whether it is one (RFC 9211), and its age in seconds
+    cache: str | None = None
+    age: float = 0.0
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """A job that goes on after the call."""
+
+    job: JobSummary
+    is_replayed: bool = False
