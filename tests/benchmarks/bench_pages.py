@@ -64,10 +64,9 @@ def _figure(screen: Screen, times: Sequence[float]) -> Figure:
 async def _prepared(api: Api) -> list[Screen]:
     """The screens, after some work to show."""
     desk = await api.connector()
-    body = {"entity": "tickets", "action": "list", "params": {"per_page": 5}}
     for _ in range(_JOBS):
-        answer = await api.post(f"{desk.path}/execute", body, headers={"Prefer": "respond-async"})
-    job_id = answer.json()["job"]["id"]
+        job = await desk.submit("tickets", "list", {"per_page": 5})
+    job_id = job["id"]
     await api.get(f"/api/v1/jobs/{job_id}/result?wait=60")
     links = [await _link(api), await _link(api, connector_types=["support-desk"])]
     return [

@@ -1,16 +1,21 @@
 """A caller that speaks plain HTTP to a gateway, and holds each answer to the OpenAPI document."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 import aiohttp
-import pytest
 
 from tests.harness import contract
+from tests.harness.waiting import PATIENCE
 
 CREDENTIALS = {"email": "agent@example.com", "api_token": "token", "subdomain": "acme"}
+#: a call that is to become a job
+ASYNC = {"Prefer": "respond-async"}
 
 
 class Api:
@@ -21,8 +26,13 @@ class Api:
         self.headers = headers
 
     @classmethod
-    def of(cls, base_url: str, client_id: str, client_secret: str) -> "_Opening":
-        return _Opening(base_url, client_id, client_secret)
+    @asynccontextmanager
+    async def of(cls, base_url: str, client_id: str, client_secret: str) -> AsyncIterator["Api"]:
+        """A caller with a new token, for as long as the block lasts."""
+        secret = {"client_id": client_id, "client_secret": client_secret}
+        async with aiohttp.ClientSession(base_url) as session:
+            token = (await cls(session, {}).post("/api/v1/account/applications/token", secret)).document()
+            yield cls(session, {"Authorization": f"Bearer {token['access_token']}"})
 
     async def call(self, method: str, path: str, **options: Any) -> "Answer":
         headers = {**self.headers, **options.pop("headers", {})}
@@ -49,29 +59,34 @@ class Api:
             "credentials": credentials or CREDENTIALS,
             **members,
         }
-        answer = await self.post("/api/v1/integrations/connectors", body)
-        assert answer.status == 201, answer.body
-        return ConnectorApi(self, answer.json())
+        return ConnectorApi(self, (await self.post("/api/v1/integrations/connectors", body)).document(201))
+
+    async def ended_job(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """The job, once it has ended."""
+        return await self.job_once(job, lambda seen: seen["done"])
+
+    async def running_job(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """The job, once a worker runs it."""
+        return await self.job_once(job, lambda seen: seen["status"] == "running")
+
+    async def job_once(self, job: Mapping[str, Any], is_so: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+        """The job, once that is true of it; looked at whenever it changes."""
+        path = f"/api/v1/jobs/{job['id']}"
+        async with asyncio.timeout(PATIENCE):
+            answer = await self.get(path)
+            while not is_so(seen := answer.document()):
+                assert not seen["done"], seen
+                answer = await self._changed(path, answer.headers["ETag"])
+        return seen
+
+    async def _changed(self, path: str, tag: str) -> "Answer":
+        while (answer := await self.get(f"{path}?wait=5", headers={"If-None-Match": tag})).status == 304:
+            pass
+        return answer
 
 
-class _Opening:
-    """Gets a token on the way in and closes the session on the way out."""
-
-    def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
-        self._secret = {"client_id": client_id, "client_secret": client_secret}
-        self._base_url = base_url
-
-    async def __aenter__(self) -> Api:
-        self._session = aiohttp.ClientSession(self._base_url)
-        async with self._session.post("/api/v1/account/applications/token", json=self._secret) as response:
-            status, document = response.status, await response.json()
-        if status != 200:
-            await self._session.close()
-            pytest.fail(f"no token: {document}")
-        return Api(self._session, {"Authorization": f"Bearer {document['access_token']}"})
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._session.close()
+class UnexpectedStatus(AssertionError):
+    """An answer of another status than what comes next needs."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +100,12 @@ class Answer:
     def json(self) -> Any:
         return json.loads(self.body)
 
+    def document(self, status: int = 200) -> Any:
+        """The JSON of an answer that must be of this status."""
+        if self.status != status:
+            raise UnexpectedStatus(self.status, self.body)
+        return self.json()
+
 
 class ConnectorApi:
     """One connector through the API."""
@@ -94,8 +115,12 @@ class ConnectorApi:
         self.record = record
         self.path = f"/api/v1/integrations/connectors/{record['id']}"
 
+    def through(self, api: Api) -> "ConnectorApi":
+        """The same connector as another caller has it."""
+        return ConnectorApi(api, self.record)
+
     async def send(
-        self, entity: str, action: str, params: Any = None, headers: dict[str, str] | None = None, **members: Any
+        self, entity: str, action: str, params: Any = None, headers: Mapping[str, str] | None = None, **members: Any
     ) -> Answer:
         body = {"entity": entity, "action": action, **members}
         if params is not None:
@@ -104,6 +129,10 @@ class ConnectorApi:
 
     async def execute(self, entity: str, action: str, params: Any = None, **members: Any) -> dict[str, Any]:
         """The document of a call that succeeds."""
-        answer = await self.send(entity, action, params, **members)
-        assert answer.status == 200, answer.body
-        return answer.json()
+        return (await self.send(entity, action, params, **members)).document()
+
+    async def submit(
+        self, entity: str, action: str, params: Any = None, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """The job that a call was accepted as."""
+        return (await self.send(entity, action, params, {**ASYNC, **(headers or {})})).document(202)["job"]

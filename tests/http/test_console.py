@@ -166,9 +166,8 @@ async def other(front: FrontEnd) -> AsyncIterator[dict[str, str]]:
     client_id, _ = await front.client(organization_id)
     async with front.api(organization_id) as api:
         connector = await api.connector(name="OTHERS")
-        body = {"entity": "tickets", "action": "list", "params": {"per_page": 1}}
-        job = await api.post(f"{connector.path}/execute", body, headers={"Prefer": "respond-async"})
-        yield {"connector": connector.record["id"], "job": job.json()["job"]["id"], "client": client_id}
+        job = await connector.submit("tickets", "list", {"per_page": 1})
+        yield {"connector": connector.record["id"], "job": job["id"], "client": client_id}
         kept = (await api.get(connector.path)).json()
         assert (kept["name"], kept["status"]) == ("OTHERS", "active")
 

@@ -6,10 +6,10 @@ Every call of the tests is held to it (`tests.harness.contract`); these are the 
 import pytest
 
 from tests.harness import contract
+from tests.harness.caller import ASYNC
 
 TICKETS = {"entity": "tickets", "action": "list", "params": {"per_page": 2}}
 EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
-ASYNC = {"Prefer": "respond-async"}
 
 #: method, path, what is sent
 CALLS = [

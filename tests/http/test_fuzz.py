@@ -207,8 +207,7 @@ async def test_no_body_makes_a_5xx(connection, api, support_desk, route):
 
 @pytest.mark.parametrize("header", HEADERS[1:])
 async def test_no_header_about_a_job_a_file_or_an_operation_makes_a_5xx(connection, api, support_desk, header):
-    accepted = await support_desk.send("tickets", "list", headers={"Prefer": "respond-async"})
-    job = f"/api/v1/jobs/{accepted.json()['job']['id']}"
+    job = f"/api/v1/jobs/{(await support_desk.submit('tickets', 'list'))['id']}"
     file = f"{support_desk.path}/download/attachments?attachment_id=1"
     statuses = {
         (method, path, value): await connection(
@@ -228,8 +227,7 @@ async def test_no_header_about_a_job_a_file_or_an_operation_makes_a_5xx(connecti
 
 @pytest.mark.parametrize("value", HOSTILE)
 async def test_an_event_stream_does_not_begin_at_what_is_no_event(connection, api, support_desk, value):
-    accepted = await support_desk.send("tickets", "list", headers={"Prefer": "respond-async"})
-    path = f"/api/v1/jobs/{accepted.json()['job']['id']}/events"
+    path = f"/api/v1/jobs/{(await support_desk.submit('tickets', 'list'))['id']}/events"
 
     status = await connection("GET", path, [authorization(api), b"Last-Event-ID: " + value])
 

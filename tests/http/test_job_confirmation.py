@@ -28,8 +28,7 @@ async def mcp(front: FrontEnd, api: Api) -> AsyncIterator[Raw]:
 async def job_id(front: FrontEnd, support_desk: ConnectorApi) -> str:
     """A job whose write was sent, and its answer lost."""
     params = {"ticket": {"subject": "s", "comment": {"body": "b"}}}
-    sent = await support_desk.send("tickets", "create", params, headers={"Prefer": "respond-async"})
-    job_id: str = sent.json()["job"]["id"]
+    job_id: str = (await support_desk.submit("tickets", "create", params))["id"]
     async with front.services.database.system() as connection:
         await connection.execute(LOST, UUID(job_id))
     return job_id

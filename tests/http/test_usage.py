@@ -30,7 +30,7 @@ async def test_calls_and_errors_are_counted_with_their_duration(api: Api):
 
 async def test_what_is_in_hand_is_told_of_the_own_organization_alone(api: Api, front: FrontEnd):
     connector = await api.connector()
-    await connector.send("tickets", "list", headers={"Prefer": "respond-async"})
+    await connector.submit("tickets", "list")
 
     async with front.api() as other:
         theirs = (await other.get("/api/v1/usage")).json()["in_hand"]

@@ -55,8 +55,7 @@ async def addresses(running) -> dict[str, str]:
     """Pages that are of something: a connector, its jobs, links that are new, used and wrong."""
     async with Api.of(running.base_url, running.client_id, running.client_secret) as api:
         desk = await api.connector()
-        body = {"entity": "tickets", "action": "get", "params": {"ticket_id": 999_999_999}}
-        job = (await api.post(f"{desk.path}/execute", body, headers={"Prefer": "respond-async"})).json()["job"]
+        job = await desk.submit("tickets", "get", {"ticket_id": 999_999_999})
         await api.get(f"/api/v1/jobs/{job['id']}/result?wait=60")
         link = (await api.post("/api/v1/connect/sessions", {"workspace_name": "w"})).json()["url"]
         return {
@@ -117,7 +116,6 @@ async def test_a_bulk_update_is_followed_live_to_its_result(page, api):
 async def test_the_progress_of_a_job_is_shown_while_it_runs(page, api, running):
     desk = await api.connector()
     ids = ",".join(map(str, range(1, 401)))
-    body = {"entity": "ticket_bulk_updates", "action": "create", "params": {"ids": ids, "ticket": {"priority": "low"}}}
     await page.add_init_script(
         """window.seen = [];
         new MutationObserver(() => {
@@ -128,7 +126,7 @@ async def test_the_progress_of_a_job_is_shown_while_it_runs(page, api, running):
 
     # Two of the four batches are done long before the others.
     async with fault(running.sandbox_url, path_prefix="/api/v2/job_statuses", latency_ms=5000, times=2):
-        job = (await api.post(f"{desk.path}/execute", body, headers={"Prefer": "respond-async"})).json()["job"]
+        job = await desk.submit("ticket_bulk_updates", "create", {"ids": ids, "ticket": {"priority": "low"}})
         await page.goto(f"/console/jobs/{job['id']}")
 
         await page.wait_for_selector("#job .status.succeeded", timeout=60_000)
@@ -140,16 +138,14 @@ async def test_the_progress_of_a_job_is_shown_while_it_runs(page, api, running):
 
 async def test_a_failed_job_is_understood_and_run_again(page, api):
     desk = await api.connector()
-    body = {"entity": "tickets", "action": "get", "params": {"ticket_id": 999_999_999}}
-    path = f"/api/v1/integrations/connectors/{desk.record['id']}/execute"
-    job = await api.post(path, body, headers={"Prefer": "respond-async"})
-    await page.goto(f"/console/jobs/{job.json()['job']['id']}")
+    job = await desk.submit("tickets", "get", {"ticket_id": 999_999_999})
+    await page.goto(f"/console/jobs/{job['id']}")
     await page.wait_for_selector("#job .status.failed", timeout=30_000)
 
     said = await page.inner_text("#job [role=alert]")
     await page.click("text=Run again")
 
-    await page.wait_for_url(lambda url: not url.endswith(job.json()["job"]["id"]))
+    await page.wait_for_url(lambda url: not url.endswith(job["id"]))
     assert "RecordNotFound" in said or "not found" in said.lower()
 
 
@@ -233,8 +229,7 @@ async def test_nothing_that_others_wrote_runs_as_a_script(page, api):
     desk = await api.connector(name=SCRIPT)
     params = {"ticket": {"subject": SCRIPT, "comment": {"body": SCRIPT}}}
     ticket = await desk.execute("tickets", "create", params)
-    body = {"entity": "tickets", "action": "get", "params": {"ticket_id": ticket["result"]["id"]}}
-    job = (await api.post(f"{desk.path}/execute", body, headers={"Prefer": "respond-async"})).json()["job"]
+    job = await desk.submit("tickets", "get", {"ticket_id": ticket["result"]["id"]})
     await api.get(f"/api/v1/jobs/{job['id']}/result?wait=60")
     places = [
         *(f"/console{screen}" for screen in SCREENS),

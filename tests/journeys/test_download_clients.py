@@ -57,10 +57,8 @@ async def resource_of(base_url: str, connector: ConnectorApi) -> str:
 
 async def stored_of(base_url: str, connector: ConnectorApi) -> str:
     """The same file as the result of a job."""
-    job = await connector.send(
-        "attachments", "download", {"attachment_id": NUMBER}, headers={"Prefer": "respond-async"}
-    )
-    path = f"/api/v1/jobs/{job.json()['job']['id']}/result"
+    job = await connector.submit("attachments", "download", {"attachment_id": NUMBER})
+    path = f"/api/v1/jobs/{job['id']}/result"
     await connector.api.get(f"{path}?wait=30", headers={"Range": "bytes=0-0"})
     return base_url + path
 

@@ -41,10 +41,8 @@ async def plain(api: Api, connector: ConnectorApi) -> Ask:
 
 
 async def stored(api: Api, connector: ConnectorApi) -> Ask:
-    job = await connector.send(
-        "attachments", "download", {"attachment_id": NUMBER}, headers={"Prefer": "respond-async"}
-    )
-    result = f"/api/v1/jobs/{job.json()['job']['id']}/result?wait=30"
+    job = await connector.submit("attachments", "download", {"attachment_id": NUMBER})
+    result = f"/api/v1/jobs/{job['id']}/result?wait=30"
 
     async def ask(headers: Mapping[str, str], method: str = "GET") -> Answer:
         return await api.call(method, result, headers=dict(headers))

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from gateway.sandbox import files
-from tests.harness.caller import Answer, Api, ConnectorApi
+from tests.harness.caller import Api, ConnectorApi
 from tests.harness.sandbox import fault
 from tests.harness.up import Running
 from tests.harness.waiting import eventually
@@ -54,15 +54,6 @@ async def counters(sandbox: aiohttp.ClientSession) -> dict[str, Any]:
         return await response.json()
 
 
-async def job_of(api: Api, accepted: Answer) -> dict[str, Any]:
-    """The job of a 202, once it has ended."""
-    path = f"/api/v1/jobs/{accepted.json()['job']['id']}"
-    async with asyncio.timeout(60):
-        while not (job := (await api.get(path, headers={"Prefer": "wait=5"})).json())["done"]:
-            pass
-    return job
-
-
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: f"{source.kind} {source.entity}")
 async def test_every_file_comes_by_execute_as_a_resource_and_out_of_storage(running: Running, api: Api, source: Source):
     environment = {"instance_url": running.sandbox_url} if source.credentials is CRM else {}
@@ -71,8 +62,8 @@ async def test_every_file_comes_by_execute_as_a_resource_and_out_of_storage(runn
     posted = await connector.send(source.entity, "download", source.params)
     plain = await api.get(f"{connector.path}/download/{source.entity}", params=source.params)
     part = await connector.send(source.entity, "download", {**source.params, "range_header": "bytes=5-9"})
-    accepted = await connector.send(source.entity, "download", source.params, headers={"Prefer": "respond-async"})
-    stored = await api.get(f"/api/v1/jobs/{accepted.json()['job']['id']}/result?wait=30")
+    job = await connector.submit(source.entity, "download", source.params)
+    stored = await api.get(f"/api/v1/jobs/{job['id']}/result?wait=30")
 
     assert [posted.status, plain.status, part.status, stored.status] == [200, 200, 206, 200]
     assert {hashlib.sha256(answer.body).hexdigest() for answer in (posted, plain, stored)} == {files.sha256_of(NUMBER)}
@@ -130,10 +121,7 @@ async def test_a_file_of_another_organization_is_not_there(support_desk: Connect
 
 
 async def test_a_stored_file_of_another_organization_is_not_there(api: Api, support_desk: ConnectorApi, stranger: Api):
-    accepted = await support_desk.send(
-        "attachments", "download", {"attachment_id": NUMBER}, headers={"Prefer": "respond-async"}
-    )
-    job = await job_of(api, accepted)
+    job = await api.ended_job(await support_desk.submit("attachments", "download", {"attachment_id": NUMBER}))
 
     answer = await stranger.get(f"/api/v1/jobs/{job['id']}/result")
 
@@ -155,11 +143,9 @@ async def test_a_cut_file_breaks_the_transfer(support_desk: ConnectorApi):
 
 @pytest.mark.usefixtures("cut")
 async def test_a_cut_file_fails_its_job(api: Api, support_desk: ConnectorApi):
-    accepted = await support_desk.send(
-        "attachments", "download", {"attachment_id": NUMBER}, headers={"Prefer": "respond-async"}
-    )
+    submitted = await support_desk.submit("attachments", "download", {"attachment_id": NUMBER})
 
-    job = await job_of(api, accepted)
+    job = await api.ended_job(submitted)
     result = await api.get(f"/api/v1/jobs/{job['id']}/result")
 
     assert (job["status"], job["error"]["code"]) == ("failed", "upstream_truncated")

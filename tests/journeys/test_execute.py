@@ -219,8 +219,8 @@ async def test_following_next_reads_the_whole_list_and_ends(support_desk):
         document = await support_desk.execute("tickets", "list", params)
         pages.append([record["id"] for record in document["result"]])
         params = document["next"]
-    stored = await support_desk.send("tickets", "list", {"per_page": 2}, headers={"Prefer": "respond-async"})
-    result = await support_desk.api.get(f"/api/v1/jobs/{stored.json()['job']['id']}/result?wait=20")
+    job = await support_desk.submit("tickets", "list", {"per_page": 2})
+    result = await support_desk.api.get(f"/api/v1/jobs/{job['id']}/result?wait=20")
     found = await support_desk.execute("tickets", "context_store_search", {"query": {}, "limit": 1})
     single = await support_desk.execute("tickets", "get", {"ticket_id": pages[0][0]})
 

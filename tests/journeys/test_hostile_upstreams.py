@@ -363,9 +363,9 @@ async def _downloaded(connector: ConnectorApi) -> str:
 async def test_a_truncated_file_fails_its_job(hostile: Hostile, caller: Api, connector: ConnectorApi, case: str):
     hostile.records["cut"] = {"url": f"http://127.0.0.1:{hostile.port}/files/cut", "size": SIZE}
     hostile.scripts["cut"] = says(CUT_FILES[case])
-    accepted = await connector.send("things", "download", {"case": "cut"}, headers={"Prefer": "respond-async"})
+    job = await connector.submit("things", "download", {"case": "cut"})
 
-    result: Answer = await caller.get(f"/api/v1/jobs/{accepted.json()['job']['id']}/result?wait=30")
+    result: Answer = await caller.get(f"/api/v1/jobs/{job['id']}/result?wait=30")
 
     assert (result.status, result.json()["code"]) == (502, "upstream_truncated")
 

@@ -1,6 +1,5 @@
 """A job's life as callers see it over HTTP."""
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
@@ -9,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
+from tests.harness.caller import ASYNC
 from tests.harness.sandbox import faults
 from tests.harness.waiting import eventually
 
-ASYNC = {"Prefer": "respond-async"}
 SDK = {"X-ADP-Agent-SDK": "1"}
 
 
@@ -23,23 +22,10 @@ async def fault(running) -> AsyncIterator[Any]:
         yield arm
 
 
-async def submitted(support_desk, entity: str, action: str, params: Any, **headers: str) -> dict[str, Any]:
-    answer = await support_desk.send(entity, action, params, headers={**ASYNC, **headers})
-    assert answer.status == 202, answer.body
-    return answer.json()["job"]
-
-
-async def ended(api, job: dict[str, Any]) -> dict[str, Any]:
-    async with asyncio.timeout(30):
-        while not job["done"]:
-            job = (await api.get(f"/api/v1/jobs/{job['id']}?wait=10")).json()
-    return job
-
-
 async def test_any_operation_runs_as_a_job_when_asked(api, support_desk):
     answer = await support_desk.send("tickets", "list", {"per_page": 2}, headers=ASYNC, labels={"team": "x"})
     document = answer.json()
-    job = await ended(api, document["job"])
+    job = await api.ended_job(document["job"])
 
     assert answer.status == 202
     assert answer.headers["Preference-Applied"] == "respond-async"
@@ -52,7 +38,7 @@ async def test_any_operation_runs_as_a_job_when_asked(api, support_desk):
 
 async def test_a_jobs_result_is_what_the_inline_call_would_have_answered(api, support_desk):
     inline = await support_desk.execute("tickets", "list", {"per_page": 3})
-    job = await ended(api, await submitted(support_desk, "tickets", "list", {"per_page": 3}))
+    job = await api.ended_job(await support_desk.submit("tickets", "list", {"per_page": 3}))
 
     result = (await api.get(f"/api/v1/jobs/{job['id']}/result")).json()
 
@@ -61,7 +47,7 @@ async def test_a_jobs_result_is_what_the_inline_call_would_have_answered(api, su
 
 
 async def test_a_result_as_lines_has_a_record_on_each(api, support_desk):
-    job = await ended(api, await submitted(support_desk, "tickets", "list", {"per_page": 3}))
+    job = await api.ended_job(await support_desk.submit("tickets", "list", {"per_page": 3}))
 
     answer = await api.get(f"/api/v1/jobs/{job['id']}/result", headers={"Accept": "application/x-ndjson"})
     records = [json.loads(line) for line in answer.body.splitlines()]
@@ -91,7 +77,7 @@ async def test_a_slow_read_becomes_a_job_without_being_sent_again(api, support_d
     await fault(path_prefix="/api/v2/tickets/8.json", latency_ms=6500)
 
     answer = await support_desk.send("tickets", "get", {"ticket_id": 8}, select_fields=["id"])
-    job = await ended(api, answer.json()["job"])
+    job = await api.ended_job(answer.json()["job"])
     result = (await api.get(f"/api/v1/jobs/{job['id']}/result")).json()
     sent = [each for each in await upstream_requests() if each["path"] == "/api/v2/tickets/8.json"]
 
@@ -102,8 +88,8 @@ async def test_a_slow_read_becomes_a_job_without_being_sent_again(api, support_d
 
 async def test_an_unfinished_result_is_202_and_a_failed_jobs_result_is_its_error(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/9.json", latency_ms=1500, times=1)
-    job = await submitted(support_desk, "tickets", "get", {"ticket_id": 9})
-    missing = await submitted(support_desk, "tickets", "get", {"ticket_id": 999_999})
+    job = await support_desk.submit("tickets", "get", {"ticket_id": 9})
+    missing = await support_desk.submit("tickets", "get", {"ticket_id": 999_999})
 
     early = await api.get(f"/api/v1/jobs/{job['id']}/result")
     late = await api.get(f"/api/v1/jobs/{job['id']}/result?wait=20")
@@ -115,7 +101,7 @@ async def test_an_unfinished_result_is_202_and_a_failed_jobs_result_is_its_error
 
 
 async def test_looking_again_costs_nothing_while_nothing_changed(api, support_desk):
-    job = await ended(api, await submitted(support_desk, "tickets", "list", {}))
+    job = await api.ended_job(await support_desk.submit("tickets", "list", {}))
 
     first = await api.get(f"/api/v1/jobs/{job['id']}")
     again = await api.get(f"/api/v1/jobs/{job['id']}", headers={"If-None-Match": first.headers["ETag"]})
@@ -127,7 +113,7 @@ async def test_looking_again_costs_nothing_while_nothing_changed(api, support_de
 
 async def test_a_look_with_an_older_tag_returns_at_once(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/10.json", latency_ms=2000)
-    job = await submitted(support_desk, "tickets", "get", {"ticket_id": 10})
+    job = await support_desk.submit("tickets", "get", {"ticket_id": 10})
     started = time.monotonic()
 
     while job["status"] == "queued":
@@ -138,7 +124,7 @@ async def test_a_look_with_an_older_tag_returns_at_once(api, support_desk, fault
 
 
 async def test_events_tell_everything_once_and_in_order(api, support_desk):
-    job = await ended(api, await submitted(support_desk, "ticket_bulk_updates", "create", bulk(3)))
+    job = await api.ended_job(await support_desk.submit("ticket_bulk_updates", "create", bulk(3)))
 
     whole = await events(api, job["id"])
     resumed = await events(api, job["id"], after=whole[1]["id"])
@@ -156,7 +142,7 @@ async def test_events_tell_everything_once_and_in_order(api, support_desk):
 
 async def test_events_are_told_as_they_happen(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/11.json", latency_ms=1000)
-    job = await submitted(support_desk, "tickets", "get", {"ticket_id": 11})
+    job = await support_desk.submit("tickets", "get", {"ticket_id": 11})
 
     told = await events(api, job["id"])
 
@@ -180,13 +166,12 @@ async def events(api, job_id: str, after: int = 0) -> list[dict[str, Any]]:
 
 async def test_a_read_in_progress_is_stopped(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/12.json", latency_ms=20_000)
-    job = await submitted(support_desk, "tickets", "get", {"ticket_id": 12})
-    while job["status"] == "queued":
-        job = (await api.get(f"/api/v1/jobs/{job['id']}?wait=5")).json()
+    job = await support_desk.submit("tickets", "get", {"ticket_id": 12})
+    await api.running_job(job)
     started = time.monotonic()
 
     canceled = await api.post(f"/api/v1/jobs/{job['id']}/cancel")
-    job = await ended(api, canceled.json())
+    job = await api.ended_job(canceled.json())
     result = await api.get(f"/api/v1/jobs/{job['id']}/result")
 
     assert canceled.status == 202
@@ -198,7 +183,7 @@ async def test_a_read_in_progress_is_stopped(api, support_desk, fault):
 async def test_a_write_already_sent_runs_to_its_true_end(api, support_desk, fault, upstream_requests):
     subject = f"sent {uuid4().hex}"
     await fault(path_prefix="/api/v2/tickets.json", method="POST", latency_ms=1500)
-    job = await submitted(support_desk, "tickets", "create", {"ticket": {"subject": subject, "comment": {"body": "b"}}})
+    job = await support_desk.submit("tickets", "create", {"ticket": {"subject": subject, "comment": {"body": "b"}}})
 
     async def is_sent() -> bool:
         return any(subject in each["body"] for each in await upstream_requests())
@@ -206,14 +191,14 @@ async def test_a_write_already_sent_runs_to_its_true_end(api, support_desk, faul
     await eventually(is_sent)
 
     canceled = (await api.post(f"/api/v1/jobs/{job['id']}/cancel")).json()
-    job = await ended(api, canceled)
+    job = await api.ended_job(canceled)
 
     assert canceled["cancel_requested"] is True
     assert job["status"] == "succeeded"
 
 
 async def test_what_has_ended_cannot_be_canceled(api, support_desk):
-    job = await ended(api, await submitted(support_desk, "tickets", "list", {}))
+    job = await api.ended_job(await support_desk.submit("tickets", "list", {}))
 
     answer = await api.post(f"/api/v1/jobs/{job['id']}/cancel")
 
@@ -222,10 +207,10 @@ async def test_what_has_ended_cannot_be_canceled(api, support_desk):
 
 async def test_a_failed_job_is_retried_as_a_new_one(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/13.json", status=422, body={"error": "RecordInvalid"}, times=1)
-    job = await ended(api, await submitted(support_desk, "tickets", "get", {"ticket_id": 13}))
+    job = await api.ended_job(await support_desk.submit("tickets", "get", {"ticket_id": 13}))
 
     answer = await api.post(f"/api/v1/jobs/{job['id']}/retry")
-    again = await ended(api, answer.json()["job"])
+    again = await api.ended_job(answer.json()["job"])
     final = await api.post(f"/api/v1/jobs/{again['id']}/retry")
 
     assert job["status"] == "failed"
@@ -237,11 +222,11 @@ async def test_a_failed_job_is_retried_as_a_new_one(api, support_desk, fault):
 async def test_an_unknown_write_is_retried_only_when_confirmed(api, support_desk, fault):
     ticket = {"ticket": {"subject": "s", "comment": {"body": "b"}, "external_id": uuid4().hex}}
     await fault(path_prefix="/api/v2/tickets.json", method="POST", reset=True, times=1)
-    job = await ended(api, await submitted(support_desk, "tickets", "create", ticket))
+    job = await api.ended_job(await support_desk.submit("tickets", "create", ticket))
 
     unasked = await api.post(f"/api/v1/jobs/{job['id']}/retry")
     confirmed = await api.post(f"/api/v1/jobs/{job['id']}/retry", {"confirm": True})
-    again = await ended(api, confirmed.json()["job"])
+    again = await api.ended_job(confirmed.json()["job"])
 
     assert job["status"] == "unknown"
     assert (unasked.status, unasked.json()["code"]) == (409, "outcome_unknown")
@@ -250,7 +235,7 @@ async def test_an_unknown_write_is_retried_only_when_confirmed(api, support_desk
 
 
 async def test_a_bulk_update_ends_with_the_documented_job_record(api, support_desk):
-    job = await ended(api, await submitted(support_desk, "ticket_bulk_updates", "create", bulk(3)))
+    job = await api.ended_job(await support_desk.submit("ticket_bulk_updates", "create", bulk(3)))
 
     result = (await api.get(f"/api/v1/jobs/{job['id']}/result")).json()["result"]
     results = result.pop("results")
@@ -270,7 +255,7 @@ async def test_a_bulk_update_ends_with_the_documented_job_record(api, support_de
 
 async def test_a_bulk_update_that_cannot_be_followed_any_more_says_what_was_done(api, support_desk, fault):
     await fault(path_prefix="/api/v2/job_statuses/", status=404, body={"error": "RecordNotFound"}, times=1)
-    job = await ended(api, await submitted(support_desk, "ticket_bulk_updates", "create", bulk(250)))
+    job = await api.ended_job(await support_desk.submit("ticket_bulk_updates", "create", bulk(250)))
 
     result = await api.get(f"/api/v1/jobs/{job['id']}/result")
     done = result.json()["result"]
@@ -300,12 +285,10 @@ async def test_an_update_whose_answer_was_lost_is_sent_once_under_its_key(suppor
 
 async def test_a_limited_job_waits_for_its_time_and_then_goes_on(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/14.json", status=429, headers={"Retry-After": "12"}, body={}, times=1)
-    job = await submitted(support_desk, "tickets", "get", {"ticket_id": 14})
-    while job["status"] in ("queued", "running"):
-        job = (await api.get(f"/api/v1/jobs/{job['id']}?wait=5")).json()
+    job = await support_desk.submit("tickets", "get", {"ticket_id": 14})
 
-    waiting = job
-    job = await ended(api, job)
+    waiting = await api.job_once(job, lambda seen: seen["status"] == "waiting")
+    job = await api.ended_job(job)
 
     assert waiting["status"] == "waiting"
     assert waiting["next_attempt_at"] is not None
@@ -313,8 +296,8 @@ async def test_a_limited_job_waits_for_its_time_and_then_goes_on(api, support_de
 
 
 async def test_jobs_are_listed_the_newest_first_and_by_filter(api, support_desk):
-    jobs = [await ended(api, await submitted(support_desk, "tickets", "list", {})) for _ in range(3)]
-    await ended(api, await submitted(support_desk, "users", "list", {}))
+    jobs = [await api.ended_job(await support_desk.submit("tickets", "list", {})) for _ in range(3)]
+    await api.ended_job(await support_desk.submit("users", "list", {}))
     mine = f"connector_id={support_desk.record['id']}&entity=tickets"
 
     page = (await api.get(f"/api/v1/jobs?{mine}&limit=2")).json()
@@ -339,7 +322,7 @@ async def test_a_filter_that_cannot_be_is_refused(api, query):
 
 
 async def test_another_organizations_job_does_not_exist(support_desk, stranger):
-    job = await submitted(support_desk, "tickets", "list", {})
+    job = await support_desk.submit("tickets", "list", {})
     path = f"/api/v1/jobs/{job['id']}"
 
     answers = [
@@ -374,8 +357,8 @@ async def test_one_key_makes_one_write_and_replays_its_answer(support_desk, upst
 async def test_a_key_of_a_job_brings_the_same_job(support_desk):
     key = {"Idempotency-Key": uuid4().hex}
 
-    first = await submitted(support_desk, "tickets", "list", {}, **key)
-    second = await submitted(support_desk, "tickets", "list", {}, **key)
+    first = await support_desk.submit("tickets", "list", {}, key)
+    second = await support_desk.submit("tickets", "list", {}, key)
 
     assert second["id"] == first["id"]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.harness.caller import ASYNC
 from tests.harness.databases import created_database, url_of
 from tests.harness.deployment import Deployment, deployed
 from tests.harness.processes import free_port
@@ -98,9 +99,8 @@ async def test_a_trace_goes_through_a_job_to_the_application(deployment: Deploym
     desk = await api.connector(credentials=CREDENTIALS)
     headers = {"traceparent": TRACEPARENT, "tracestate": "vendor=1", "X-Request-Id": "traced-request"}
 
-    accepted = await desk.send("tickets", "get", {"ticket_id": 1}, {**headers, "Prefer": "respond-async"})
-    job_id = accepted.json()["job"]["id"]
-    await api.get(f"/api/v1/jobs/{job_id}/result?wait=30")
+    job = await desk.submit("tickets", "get", {"ticket_id": 1}, headers)
+    await api.get(f"/api/v1/jobs/{job['id']}/result?wait=30")
 
     traced = [
         request["path"]
@@ -169,11 +169,9 @@ async def test_an_organization_cannot_queue_more_jobs_than_it_may(deployment: De
     [worker] = deployment.workers
     await deployment.stop(worker)
 
-    key = {"Prefer": "respond-async", "Idempotency-Key": "first"}
+    key = {**ASYNC, "Idempotency-Key": "first"}
     first = await desk.send("tickets", "get", {"ticket_id": 1}, key)
-    statuses = [
-        (await desk.send("tickets", "get", {"ticket_id": 1}, {"Prefer": "respond-async"})).status for _ in range(6)
-    ]
+    statuses = [(await desk.send("tickets", "get", {"ticket_id": 1}, ASYNC)).status for _ in range(6)]
     replayed = await desk.send("tickets", "get", {"ticket_id": 1}, key)
     await deployment.worker()
 

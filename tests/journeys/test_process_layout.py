@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.harness.caller import ConnectorApi
+from tests.harness.caller import ASYNC, ConnectorApi
 from tests.harness.databases import created_database, url_of
 from tests.harness.deployment import Deployment, deployed
 
@@ -56,7 +56,7 @@ class Load:
             self.created.append(subject)
 
     async def _job(self) -> None:
-        answer = await self._noted("job", "tickets", "get", {"ticket_id": 1}, {"Prefer": "respond-async"})
+        answer = await self._noted("job", "tickets", "get", {"ticket_id": 1}, ASYNC)
         if answer is not None:
             self.jobs.append(answer["job"]["id"])
 

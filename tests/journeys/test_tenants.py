@@ -20,13 +20,13 @@ BODIES = {
 @pytest.fixture
 async def belongings(support_desk, running):
     """One id of each sort, all of the first organization."""
-    job = await support_desk.send("tickets", "list", headers={"Prefer": "respond-async"})
+    job = await support_desk.submit("tickets", "list")
     workspaces = await support_desk.api.get(f"/api/v1/workspaces?name_contains={support_desk.record['workspace_name']}")
     link = await support_desk.api.post("/api/v1/connect/sessions", {"workspace_name": "w"})
     return {
         "session_id": link.json()["id"],
         "connector_id": support_desk.record["id"],
-        "job_id": job.json()["job"]["id"],
+        "job_id": job["id"],
         "workspace_id": workspaces.json()["data"][0]["id"],
         "flow_id": str(uuid4()),
         "client_id": running.client_id,
