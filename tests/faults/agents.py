@@ -153,13 +153,15 @@ class AgentsRun:
     async def run(self) -> AgentsReport:
         started = time.monotonic()
         gateway, numbers = self._gateway, iter(range(1, self.report.tasks + 1))
-        urls = [gateway.url_of(front) for front in gateway.fronts]
-        async with gateway.caller() as caller, round_robin(urls) as balancer:
-            connector = await caller.connect()
-            async with aiohttp.ClientSession(headers=caller.headers) as session:
-                agent = Agent(session, balancer.url)
-                agents = (self._work(agent, connector, numbers) for _ in range(_AGENTS))
-                await asyncio.gather(self._rage(), *agents)
+        urls = [gateway.url_of(front_end) for front_end in gateway.front_ends]
+        async with (
+            gateway.desk() as desk,
+            round_robin(urls) as balancer,
+            aiohttp.ClientSession(headers=desk.api.headers) as session,
+        ):
+            agent, connector = Agent(session, balancer.url), desk.record["id"]
+            agents = (self._work(agent, connector, numbers) for _ in range(_AGENTS))
+            await asyncio.gather(self._rage(), *agents)
         self._judge()
         self.report.seconds = time.monotonic() - started
         return self.report
@@ -222,17 +224,17 @@ class AgentsRun:
     async def _rage(self) -> None:
         """Front ends and workers die in turns, each when the last tasks of its round begin."""
         gateway = self._gateway
-        pairs = zip(itertools.cycle(gateway.fronts), itertools.cycle(gateway.workers), strict=False)
+        pairs = zip(itertools.cycle(gateway.front_ends), itertools.cycle(gateway.workers), strict=False)
         victims = itertools.islice(itertools.chain.from_iterable(pairs), self._kills)
-        for number, part in enumerate(victims, start=1):
+        for number, program in enumerate(victims, start=1):
             last = number * self.report.tasks // (self._kills + 1)
             async with self._changed:
                 await self._changed.wait_for(lambda due=last - 2: len(self._begun) >= due)
             self.report.under_way.append(len(self._begun) - self._ended)
-            self.report.kills["front end" if part in gateway.fronts else "worker"] += 1
+            self.report.kills["front end" if program in gateway.front_ends else "worker"] += 1
             self._killed_at.append(time.time())
-            await part.kill()
-            await part.start()
+            await program.kill()
+            await program.start()
             async with self._changed:
                 self._restarted += 1
                 self._changed.notify_all()
@@ -261,7 +263,7 @@ def _ids(number: int) -> str:
 
 
 async def agents(tasks: int, kills: int) -> AgentsReport:
-    async with arena(fronts=3, workers=2) as gateway:
+    async with arena(front_ends=3, workers=2) as gateway:
         gateway.upstream.slowest, gateway.upstream.batch_seconds = 0.5, 1.0
         return await AgentsRun(gateway, tasks, kills).run()
 

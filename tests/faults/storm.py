@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,15 +13,20 @@ from uuid import UUID
 import aiohttp
 import asyncpg
 
-from tests.faults.arena import Arena, Caller, arena, ticket
+from tests.faults.arena import Arena, arena, ticket
 from tests.faults.report import Recovery, Report
 from tests.faults.strikes import KILL_WORKER, Strikes
+from tests.harness.caller import ConnectorApi, UnexpectedStatus
 
 #: how PostgreSQL's absence shows
 _DATABASE_AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 FINAL = {"succeeded", "failed", "canceled", "unknown"}
 #: seconds in which a request of the storm is under way at most: its latency, and a stalled machine
 IN_FLIGHT = 3.0
+#: submissions at a time
+_SUBMITTERS = 4
+#: seconds after which a submission is given up and made again
+_ANSWERED = 10.0
 #: seconds between two looks at all jobs
 _LOOK = 0.2
 _STATES = "SELECT id, status, attempt, worker FROM jobs WHERE NOT is_inline"
@@ -60,44 +66,42 @@ class Storm:
 
     async def run(self) -> Report:
         started = time.monotonic()
-        async with self.gateway.caller() as caller:
-            await caller.connect()
-        watching = asyncio.create_task(self._watch())
-        await asyncio.gather(self._submit(), self._strikes.some(self.faults))
-        await self._all_ended()
-        self._is_over.set()
-        await watching
+        async with self.gateway.desk() as desk, asyncio.TaskGroup() as watching:
+            watching.create_task(self._watch())
+            numbers = iter(range(self.jobs))
+            async with asyncio.TaskGroup() as storming:
+                storming.create_task(self._strikes.some(self.faults))
+                for _ in range(_SUBMITTERS):
+                    storming.create_task(self._submit(desk, numbers))
+            await self._all_ended()
+            self._is_over.set()
         await self._judge()
         self.report.seconds = time.monotonic() - started
         return self.report
 
-    async def _submit(self) -> None:
+    async def _submit(self, desk: ConnectorApi, numbers: Iterator[int]) -> None:
         """Jobs of all kinds, each under a key, so that a submission that failed is made again."""
-        numbers = iter(range(self.jobs))
-        await asyncio.gather(*(self._submit_each(numbers) for _ in range(4)))
+        for number in numbers:
+            name = f"storm-{number}"
+            what: tuple[str, dict[str, Any]] = (
+                ("list", {}),
+                ("update", {"ticket_id": number, "ticket": {"subject": name}}),
+                ("create", ticket(name)),
+            )[number % 3]
+            job = await self._insist(desk, name, *what)
+            self.report.accepted += 1
+            if what[0] == "create":
+                self._creates[name] = job["id"]
+            await asyncio.sleep(self._random.uniform(0, 8 * self.faults / self.jobs))
 
-    async def _submit_each(self, numbers: Any) -> None:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
-            for number in numbers:
-                name = f"storm-{number}"
-                what: tuple[str, dict[str, Any]] = (
-                    ("list", {}),
-                    ("update", {"ticket_id": number, "ticket": {"subject": name}}),
-                    ("create", ticket(name)),
-                )[number % 3]
-                job = await self._insist(session, name, *what)
-                self.report.accepted += 1
-                if what[0] == "create":
-                    self._creates[name] = job["id"]
-                await asyncio.sleep(self._random.uniform(0, 8 * self.faults / self.jobs))
-
-    async def _insist(self, session: aiohttp.ClientSession, name: str, action: str, params: Any) -> dict[str, Any]:
+    async def _insist(self, desk: ConnectorApi, name: str, action: str, params: Any) -> dict[str, Any]:
+        """Each time with a new token; an answer that the OpenAPI document does not name is not asked for again."""
         while True:
+            front_end = self._random.choice(self.gateway.front_ends)
             try:
-                caller = await Caller.of(self.gateway, session, self._random.choice(self.gateway.fronts))
-                caller.connector_id = str(await self.gateway.value("SELECT id FROM connectors"))
-                return await caller.submit("tickets", action, params, Idempotency_Key=name)
-            except (aiohttp.ClientError, AssertionError, KeyError, *_DATABASE_AWAY):
+                async with asyncio.timeout(_ANSWERED), self.gateway.api(front_end) as api:
+                    return await desk.through(api).submit("tickets", action, params, {"Idempotency-Key": name})
+            except (aiohttp.ClientError, UnexpectedStatus, TimeoutError):
                 await asyncio.sleep(0.2)
 
     async def _watch(self) -> None:
@@ -112,7 +116,7 @@ class Storm:
         await self._look()
 
     async def _look(self) -> None:
-        rows, now = await self.gateway.rows(_STATES), time.time()
+        rows, now = await self.gateway.stores.rows(_STATES), time.time()
         for job_id, status, attempt, worker in rows:
             ended = self._ended.get(job_id)
             if ended is not None and ended != status:
@@ -156,10 +160,10 @@ class Storm:
         report, upstream = self.report, self.gateway.upstream
         report.strikes = Counter(strike.fault.name for strike in self._strikes.all)
         report.states = Counter(self._ended.values())
-        report.errors = {row["code"]: row["jobs"] for row in await self.gateway.rows(_ERRORS)}
+        report.errors = {row["code"]: row["jobs"] for row in await self.gateway.stores.rows(_ERRORS)}
         report.lost = report.accepted - len(self._ended)
         report.doubled = sum(count > 1 for count in upstream.created.values())
-        report.invented = sum(not self._was_struck(row["sent_at"]) for row in await self.gateway.rows(_UNKNOWN))
+        report.invented = sum(not self._was_struck(row["sent_at"]) for row in await self.gateway.stores.rows(_UNKNOWN))
         report.untrue = sum(self._is_untrue(name, self._ended.get(UUID(job))) for name, job in self._creates.items())
 
     def _was_struck(self, sent_at: str | None) -> bool:
@@ -176,6 +180,6 @@ class Storm:
 
 async def storm(jobs: int, faults: int, seed: int = 1) -> Report:
     """What a storm of so many jobs and faults came to."""
-    async with arena(fronts=2, workers=2) as gateway:
+    async with arena(front_ends=2, workers=2) as gateway:
         gateway.upstream.slowest = 0.3
         return await Storm(gateway, jobs, faults, seed).run()

@@ -14,7 +14,8 @@ import psutil
 from redis.asyncio import Redis
 
 from gateway.embedded.server import LocalServer
-from tests.faults.arena import Arena, Part
+from tests.faults.arena import Arena
+from tests.harness.processes import Program
 
 #: seconds that a freeze takes; a lease is ten
 FREEZES = (1.0, 13.0)
@@ -23,16 +24,16 @@ DOWN = 0.5
 _CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IS NOT NULL AND pid <> pg_backend_pid()"
 
 
-async def _kill_part(gateway: Arena, part: Part, seconds: float) -> None:
-    await part.kill()
-    await part.launch()
+async def _kill_program(gateway: Arena, program: Program, seconds: float) -> None:
+    await program.kill()
+    await program.launch()
 
 
 async def _kill_server(gateway: Arena, server: LocalServer, seconds: float) -> None:
-    await gateway.restart(server, down=DOWN)
+    await gateway.stores.restart(server, down=DOWN)
 
 
-async def _freeze(gateway: Arena, target: Part | LocalServer, seconds: float) -> None:
+async def _freeze(gateway: Arena, target: Program | LocalServer, seconds: float) -> None:
     """Stop the process and what it has started, which for PostgreSQL is one for each connection."""
     assert target.pid is not None
     stopped = [target.pid, *(child.pid for child in psutil.Process(target.pid).children(recursive=True))]
@@ -51,11 +52,11 @@ def _signal(pid: int, sign: signal.Signals) -> None:
 
 
 async def _flush(gateway: Arena, server: LocalServer, seconds: float) -> None:
-    await gateway.flush_redis()
+    await gateway.stores.flush_redis()
 
 
 async def _cut_postgres(gateway: Arena, server: LocalServer, seconds: float) -> None:
-    await gateway.rows(_CUT)
+    await gateway.stores.rows(_CUT)
 
 
 async def _cut_redis(gateway: Arena, server: LocalServer, seconds: float) -> None:
@@ -63,20 +64,20 @@ async def _cut_redis(gateway: Arena, server: LocalServer, seconds: float) -> Non
         await redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 
 
-def _workers(gateway: Arena) -> Sequence[Part]:
+def _workers(gateway: Arena) -> Sequence[Program]:
     return gateway.workers
 
 
-def _fronts(gateway: Arena) -> Sequence[Part]:
-    return gateway.fronts
+def _front_ends(gateway: Arena) -> Sequence[Program]:
+    return gateway.front_ends
 
 
 def _postgres(gateway: Arena) -> Sequence[LocalServer]:
-    return [gateway.postgres]
+    return [gateway.stores.postgres]
 
 
 def _redis(gateway: Arena) -> Sequence[LocalServer]:
-    return [gateway.redis]
+    return [gateway.stores.redis]
 
 
 @dataclass(frozen=True)
@@ -84,18 +85,18 @@ class Fault:
     """A kind of strike; `act` has so many seconds where it lasts."""
 
     name: str
-    targets: Callable[[Arena], Sequence[Part | LocalServer]]
+    targets: Callable[[Arena], Sequence[Program | LocalServer]]
     act: Callable[[Arena, Any, float], Awaitable[None]]
     #: how often it comes among the others
     weight: int = 1
 
 
-KILL_WORKER = Fault("worker killed", _workers, _kill_part, weight=3)
+KILL_WORKER = Fault("worker killed", _workers, _kill_program, weight=3)
 FAULTS = (
     KILL_WORKER,
     Fault("worker frozen", _workers, _freeze, weight=2),
-    Fault("front end killed", _fronts, _kill_part),
-    Fault("front end frozen", _fronts, _freeze),
+    Fault("front end killed", _front_ends, _kill_program),
+    Fault("front end frozen", _front_ends, _freeze),
     Fault("PostgreSQL killed", _postgres, _kill_server),
     Fault("PostgreSQL frozen", _postgres, _freeze),
     Fault("PostgreSQL's connections cut", _postgres, _cut_postgres),
@@ -143,7 +144,7 @@ class Strikes:
         if fault.act is not _freeze:
             await asyncio.wait([striking])
 
-    def _chosen(self) -> tuple[Fault, Part | LocalServer]:
+    def _chosen(self) -> tuple[Fault, Program | LocalServer]:
         """A fault and what it hits: something that is not struck now."""
         free = [
             (fault, target)
@@ -154,7 +155,7 @@ class Strikes:
         targets = [each for each in fault.targets(self._gateway) if id(each) not in self._struck]
         return fault, self._random.choice(targets)
 
-    async def _strike(self, strike: Strike, target: Part | LocalServer, seconds: float) -> None:
+    async def _strike(self, strike: Strike, target: Program | LocalServer, seconds: float) -> None:
         self._struck.add(id(target))
         try:
             await strike.fault.act(self._gateway, target, seconds)

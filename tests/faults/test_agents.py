@@ -22,7 +22,7 @@ async def test_tasks_outlive_the_front_ends_and_workers_that_began_them():
 
 
 async def test_a_write_under_its_key_is_sent_once_however_often_its_front_end_dies():
-    async with arena(fronts=3) as gateway:
+    async with arena(front_ends=3) as gateway:
         gateway.upstream.slowest = 0.5
         outcomes = await _written_under_kills(gateway)
         sent = [gateway.upstream.created[f"agent-{number}"] for number in range(WRITES)]
@@ -36,22 +36,24 @@ async def test_a_write_under_its_key_is_sent_once_however_often_its_front_end_di
 
 async def _written_under_kills(gateway: Arena) -> list[dict[str, Any]]:
     """What agents were told, each of a ticket that it created; each kill strikes while some of them are created."""
-    urls = [gateway.url_of(front) for front in gateway.fronts]
+    urls = [gateway.url_of(front_end) for front_end in gateway.front_ends]
     numbers, outcomes = iter(range(WRITES)), list[dict[str, Any]]()
-    async with gateway.caller() as caller, round_robin(urls) as balancer:
-        connector = await caller.connect()
-        async with aiohttp.ClientSession(headers=caller.headers) as session:
-            agent = Agent(session, balancer.url)
-            for front in itertools.islice(itertools.cycle(gateway.fronts), KILLS):
-                gateway.upstream.arrived.clear()
-                writes = [
-                    asyncio.create_task(_created(agent, connector, number))
-                    for number in itertools.islice(numbers, WRITES // KILLS)
-                ]
-                await gateway.upstream.arrived.wait()
-                await front.kill()
-                await front.start()
-                outcomes += await asyncio.gather(*writes)
+    async with (
+        gateway.desk() as desk,
+        round_robin(urls) as balancer,
+        aiohttp.ClientSession(headers=desk.api.headers) as session,
+    ):
+        agent = Agent(session, balancer.url)
+        for front_end in itertools.islice(itertools.cycle(gateway.front_ends), KILLS):
+            gateway.upstream.arrived.clear()
+            writes = [
+                asyncio.create_task(_created(agent, desk.record["id"], number))
+                for number in itertools.islice(numbers, WRITES // KILLS)
+            ]
+            await gateway.upstream.arrived.wait()
+            await front_end.kill()
+            await front_end.start()
+            outcomes += await asyncio.gather(*writes)
     return outcomes
 
 

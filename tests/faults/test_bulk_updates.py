@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.faults.arena import Arena, arena, until
+from tests.faults.arena import Arena, arena
+from tests.harness.waiting import eventually
 
 TICKETS, BATCH = 3000, 100
 PARAMS = {"ids": ",".join(map(str, range(1, TICKETS + 1))), "ticket": {"status": "solved"}}
@@ -13,7 +14,7 @@ PARAMS = {"ids": ",".join(map(str, range(1, TICKETS + 1))), "ticket": {"status":
 
 @pytest.fixture(scope="module")
 async def gateway() -> AsyncIterator[Arena]:
-    async with arena(fronts=1, workers=1) as opened:
+    async with arena() as opened:
         opened.upstream.batch_seconds = 1.0
         yield opened
 
@@ -24,10 +25,9 @@ def no_batches_left(gateway: Arena) -> None:
 
 
 async def test_thirty_batches_of_a_second_take_no_longer_than_five_of_them(gateway: Arena):
-    async with gateway.caller() as caller:
-        await caller.connect()
+    async with gateway.desk() as desk:
         started = time.monotonic()
-        job = await caller.ended((await caller.submit("ticket_bulk_updates", "create", PARAMS))["id"])
+        job = await desk.api.ended_job(await desk.submit("ticket_bulk_updates", "create", PARAMS))
         took = time.monotonic() - started
 
     assert (job["status"], job["message"]) == ("succeeded", "3000 of 3000 tickets updated")
@@ -37,44 +37,38 @@ async def test_thirty_batches_of_a_second_take_no_longer_than_five_of_them(gatew
 
 
 async def test_a_bulk_update_whose_worker_is_killed_goes_on_and_starts_no_batch_twice(gateway: Arena):
-    async with gateway.caller() as caller:
-        await caller.connect()
-        job = await caller.submit("ticket_bulk_updates", "create", PARAMS)
-        await until(lambda: _all_started(gateway, job["id"]))
+    async with gateway.desk() as desk:
+        job = await desk.submit("ticket_bulk_updates", "create", PARAMS)
+        await eventually(lambda: _all_started(gateway, job["id"]))
         await gateway.workers.pop().kill()
-        await gateway.add_worker()
-        ended = await caller.ended(job["id"])
-        _, result, _ = await caller.call("GET", f"/api/v1/jobs/{job['id']}/result")
+        await gateway.worker()
+        ended = await desk.api.ended_job(job)
+        result = (await desk.api.get(f"/api/v1/jobs/{job['id']}/result")).json()["result"]
 
     assert ended["status"] == "succeeded"
     assert set(gateway.upstream.updated.values()) == {1}
-    assert [each["id"] for each in result["result"]["results"]] == list(range(1, TICKETS + 1))
-    assert (result["result"]["succeeded"], result["result"]["failed"]) == (TICKETS, 0)
+    assert [each["id"] for each in result["results"]] == list(range(1, TICKETS + 1))
+    assert (result["succeeded"], result["failed"]) == (TICKETS, 0)
 
 
 async def test_a_bulk_update_canceled_in_the_middle_counts_what_was_done(gateway: Arena):
     gateway.upstream.room = 3
-    async with gateway.caller() as caller:
-        await caller.connect()
-        job = await caller.submit("ticket_bulk_updates", "create", PARAMS)
-        await until(lambda: _some_done(caller, job["id"]))
-        await caller.call("POST", f"/api/v1/jobs/{job['id']}/cancel")
-        ended = await caller.ended(job["id"])
-        status, result, _ = await caller.call("GET", f"/api/v1/jobs/{job['id']}/result")
+    async with gateway.desk() as desk:
+        job = await desk.submit("ticket_bulk_updates", "create", PARAMS)
+        await desk.api.job_once(job, lambda seen: seen["progress"] >= BATCH)
+        await desk.api.post(f"/api/v1/jobs/{job['id']}/cancel")
+        ended = await desk.api.ended_job(job)
+        result = await desk.api.get(f"/api/v1/jobs/{job['id']}/result")
     gateway.upstream.room = 30
 
     done = len(gateway.upstream.updated) * BATCH
-    assert (ended["status"], status, result["code"]) == ("canceled", 409, "job_canceled")
+    assert (ended["status"], result.status, result.json()["code"]) == ("canceled", 409, "job_canceled")
     assert f"{done} of {TICKETS} tickets updated" in ended["message"]
-    assert (ended["known"]["items_done"], len(result["result"]["results"])) == (done, done)
+    assert (ended["known"]["items_done"], len(result.json()["result"]["results"])) == (done, done)
     assert 0 < done < TICKETS
 
 
 async def _all_started(gateway: Arena, job_id: str) -> bool:
     """Whether every batch was taken, and the gateway knows it."""
-    is_saved = await gateway.value("SELECT sending_since IS NULL FROM jobs WHERE id = $1::text::uuid", job_id)
+    is_saved = await gateway.stores.value("SELECT sending_since IS NULL FROM jobs WHERE id = $1::text::uuid", job_id)
     return bool(is_saved) and len(gateway.upstream.updated) == TICKETS // BATCH
-
-
-async def _some_done(caller, job_id: str) -> bool:
-    return (await caller.job(job_id))["progress"] >= BATCH

@@ -3,10 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.faults.arena import Arena, Caller, Part, arena, until
+from tests.faults.arena import Arena, arena, seconds_until
+from tests.harness.caller import Api, ConnectorApi
+from tests.harness.processes import Program
+from tests.harness.waiting import eventually
 
 DAYS = 2 * 86_400
 SHIFTED = Path(__file__).parent / "clock_shift"
@@ -30,10 +34,10 @@ class Machine:
 
 
 @asynccontextmanager
-async def front_end_on(machine: Machine, gateway: Arena, **settings: str) -> AsyncIterator[Part]:
-    front = await gateway.front_end_apart(**machine.settings, **settings)
-    yield front
-    await gateway.stop(front)
+async def front_end_on(machine: Machine, gateway: Arena, **settings: str) -> AsyncIterator[Program]:
+    front_end = await gateway.front_end_apart(**machine.settings, **settings)
+    yield front_end
+    await gateway.stop(front_end)
 
 
 @pytest.fixture(scope="module")
@@ -46,41 +50,42 @@ async def gateway() -> AsyncIterator[Arena]:
 async def test_a_token_lasts_its_seconds_on_a_machine_whose_clock_is_off(gateway: Arena, tmp_path: Path, shift: float):
     is_short = {"GATEWAY_TOKEN_SECONDS": "4"}
     machine = Machine(tmp_path, shift)
-    async with front_end_on(machine, gateway, **is_short) as front, gateway.caller(front) as caller:
-        fresh, _, _ = await caller.call("GET", "/api/v1/jobs")
-        lasted = await until(lambda: _is_refused(caller))
+    async with front_end_on(machine, gateway, **is_short) as front_end, gateway.api(front_end) as api:
+        fresh = await api.get("/api/v1/jobs")
+        lasted = await seconds_until(lambda: _is_refused(api))
 
-    assert fresh == 200
+    assert fresh.status == 200
     assert 2 <= lasted <= 6
 
 
-async def _is_refused(caller) -> bool:
-    return (await caller.call("GET", "/api/v1/jobs"))[0] == 401
+async def _is_refused(api: Api) -> bool:
+    return (await api.get("/api/v1/jobs")).status == 401
 
 
 async def test_a_front_end_whose_clock_jumps_goes_on_as_before(gateway: Arena, tmp_path: Path):
     machine = Machine(tmp_path, 0)
-    async with front_end_on(machine, gateway) as front, gateway.caller(front) as caller:
-        await caller.connect()
-        job = await caller.ended((await caller.submit("tickets", "list", {}))["id"])
-        path = f"/api/v1/jobs/{job['id']}/result"
+    async with front_end_on(machine, gateway) as front_end, gateway.desk(front_end) as desk:
+        job = await desk.api.ended_job(await desk.submit("tickets", "list", {}))
         machine.jump(DAYS)
-        ahead = [(await caller.call("GET", path))[0], await _status_of_a_call(caller, "ahead")]
+        ahead = await _statuses(desk, job, "ahead")
         machine.jump(-DAYS)
-        behind = [(await caller.call("GET", path))[0], await _status_of_a_call(caller, "behind")]
-        async with gateway.caller(front) as fresh:
-            await until(lambda: _is_counted(fresh))
+        behind = await _statuses(desk, job, "behind")
+        async with gateway.api(front_end) as fresh:
+            await eventually(lambda: _is_counted(fresh))
 
     assert ahead == behind == [200, 200]
 
 
-async def _status_of_a_call(caller: Caller, key: str) -> int:
-    return (await caller.execute("tickets", "list", {}, Idempotency_Key=key))[0]
+async def _statuses(desk: ConnectorApi, job: dict[str, Any], key: str) -> list[int]:
+    """Of the result of a job, and of a call under a key."""
+    result = await desk.api.get(f"/api/v1/jobs/{job['id']}/result")
+    called = await desk.send("tickets", "list", {}, {"Idempotency-Key": key})
+    return [result.status, called.status]
 
 
-async def _is_counted(caller: Caller) -> bool:
+async def _is_counted(api: Api) -> bool:
     """All three operations have a place within the last minutes."""
-    _, usage, _ = await caller.call("GET", "/api/v1/usage?step=600")
+    usage = (await api.get("/api/v1/usage?step=600")).json()
     return sum(point["calls"] for point in usage["data"]) >= 3
 
 
@@ -90,9 +95,8 @@ async def test_a_worker_whose_clock_is_ahead_has_as_much_patience(gateway: Arena
     await gateway.stop(worker)
     shifted = await gateway.worker(**Machine(tmp_path, DAYS).settings)
     gateway.upstream.refusals = 1
-    async with gateway.caller() as caller:
-        await caller.connect()
-        job = await caller.ended((await caller.submit("tickets", "get", {"ticket_id": 1}))["id"])
+    async with gateway.desk() as desk:
+        job = await desk.api.ended_job(await desk.submit("tickets", "get", {"ticket_id": 1}))
     await gateway.stop(shifted)
 
     assert (job["status"], job["attempt"]) == ("succeeded", 2)

@@ -4,16 +4,20 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
+import aiohttp
 import pytest
 
-from tests.faults.arena import Arena, arena, ticket, until
+from tests.faults.arena import Arena, arena, seconds_until, ticket
+from tests.harness.caller import ConnectorApi
+from tests.harness.waiting import eventually
 
 
 @pytest.fixture(scope="module")
 async def gateway() -> AsyncIterator[Arena]:
     """Two front ends and no worker: each test starts those it wants."""
-    async with arena(fronts=2, workers=0) as opened:
+    async with arena(front_ends=2, workers=0) as opened:
         yield opened
 
 
@@ -29,18 +33,17 @@ async def no_workers_left(gateway: Arena) -> AsyncIterator[None]:
 
 
 async def test_a_killed_workers_job_goes_on_elsewhere(gateway: Arena):
-    first = await gateway.add_worker()
-    async with gateway.caller() as caller:
-        await caller.connect()
+    first = await gateway.worker()
+    async with gateway.desk() as desk:
         gateway.upstream.gate.clear()
-        job = await caller.submit("tickets", "list", {})
-        await caller.running(job["id"])
-        await gateway.add_worker()
+        job = await desk.submit("tickets", "list", {})
+        await desk.api.running_job(job)
+        await gateway.worker()
 
         await first.kill()
         killed_at = time.monotonic()
         gateway.upstream.gate.set()
-        ended = await caller.ended(job["id"])
+        ended = await desk.api.ended_job(job)
 
     assert ended["status"] == "succeeded"
     assert ended["attempt"] == 2
@@ -48,41 +51,40 @@ async def test_a_killed_workers_job_goes_on_elsewhere(gateway: Arena):
 
 
 async def test_a_write_whose_worker_was_killed_after_sending_is_unknown_and_not_sent_again(gateway: Arena):
-    worker = await gateway.add_worker()
-    async with gateway.caller() as caller:
-        await caller.connect()
+    worker = await gateway.worker()
+    async with gateway.desk() as desk:
         gateway.upstream.gate.clear()
-        job = await caller.create("killed-1")
-        await until(lambda: _is_created(gateway, "killed-1"))
+        job = await desk.submit("tickets", "create", ticket("killed-1"))
+        await eventually(lambda: gateway.upstream.created["killed-1"])
 
         await worker.kill()
-        await gateway.add_worker()
-        ended = await caller.ended(job["id"])
-        status, error, _ = await caller.call("GET", f"/api/v1/jobs/{job['id']}/result")
+        await gateway.worker()
+        ended = await desk.api.ended_job(job)
+        error = (await desk.api.get(f"/api/v1/jobs/{job['id']}/result")).document(409)
 
     assert ended["status"] == "unknown"
     assert gateway.upstream.created["killed-1"] == 1
-    assert (status, error["code"]) == (409, "outcome_unknown")
+    assert error["code"] == "outcome_unknown"
     assert error["known"]["find_by"].startswith("tickets.list")
     assert error["known"]["sent_at"]
 
 
 async def test_a_frozen_workers_late_result_is_refused_and_nothing_is_sent_twice(gateway: Arena):
-    frozen = await gateway.add_worker()
-    async with gateway.caller() as caller:
-        await caller.connect()
+    frozen = await gateway.worker()
+    async with gateway.desk() as desk:
         gateway.upstream.gate.clear()
-        write, read = await caller.create("frozen-1"), await caller.submit("tickets", "get", {"ticket_id": 1})
-        await until(lambda: _is_created(gateway, "frozen-1"))
-        await caller.running(read["id"])
+        write = await desk.submit("tickets", "create", ticket("frozen-1"))
+        read = await desk.submit("tickets", "get", {"ticket_id": 1})
+        await eventually(lambda: gateway.upstream.created["frozen-1"])
+        await desk.api.running_job(read)
 
         frozen.send(signal.SIGSTOP)
-        await gateway.add_worker()
+        await gateway.worker()
         gateway.upstream.gate.set()
-        ended = [await caller.ended(job["id"]) for job in (write, read)]
+        ended = [await desk.api.ended_job(job) for job in (write, read)]
         frozen.send(signal.SIGCONT)
         await gateway.swept()
-        thawed = [await caller.job(job["id"]) for job in (write, read)]
+        thawed = [(await desk.api.get(f"/api/v1/jobs/{job['id']}")).json() for job in (write, read)]
 
     assert [job["status"] for job in ended] == ["unknown", "succeeded"]
     assert thawed == ended
@@ -90,74 +92,67 @@ async def test_a_frozen_workers_late_result_is_refused_and_nothing_is_sent_twice
 
 
 async def test_a_call_whose_front_end_died_before_sending_gives_its_key_back(gateway: Arena):
-    await gateway.add_worker()
-    doomed = await gateway.add_front()
-    async with gateway.caller() as caller, gateway.caller(doomed) as lost:
-        lost.connector_id = await caller.connect()
+    await gateway.worker()
+    doomed = await gateway.front_end_apart()
+    key = {"Idempotency-Key": "k-1"}
+    async with gateway.desk() as desk, gateway.api(doomed) as lost:
         gateway.upstream.gate.clear()
         gateway.upstream.arrived.clear()
         # Reads are safe to run again, so that the key is free however far this one came.
-        call = asyncio.create_task(lost.execute("tickets", "list", {}, Idempotency_Key="k-1"))
+        call = asyncio.create_task(desk.through(lost).send("tickets", "list", {}, key))
         await gateway.upstream.arrived.wait()
-        in_flight, _, headers = await caller.execute("tickets", "list", {}, Idempotency_Key="k-1")
+        in_flight = await desk.send("tickets", "list", {}, key)
 
         await doomed.kill()
-        await asyncio.gather(call, return_exceptions=True)
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await call
         gateway.upstream.gate.set()
-        taken = await until(lambda: _executes(caller, "tickets", "list", {}, "k-1"))
+        taken = await seconds_until(lambda: _is_listed(desk, key))
 
-    assert in_flight == 409
-    assert "Retry-After" in headers
+    assert in_flight.status == 409
+    assert "Retry-After" in in_flight.headers
     assert taken <= 15
-    gateway.fronts.remove(doomed)
+    gateway.front_ends.remove(doomed)
 
 
 async def test_a_write_whose_front_end_died_after_sending_stays_unknown_under_its_key(gateway: Arena):
-    await gateway.add_worker()
-    doomed = await gateway.add_front()
-    async with gateway.caller() as caller, gateway.caller(doomed) as lost:
-        lost.connector_id = await caller.connect()
+    await gateway.worker()
+    doomed = await gateway.front_end_apart()
+    key = {"Idempotency-Key": "k-2"}
+    async with gateway.desk() as desk, gateway.api(doomed) as lost:
         gateway.upstream.gate.clear()
-        call = asyncio.create_task(lost.execute("tickets", "create", ticket("front-1"), Idempotency_Key="k-2"))
-        await until(lambda: _is_created(gateway, "front-1"))
+        call = asyncio.create_task(desk.through(lost).send("tickets", "create", ticket("front-1"), key))
+        await eventually(lambda: gateway.upstream.created["front-1"])
 
         await doomed.kill()
-        await asyncio.gather(call, return_exceptions=True)
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await call
         gateway.upstream.gate.set()
-        await until(lambda: _is_answered_by(caller, ticket("front-1"), "k-2", "outcome_unknown"))
+        await eventually(lambda: _is_unknown(desk, ticket("front-1"), key))
 
     assert gateway.upstream.created["front-1"] == 1
-    gateway.fronts.remove(doomed)
+    gateway.front_ends.remove(doomed)
 
 
 async def test_twenty_equal_requests_with_one_key_make_one_write(gateway: Arena):
-    async with gateway.caller() as caller, gateway.caller(gateway.fronts[1]) as other:
-        other.connector_id = await caller.connect()
+    call = ("tickets", "create", ticket("same"), {"Idempotency-Key": "k-3"})
+    async with gateway.desk() as desk, gateway.api(gateway.front_ends[1]) as api:
+        other = desk.through(api)
 
-        answers = await asyncio.gather(
-            *(
-                each.execute("tickets", "create", ticket("same"), Idempotency_Key="k-3")
-                for each in (caller, other)
-                for _ in range(10)
-            )
-        )
-        status, replayed, headers = await other.execute("tickets", "create", ticket("same"), Idempotency_Key="k-3")
+        answers = await asyncio.gather(*(each.send(*call) for each in (desk, other) for _ in range(10)))
+        replayed = await other.send(*call)
 
     assert gateway.upstream.created["same"] == 1
-    assert {answer[0] for answer in answers} <= {200, 409}
-    assert sum(answer[0] == 200 for answer in answers) >= 1
-    assert status == 200
-    assert headers["Idempotency-Replayed"] == "true"
-    assert replayed["result"]["external_id"] == "same"
+    assert {answer.status for answer in answers} <= {200, 409}
+    assert sum(answer.status == 200 for answer in answers) >= 1
+    assert replayed.status == 200
+    assert replayed.headers["Idempotency-Replayed"] == "true"
+    assert replayed.json()["result"]["external_id"] == "same"
 
 
-async def _is_created(gateway: Arena, external_id: str) -> bool:
-    return gateway.upstream.created[external_id] > 0
+async def _is_listed(desk: ConnectorApi, key: dict[str, str]) -> bool:
+    return (await desk.send("tickets", "list", {}, key)).status == 200
 
 
-async def _executes(caller, entity: str, action: str, params, key: str) -> bool:
-    return (await caller.execute(entity, action, params, Idempotency_Key=key))[0] == 200
-
-
-async def _is_answered_by(caller, params, key: str, code: str) -> bool:
-    return (await caller.execute("tickets", "create", params, Idempotency_Key=key))[1].get("code") == code
+async def _is_unknown(desk: ConnectorApi, params: dict[str, Any], key: dict[str, str]) -> bool:
+    return (await desk.send("tickets", "create", params, key)).json().get("code") == "outcome_unknown"

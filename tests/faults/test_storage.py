@@ -8,10 +8,13 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.faults.arena import Arena, arena, ticket, until
+from tests.faults.arena import Arena, arena, seconds_until, ticket
+from tests.harness.caller import ASYNC, Answer, Api, ConnectorApi
+from tests.harness.waiting import eventually
 
 #: longer than a lease: whoever cannot renew it is not taken for dead all the same
 LONGER_THAN_A_LEASE = 12
@@ -20,20 +23,20 @@ TABLES = ("jobs", "job_results", "job_events", "idempotency_keys", "audit")
 
 @pytest.fixture(scope="module")
 async def gateway() -> AsyncIterator[Arena]:
-    async with arena(fronts=1, workers=2) as opened:
+    async with arena(workers=2) as opened:
         yield opened
 
 
 @asynccontextmanager
 async def read_only(gateway: Arena) -> AsyncIterator[None]:
     """As at a failover: all connections are there, and none takes a write."""
-    await gateway.rows("ALTER SYSTEM SET default_transaction_read_only = on")
-    await gateway.rows("SELECT pg_reload_conf()")
+    await gateway.stores.rows("ALTER SYSTEM SET default_transaction_read_only = on")
+    await gateway.stores.rows("SELECT pg_reload_conf()")
     try:
         yield
     finally:
-        await gateway.rows("ALTER SYSTEM RESET default_transaction_read_only")
-        await gateway.rows("SELECT pg_reload_conf()")
+        await gateway.stores.rows("ALTER SYSTEM RESET default_transaction_read_only")
+        await gateway.stores.rows("SELECT pg_reload_conf()")
 
 
 @pytest.fixture
@@ -64,92 +67,85 @@ def full(disk: Path) -> Iterator[None]:
 @asynccontextmanager
 async def tables_on(gateway: Arena, disk: Path) -> AsyncIterator[None]:
     """The tables of jobs lie on that disk."""
-    os.chown(disk, gateway.postgres.account.uid, gateway.postgres.account.gid)
-    await gateway.rows(f"CREATE TABLESPACE small LOCATION '{disk}'")
+    os.chown(disk, gateway.stores.postgres.account.uid, gateway.stores.postgres.account.gid)
+    await gateway.stores.rows(f"CREATE TABLESPACE small LOCATION '{disk}'")
     for table in TABLES:
-        await gateway.rows(f"ALTER TABLE {table} SET TABLESPACE small")
+        await gateway.stores.rows(f"ALTER TABLE {table} SET TABLESPACE small")
     try:
         yield
     finally:
         for table in TABLES:
-            await gateway.rows(f"ALTER TABLE {table} SET TABLESPACE pg_default")
-        await gateway.rows("DROP TABLESPACE small")
+            await gateway.stores.rows(f"ALTER TABLE {table} SET TABLESPACE pg_default")
+        await gateway.stores.rows("DROP TABLESPACE small")
 
 
-async def answers(caller, name: str) -> list[tuple[int, str, bool]]:
-    """What those are told who need something written."""
-    told = []
-    for headers in ({"Idempotency_Key": name}, {"Prefer": "respond-async"}):
-        status, body, answered = await caller.execute("tickets", "create", ticket(name), **headers)
-        told.append((status, body["code"], "Retry-After" in answered))
-    return told
+async def refusals(desk: ConnectorApi, name: str) -> list[tuple[int, str, bool]]:
+    """How calls that need something written are answered."""
+    answers = [
+        await desk.send("tickets", "create", ticket(name), headers) for headers in ({"Idempotency-Key": name}, ASYNC)
+    ]
+    return [(answer.status, answer.json()["code"], "Retry-After" in answer.headers) for answer in answers]
 
 
 async def test_a_server_that_is_read_only_for_a_while_loses_nothing_and_nothing_runs_twice(gateway: Arena):
-    async with gateway.caller() as caller:
-        await caller.connect()
+    async with gateway.desk() as desk:
         gateway.upstream.gate.clear()
-        jobs = [await caller.submit("tickets", "get", {"ticket_id": number}) for number in range(8)]
+        jobs = [await desk.submit("tickets", "get", {"ticket_id": number}) for number in range(8)]
         for job in jobs:
-            await caller.running(job["id"])
+            await desk.api.running_job(job)
         requests = gateway.upstream.requests
         async with read_only(gateway):
-            told = await answers(caller, "read-only")
-            status, ready, headers = await caller.call("GET", "/readyz")
+            refused = await refusals(desk, "read-only")
+            ready = await desk.api.get("/readyz")
             await asyncio.sleep(LONGER_THAN_A_LEASE)
             gateway.upstream.gate.set()
-        ended = [await caller.ended(job["id"]) for job in jobs]
-        normal = await until(lambda: _is_ready(caller))
-        status_after, _, _ = await caller.execute("tickets", "create", ticket("after"), Idempotency_Key="after")
+        ended = [await desk.api.ended_job(job) for job in jobs]
+        normal = await seconds_until(lambda: _is_ready(desk.api))
+        after = await desk.send("tickets", "create", ticket("after"), {"Idempotency-Key": "after"})
 
-    assert told == [(503, "unavailable", True)] * 2
-    assert (status, ready["reason"], "Retry-After" in headers) == (503, "PostgreSQL: it is read-only", True)
+    assert refused == [(503, "unavailable", True)] * 2
+    assert (ready.status, ready.json()["reason"]) == (503, "PostgreSQL: it is read-only")
+    assert "Retry-After" in ready.headers
     assert {(job["status"], job["attempt"]) for job in ended} == {("succeeded", 1)}
     assert gateway.upstream.requests - requests <= 1  # the create of afterwards
     assert gateway.upstream.created["read-only"] == 0
-    assert (status_after, normal < 5) == (200, True)
+    assert (after.status, normal < 5) == (200, True)
 
 
 async def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(gateway: Arena, small_disk: Path):
-    async with gateway.caller() as caller, tables_on(gateway, small_disk):
-        await caller.connect()
+    async with tables_on(gateway, small_disk), gateway.desk() as desk:
         with full(small_disk):
-            await until(lambda: _is_refused(caller))
-            statuses = {status for status, _, _ in await _many(caller)}
-            await until(lambda: _has_reason(caller))  # what is remembered for a second is over
-            status, ready, _ = await caller.call("GET", "/readyz")
-        normal = await until(lambda: _works(caller))
-        job = await caller.ended((await caller.submit("tickets", "list", {}))["id"])
+            await eventually(lambda: _is_refused(desk))
+            answers = [await _submitted(desk, ticket(f"full-{number}")) for number in range(40)]
+            await eventually(lambda: _has_reason(desk.api))  # what is remembered for a second is over
+            ready = await desk.api.get("/readyz")
+        normal = await seconds_until(lambda: _works(desk))
+        job = await desk.api.ended_job(await desk.submit("tickets", "list", {}))
 
-    assert statuses <= {202, 503}
-    assert (status, ready["reason"]) == (503, "PostgreSQL: its disk is full")
+    assert {answer.status for answer in answers} <= {202, 503}
+    assert (ready.status, ready.json()["reason"]) == (503, "PostgreSQL: its disk is full")
     assert normal < 10
     assert job["status"] == "succeeded"
 
 
-async def _many(caller) -> list[tuple[int, dict, dict]]:
-    return [
-        await caller.execute("tickets", "create", ticket(f"full-{number}"), Prefer="respond-async")
-        for number in range(40)
-    ]
+async def _submitted(desk: ConnectorApi, params: dict[str, Any]) -> Answer:
+    return await desk.send("tickets", "create", params, ASYNC)
 
 
-async def _is_refused(caller) -> bool:
+async def _is_refused(desk: ConnectorApi) -> bool:
     """Whether a job that does not fit any more is refused; room in pages that are there is used up first."""
-    many = {"ticket": {**ticket("x")["ticket"], "subject": os.urandom(4000).hex()}}
-    status, body, _ = await caller.execute("tickets", "create", many, Prefer="respond-async")
-    assert status in (202, 503), body
-    return status == 503
+    answer = await _submitted(desk, {"ticket": {**ticket("x")["ticket"], "subject": os.urandom(4000).hex()}})
+    assert answer.status in (202, 503), answer.body
+    return answer.status == 503
 
 
-async def _works(caller) -> bool:
-    return (await caller.execute("tickets", "create", ticket("room"), Prefer="respond-async"))[0] == 202
+async def _works(desk: ConnectorApi) -> bool:
+    return (await _submitted(desk, ticket("room"))).status == 202
 
 
-async def _has_reason(caller) -> bool:
-    _, document, _ = await caller.call("GET", "/readyz")
-    return "reason" in document
+async def _has_reason(api: Api) -> bool:
+    return "reason" in (await api.get("/readyz")).json()
 
 
-async def _is_ready(caller) -> bool:
-    return (await caller.call("GET", "/readyz"))[0] == 200
+async def _is_ready(api: Api) -> bool:
+    return (await api.get("/readyz")).status == 200

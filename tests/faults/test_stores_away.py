@@ -10,27 +10,27 @@ from contextlib import asynccontextmanager
 import psutil
 import pytest
 
-from tests.faults.arena import Arena, arena, ticket, until
+from tests.faults.arena import Arena, arena, seconds_until, ticket
+from tests.harness.caller import ASYNC, Answer, ConnectorApi
 from tests.harness.waiting import eventually
 
 
 @pytest.fixture(scope="module")
 async def gateway() -> AsyncIterator[Arena]:
-    async with arena(fronts=1, workers=2) as opened:
+    async with arena(workers=2) as opened:
         yield opened
 
 
 async def test_a_frozen_redis_delays_no_submission_and_no_work(gateway: Arena):
-    async with gateway.caller() as caller:
-        await caller.connect()
-        os.kill(gateway.redis.pid, signal.SIGSTOP)
+    async with gateway.desk() as desk:
+        os.kill(gateway.stores.redis.pid, signal.SIGSTOP)
         started = time.monotonic()
-        jobs = [await caller.submit("tickets", "list", {}) for _ in range(10)]
+        jobs = [await desk.submit("tickets", "list", {}) for _ in range(10)]
         submitted = time.monotonic() - started
 
-        ended = [await caller.ended(job["id"]) for job in jobs]
+        ended = [await desk.api.ended_job(job) for job in jobs]
         worked = time.monotonic() - started
-        os.kill(gateway.redis.pid, signal.SIGCONT)
+        os.kill(gateway.stores.redis.pid, signal.SIGCONT)
 
     assert {job["status"] for job in ended} == {"succeeded"}
     assert submitted < 2
@@ -38,17 +38,16 @@ async def test_a_frozen_redis_delays_no_submission_and_no_work(gateway: Arena):
 
 
 async def test_a_killed_redis_stops_no_work_and_is_used_again_when_it_is_back(gateway: Arena):
-    async with gateway.caller() as caller:
-        await caller.connect()
-        os.kill(gateway.redis.pid, signal.SIGKILL)
+    async with gateway.desk() as desk:
+        os.kill(gateway.stores.redis.pid, signal.SIGKILL)
         started = time.monotonic()
-        job = await caller.submit("tickets", "list", {})
+        job = await desk.submit("tickets", "list", {})
         submitted = time.monotonic() - started
-        ended = await caller.ended(job["id"])
+        ended = await desk.api.ended_job(job)
 
-        await gateway.in_servers(gateway.redis.stop)
-        await gateway.in_servers(gateway.redis.start)
-        normal = await until(lambda: _is_quick(caller))
+        await gateway.stores.in_servers(gateway.stores.redis.stop)
+        await gateway.stores.in_servers(gateway.stores.redis.start)
+        normal = await seconds_until(lambda: _is_quick(desk))
 
     assert ended["status"] == "succeeded"
     assert submitted < 2
@@ -57,28 +56,26 @@ async def test_a_killed_redis_stops_no_work_and_is_used_again_when_it_is_back(ga
 
 async def test_a_flushed_redis_loses_and_doubles_nothing(gateway: Arena):
     gateway.upstream.gate.clear()
-    async with gateway.caller() as caller:
-        await caller.connect()
-        jobs = [await caller.create(f"flush-{number}") for number in range(30)]
+    async with gateway.desk() as desk:
+        jobs = [await desk.submit("tickets", "create", ticket(f"flush-{number}")) for number in range(30)]
 
-        await gateway.flush_redis()
+        await gateway.stores.flush_redis()
         gateway.upstream.gate.set()
-        ended = [await caller.ended(job["id"]) for job in jobs]
+        ended = [await desk.api.ended_job(job) for job in jobs]
 
     assert {job["status"] for job in ended} == {"succeeded"}
     assert {gateway.upstream.created[f"flush-{number}"] for number in range(30)} == {1}
 
 
 async def test_with_postgres_frozen_a_write_is_refused_within_two_seconds(gateway: Arena):
-    async with gateway.caller() as caller:
-        await caller.connect()
-        await caller.execute("tickets", "list", {})
-        async with frozen(gateway.postgres.pid):
-            answers, slowest = await _refused(caller, "frozen")
+    async with gateway.desk() as desk:
+        await desk.send("tickets", "list", {})
+        async with frozen(gateway.stores.postgres.pid):
+            answers, slowest = await _refused(desk, "frozen")
 
-        normal = await until(lambda: _writes(caller, "thawed"))
+        normal = await seconds_until(lambda: _writes(desk, "thawed"))
 
-    assert {(status, "Retry-After" in headers) for status, _, headers in answers} == {(503, True)}
+    assert {(answer.status, "Retry-After" in answer.headers) for answer in answers} == {(503, True)}
     assert not any(name.startswith("frozen") for name in gateway.upstream.created)
     assert slowest <= 2.2
     assert normal < 5
@@ -92,20 +89,19 @@ async def _killed_with_its_backends(pid: int) -> None:
 
 
 async def test_with_postgres_killed_a_write_is_refused_and_all_is_normal_soon_after_its_return(gateway: Arena):
-    async with gateway.caller() as caller:
-        await caller.connect()
-        await caller.execute("tickets", "list", {})
-        await _killed_with_its_backends(gateway.postgres.pid)
-        answers, slowest = await _refused(caller, "killed")
+    async with gateway.desk() as desk:
+        await desk.send("tickets", "list", {})
+        await _killed_with_its_backends(gateway.stores.postgres.pid)
+        answers, slowest = await _refused(desk, "killed")
 
-        await gateway.in_servers(gateway.postgres.stop)
-        await gateway.in_servers(gateway.postgres.start)
-        normal = await until(lambda: _writes(caller, "back"))
-        job = await caller.submit("tickets", "list", {})
+        await gateway.stores.in_servers(gateway.stores.postgres.stop)
+        await gateway.stores.in_servers(gateway.stores.postgres.start)
+        normal = await seconds_until(lambda: _writes(desk, "back"))
+        job = await desk.submit("tickets", "list", {})
         started = time.monotonic()
-        ended = await caller.ended(job["id"])
+        ended = await desk.api.ended_job(job)
 
-    assert {(status, "Retry-After" in headers) for status, _, headers in answers} == {(503, True)}
+    assert {(answer.status, "Retry-After" in answer.headers) for answer in answers} == {(503, True)}
     assert not any(name.startswith("killed") for name in gateway.upstream.created)
     assert slowest <= 2.2
     assert normal < 5
@@ -114,17 +110,16 @@ async def test_with_postgres_killed_a_write_is_refused_and_all_is_normal_soon_af
 
 async def test_a_write_that_was_answered_while_postgres_was_away_is_told_truly_later(gateway: Arena):
     gateway.upstream.gate.clear()
-    async with gateway.caller() as caller:
-        await caller.connect()
-        job = await caller.create("answered")
-        await until(lambda: _is_created(gateway, "answered"))
+    async with gateway.desk() as desk:
+        job = await desk.submit("tickets", "create", ticket("answered"))
+        await eventually(lambda: gateway.upstream.created["answered"])
 
-        os.kill(gateway.postgres.pid, signal.SIGKILL)
+        os.kill(gateway.stores.postgres.pid, signal.SIGKILL)
         gateway.upstream.gate.set()
-        await gateway.in_servers(gateway.postgres.stop)
-        await gateway.in_servers(gateway.postgres.start)
-        await until(lambda: _writes(caller, "normal"))
-        ended = await caller.ended(job["id"])
+        await gateway.stores.in_servers(gateway.stores.postgres.stop)
+        await gateway.stores.in_servers(gateway.stores.postgres.start)
+        await eventually(lambda: _writes(desk, "normal"))
+        ended = await desk.api.ended_job(job)
 
     assert ended["status"] == "succeeded"
     assert gateway.upstream.created["answered"] == 1
@@ -144,29 +139,23 @@ async def frozen(pid: int) -> AsyncIterator[None]:
         process.resume()
 
 
-async def _refused(caller, name: str) -> tuple[list, float]:
+async def _refused(desk: ConnectorApi, name: str) -> tuple[list[Answer], float]:
     """Writes of every kind, twice, and the seconds that the slowest of them took."""
-    answers, slowest = [], 0.0
+    answers, slowest = list[Answer](), 0.0
     for number in range(2):
-        for headers in ({}, {"Idempotency_Key": f"{name}-{number}"}, {"Prefer": "respond-async"}):
+        for headers in ({}, {"Idempotency-Key": f"{name}-{number}"}, ASYNC):
             started = time.monotonic()
-            answers.append(await caller.execute("tickets", "create", ticket(f"{name}-{number}"), **headers))
+            answers.append(await desk.send("tickets", "create", ticket(f"{name}-{number}"), headers))
             slowest = max(slowest, time.monotonic() - started)
     return answers, slowest
 
 
-async def _writes(caller, name: str) -> bool:
-    return (await caller.execute("tickets", "create", ticket(f"{name}-{time.monotonic()}")))[0] == 200
+async def _writes(desk: ConnectorApi, name: str) -> bool:
+    return (await desk.send("tickets", "create", ticket(f"{name}-{time.monotonic()}"))).status == 200
 
 
-async def _is_quick(caller) -> bool:
+async def _is_quick(desk: ConnectorApi) -> bool:
     """Whether a job is through sooner than any poll would find it."""
     started = time.monotonic()
-    job = await caller.submit("tickets", "list", {})
-    await caller.ended(job["id"])
-    await asyncio.sleep(0)
+    await desk.api.ended_job(await desk.submit("tickets", "list", {}))
     return time.monotonic() - started < 0.3
-
-
-async def _is_created(gateway: Arena, external_id: str) -> bool:
-    return gateway.upstream.created[external_id] > 0

@@ -52,10 +52,12 @@ class Deployment:
 
 @pytest.fixture(scope="module")
 async def balanced() -> AsyncIterator[Deployment]:
-    async with arena(fronts=3, workers=1) as gateway, gateway.caller() as caller:
-        connector = await caller.connect()
-        async with round_robin([gateway.url_of(front) for front in gateway.fronts]) as balancer:
-            yield Deployment(balancer, caller.headers, connector)
+    async with (
+        arena(front_ends=3) as gateway,
+        gateway.desk() as desk,
+        round_robin([gateway.url_of(front_end) for front_end in gateway.front_ends]) as balancer,
+    ):
+        yield Deployment(balancer, desk.api.headers, desk.record["id"])
 
 
 @pytest.fixture(autouse=True)
