@@ -13,7 +13,7 @@ from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from tests.harness import pauses
-from tests.harness.clusters import with_cluster
+from tests.harness.clusters import remove_unused, with_cluster
 from tests.harness.databases import created_database, url_of
 from tests.harness.folders import short_path
 from tests.harness.selection import (  # noqa: F401  hooks
@@ -25,6 +25,10 @@ from tests.harness.selection import (  # noqa: F401  hooks
 
 if TYPE_CHECKING:
     from tests.harness.up import Running
+
+
+def pytest_sessionfinish() -> None:
+    remove_unused()
 
 
 @pytest.fixture

@@ -9,6 +9,9 @@ from pathlib import Path
 from gateway.embedded.postgres import EmbeddedPostgres
 from tests.harness.folders import short_path
 
+_stack = ExitStack()
+atexit.register(_stack.close)
+
 
 def with_cluster(server: EmbeddedPostgres) -> EmbeddedPostgres:
     """The server, which has not started yet, with a cluster that nobody has used, as it would have made it itself."""
@@ -17,11 +20,14 @@ def with_cluster(server: EmbeddedPostgres) -> EmbeddedPostgres:
     return server
 
 
+def remove_unused() -> None:
+    """Take away what others are copied from; a process of pytest-xdist ends without what is registered for its exit."""
+    _stack.close()
+
+
 @cache
 def _unused() -> Path:
-    stack = ExitStack()
-    atexit.register(stack.close)
-    server = EmbeddedPostgres(stack.enter_context(short_path()) / "postgres", durable=False)
+    server = EmbeddedPostgres(_stack.enter_context(short_path()) / "postgres", durable=False)
     server.start()
     server.stop()
     return server.cluster
