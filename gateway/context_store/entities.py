@@ -55,11 +55,13 @@ SETTLE = "SELECT context_settle()"
 # Postgres' own statistics know nothing of single tenants' words; half the sample is old records, half new ones.
 MEASURE = """
     WITH sample AS MATERIALIZED (
-        (SELECT terms FROM context_records
-         WHERE entity_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2 / 2)
+        (SELECT COALESCE(w.terms, r.terms) AS terms
+         FROM context_records AS r LEFT JOIN context_words AS w USING (entity_id, id)
+         WHERE r.entity_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2 / 2)
         UNION ALL
-        (SELECT terms FROM context_records
-         WHERE entity_id = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2 / 2)
+        (SELECT COALESCE(w.terms, r.terms) AS terms
+         FROM context_records AS r LEFT JOIN context_words AS w USING (entity_id, id)
+         WHERE r.entity_id = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2 / 2)
     ), common AS (
         SELECT term, count(*) / (SELECT count(*) FROM sample)::float8 AS share
         FROM sample, unnest(tsvector_to_array(terms)) AS term

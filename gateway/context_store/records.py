@@ -1,6 +1,5 @@
 """Writing records: in bulk, unchanged ones skipped, older answers never over newer ones."""
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,24 +10,20 @@ import asyncpg
 import msgspec
 
 from gateway.aio.clock import CLOCK
-from gateway.context_store import term_dictionary
+from gateway.context_store import term_dictionary, word_index
 from gateway.context_store.documents import cleaned, digest
 from gateway.context_store.entities import StoredEntity
-from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS, Tokenizer
+from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS
 from gateway.db.pool import Connection
 from gateway.errors import NotFound
 
 BATCH_ROWS = 1_000
-CHUNK_ROWS = 250
-#: rows whose words are cut at a stretch
-PAUSE_ROWS = 10
 BATCH_BYTES = 4 * 1024 * 1024
 #: seconds a batch may take; far above what one needs, for a server under load
 WRITE_LIMIT = 30.0
 
 # A crash may lose the last batches, never a batch without losing its cursor too, so what is lost is read again.
-# Waiting words are filed in portions of work_mem; in one portion it takes half the time.
-LOAD_FAST = "SET LOCAL synchronous_commit = off; SET LOCAL work_mem = '64MB'"
+LOAD_FAST = "SET LOCAL synchronous_commit = off"
 
 # One writer per entity at a time: what is read next stays true, and the count of records right.
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
@@ -44,19 +39,18 @@ KNOWN = """
 WRITE = f"""
     INSERT INTO context_records AS r
         (entity_id, organization_id, generation, observed_at, id, document, digest, json_text, text_digest,
-         terms, terms_digest, key_a, key_b, key_n)
-    SELECT $1, $2, $3, $4, n.id, n.document, n.digest, n.json_text, n.digest,
-        array_to_tsvector(string_to_array(n.terms, ' ')), n.digest,
+         terms_digest, key_a, key_b, key_n)
+    SELECT $1, $2, $3, $4, n.id, n.document, n.digest, n.json_text, n.digest, n.digest,
+        left(context_text(n.document #> $8::text[]), {KEY_LENGTH}),
         left(context_text(n.document #> $9::text[]), {KEY_LENGTH}),
-        left(context_text(n.document #> $10::text[]), {KEY_LENGTH}),
-        context_double(n.document #> $11::text[])
+        context_double(n.document #> $10::text[])
     FROM (SELECT *, json_text::jsonb AS document
-          FROM unnest($5::text[], $6::text[], $7::bigint[], $8::text[]) AS given (id, json_text, digest, terms)
+          FROM unnest($5::text[], $6::text[], $7::bigint[]) AS given (id, json_text, digest)
           OFFSET 0) AS n
     ON CONFLICT (entity_id, id) DO UPDATE SET
         document = EXCLUDED.document, digest = EXCLUDED.digest,
         json_text = EXCLUDED.json_text, text_digest = EXCLUDED.text_digest,
-        terms = EXCLUDED.terms, terms_digest = EXCLUDED.terms_digest,
+        terms = NULL, terms_digest = EXCLUDED.terms_digest,
         key_a = EXCLUDED.key_a, key_b = EXCLUDED.key_b, key_n = EXCLUDED.key_n,
         generation = EXCLUDED.generation, observed_at = EXCLUDED.observed_at, deleted_at = NULL
 """
@@ -97,6 +91,14 @@ REMOVE_RECORDS = """
 REMOVE_MARKS = """
     DELETE FROM context_marks AS m USING context_entities AS e WHERE e.id = m.entity_id AND e.connector_id = $1
 """
+REMOVE_WORDS = """
+    DELETE FROM context_words WHERE (entity_id, id) IN (
+        SELECT w.entity_id, w.id FROM context_words AS w JOIN context_entities AS e ON e.id = w.entity_id
+        WHERE e.connector_id = $1 LIMIT $2)
+"""
+REMOVE_PENDING = """
+    DELETE FROM context_pending_words AS w USING context_entities AS e WHERE e.id = w.entity_id AND e.connector_id = $1
+"""
 REMOVE_TERMS = """
     DELETE FROM context_terms WHERE (entity_id, term) IN (
         SELECT t.entity_id, t.term FROM context_terms AS t JOIN context_entities AS e ON e.id = t.entity_id
@@ -129,6 +131,7 @@ async def upsert(
 ) -> Written:
     """Store records as they came, each a JSON object; `generation` marks them as met by that full sweep.
 
+    They are found at once; `word_index.catch_up` makes them found quickly by their words.
     `observed_at` is when the application was asked. Raises NotFound when the entity is gone.
     """
     written = Written()
@@ -179,7 +182,7 @@ async def drop_unused_terms(connection: Connection, entity: StoredEntity) -> Non
     after: str | None = ""
     while after is not None:
         async with connection.transaction():
-            await _lock(connection, entity)
+            await word_index.lock(connection, entity)
             after = await term_dictionary.drop_unused(connection, entity, after)
 
 
@@ -191,9 +194,13 @@ async def forget(connection: Connection, entity: StoredEntity, *, days: int) -> 
 async def remove(connection: Connection, connector_id: UUID) -> int:
     """Drop all that is stored of a connector, in batches; how many records."""
     removed = await _until_none(connection, REMOVE_RECORDS, connector_id)
+    await _until_none(connection, REMOVE_WORDS, connector_id)
     async with connection.transaction():
+        await word_index.lock_all(connection, connector_id)
         await connection.execute(LOCK_ENTITIES, connector_id, timeout=WRITE_LIMIT)
         removed += await _until_none(connection, REMOVE_RECORDS, connector_id)
+        await _until_none(connection, REMOVE_WORDS, connector_id)
+        await connection.execute(REMOVE_PENDING, connector_id, timeout=WRITE_LIMIT)
         await connection.execute(REMOVE_MARKS, connector_id, timeout=WRITE_LIMIT)
         await _until_none(connection, REMOVE_TERMS, connector_id)
         await connection.execute(REMOVE_ENTITIES, connector_id)
@@ -245,37 +252,11 @@ async def _insert(
     changed: Mapping[str, bytes],
     digests: list[int],
 ) -> None:
-    """Write in chunks: while Postgres stores one, the words of the next are cut."""
+    """Write the records; their words come later."""
     keys = [_path(entity.layout.keys.get(column)) for column in (*TEXT_KEYS, NUMBER_KEY)]
-    tokenizer = Tokenizer(entity.layout, entity.id)
-    terms: set[str] = set()
-    ids, documents = list(changed), list(changed.values())
-    writing: asyncio.Task[object] | None = None
-    try:
-        for start in range(0, len(ids), CHUNK_ROWS):
-            chunk = slice(start, start + CHUNK_ROWS)
-            words = await _tokenized(tokenizer, documents[chunk])
-            terms.update(*map(str.split, words))
-            texts = [document.decode() for document in documents[chunk]]
-            arguments = (*head, ids[chunk], texts, digests[chunk], words, *keys)
-            if writing:
-                await writing
-            writing = asyncio.create_task(connection.execute(WRITE, *arguments, timeout=WRITE_LIMIT))
-    finally:
-        if writing:
-            await writing
-    await term_dictionary.add(connection, entity, terms)
-
-
-async def _tokenized(tokenizer: Tokenizer, documents: Sequence[bytes]) -> list[str]:
-    """The words of the records, cut with pauses in which what is being written goes on its way to Postgres."""
-    tokenized = []
-    for start in range(0, len(documents), PAUSE_ROWS):
-        await asyncio.sleep(0)
-        tokenized += [
-            tokenizer.terms(msgspec.json.decode(document)) for document in documents[start : start + PAUSE_ROWS]
-        ]
-    return tokenized
+    texts = [document.decode() for document in changed.values()]
+    await connection.execute(WRITE, *head, list(changed), texts, digests, *keys, timeout=WRITE_LIMIT)
+    await word_index.enqueue(connection, entity, list(changed))
 
 
 async def _tombstone(connection: Connection, entity: StoredEntity, ids: Sequence[str], observed_at: datetime) -> int:
@@ -284,6 +265,7 @@ async def _tombstone(connection: Connection, entity: StoredEntity, ids: Sequence
     live = len([row for row in known if row["is_live"] and not row["is_newer"]])
     head = (entity.id, entity.organization_id, generation, observed_at)
     await connection.execute(TOMBSTONE, *head, list(dict.fromkeys(ids)), timeout=WRITE_LIMIT)
+    await word_index.drop(connection, entity, ids)
     await connection.execute(COUNT, entity.id, -live)
     return live
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from gateway.context_store.entities import register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import Layout, chosen
-from gateway.context_store.records import remove, upsert
+from gateway.context_store.records import remove
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore
 
+from .conftest import Words, load
 from .evaluation import evaluate, values_of
 
 STORE = ContextStore(b"k" * 32)
@@ -127,10 +128,11 @@ property_test = settings(
 )
 
 
-async def stored(connection, tenant, layout, documents):
+async def stored(connection, tenant, layout, documents, words=Words.INDEXED):
     await remove(connection, tenant.connector_id)
     entity = await register(connection, tenant.connector_id, tenant.organization_id, "things", layout)
-    await upsert(connection, entity, [(key, msgspec.json.encode(document)) for key, document in documents.items()])
+    records = [(key, msgspec.json.encode(document)) for key, document in documents.items()]
+    await load(connection, entity, records, words)
 
 
 def keyed(documents):
@@ -170,10 +172,15 @@ def _double(value):
 
 
 @property_test
-@given(documents=records, asked=st.lists(filters, min_size=1, max_size=8), layout=layouts)
-async def test_a_filter_finds_what_plain_python_finds(connection, tenant, documents, asked, layout):
+@given(
+    documents=records,
+    asked=st.lists(filters, min_size=1, max_size=8),
+    layout=layouts,
+    words=st.sampled_from(Words),
+)
+async def test_a_filter_finds_what_plain_python_finds(connection, tenant, documents, asked, layout, words):
     documents = keyed(documents)
-    await stored(connection, tenant, layout, documents)
+    await stored(connection, tenant, layout, documents, words)
 
     for filter_ in asked:
         query = parse({"query": {"filter": filter_}}, FIELDS)

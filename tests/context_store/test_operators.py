@@ -6,10 +6,10 @@ import pytest
 from gateway.context_store.entities import register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import Layout, chosen
-from gateway.context_store.records import upsert
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore
 
+from .conftest import Words, load
 from .evaluation import evaluate
 
 FIELDS = {
@@ -210,10 +210,15 @@ STORE = ContextStore(b"k" * 32)
 @pytest.fixture(
     params=[chosen(FIELDS), chosen(FIELDS, ["title", "price"]), Layout()], ids=["chosen", "declared", "bare"]
 )
-async def loaded(request, connection, tenant):
-    entity = await register(connection, tenant.connector_id, tenant.organization_id, "things", request.param)
+def layout(request):
+    return request.param
+
+
+@pytest.fixture(params=Words)
+async def loaded(request, connection, tenant, layout):
+    entity = await register(connection, tenant.connector_id, tenant.organization_id, "things", layout)
     documents = [(key, msgspec.json.encode({**record, "key": key})) for key, record in RECORDS.items()]
-    await upsert(connection, entity, documents)
+    await load(connection, entity, documents, request.param)
 
 
 async def test_operators_mean_what_the_table_says(connection, tenant, loaded):

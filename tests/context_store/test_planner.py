@@ -9,10 +9,12 @@ import pytest
 from gateway.context_store.entities import find, finish, register, settle
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
-from gateway.context_store.records import mark_deleted, upsert
+from gateway.context_store.records import mark_deleted
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore
 from gateway.errors import InvalidQuery
+
+from .conftest import load
 
 FIELDS = {
     "id": FieldType.INTEGER,
@@ -32,7 +34,7 @@ def ticket(number, **members):
 
 
 async def add(connection, entity, *tickets):
-    await upsert(connection, entity, [(str(ticket["id"]), msgspec.json.encode(ticket)) for ticket in tickets])
+    await load(connection, entity, [(str(ticket["id"]), msgspec.json.encode(ticket)) for ticket in tickets])
 
 
 @pytest.fixture
@@ -186,10 +188,10 @@ async def test_words_are_looked_up_in_their_index_alone(owner, entity):
     await owner.execute("SET enable_seqscan = off; SET enable_indexscan = off")
 
     plan = await owner.fetch(
-        "EXPLAIN SELECT id FROM context_records WHERE terms @@ $1::tsquery AND entity_id + 0 = $2", "'1/0/x'", entity.id
+        "EXPLAIN SELECT id FROM context_words WHERE terms @@ $1::tsquery AND entity_id + 0 = $2", "'1/0/x'", entity.id
     )
 
     assert [row[0].split(" on ")[1].split()[0] for row in plan if "Scan" in row[0]] == [
-        "context_records",
-        "context_records_terms",
+        "context_words",
+        "context_words_terms",
     ]

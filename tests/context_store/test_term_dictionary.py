@@ -7,19 +7,25 @@ from gateway.context_store import term_dictionary
 from gateway.context_store.entities import begin, register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
-from gateway.context_store.records import drop_unused_terms, mark_deleted, remove, upsert
+from gateway.context_store.records import drop_unused_terms, mark_deleted, remove
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.planner import planned
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.search.terms import Vocabulary
 
+from .conftest import load
+
 FIELDS = {"id": FieldType.INTEGER, "subject": FieldType.STRING, "tags": FieldType.ARRAY}
+EARLIER_VERSION = """
+    UPDATE context_records AS r SET terms = w.terms, terms_digest = NULL FROM context_words AS w
+    WHERE r.entity_id = w.entity_id AND r.id = w.id AND r.id = '1001'
+"""
 STORE = ContextStore(b"k" * 32)
 OTHERS = [{"id": number, "subject": f"nothing{number}"} for number in range(term_dictionary.MAX_WORDS + 1)]
 
 
 async def add(connection, entity, *records):
-    await upsert(connection, entity, [(str(record["id"]), msgspec.json.encode(record)) for record in records])
+    await load(connection, entity, [(str(record["id"]), msgspec.json.encode(record)) for record in records])
 
 
 def read(filter_):
@@ -110,11 +116,13 @@ async def test_a_record_of_a_version_without_dictionary_is_found_and_taken_in_wh
 ):
     record = {"id": 1001, "subject": "Printer"}
     await add(connection, large, record)
-    await connection.execute("UPDATE context_records SET terms_digest = NULL WHERE id = '1001'")
+    await connection.execute(EARLIER_VERSION)
+    await connection.execute("DELETE FROM context_words WHERE id = '1001'")
     await connection.execute("DELETE FROM context_terms WHERE term LIKE '%printer'")
 
     assert await looked_up(connection, large, "rint") == {}
     assert await ask({"contains": {"subject": "rint"}}) == [1001]
+    assert await ask({"keyword": {"subject": "printer"}}) == [1001]
     await add(connection, large, record)
     assert len(await looked_up(connection, large, "rint")) == 1
     assert await ask({"contains": {"subject": "rint"}}) == [1001]

@@ -119,7 +119,7 @@ class ContextStore:
 async def _plan(connection: Connection, entity: StoredEntity, query: Query) -> Plan:
     """The plan; parts of words are looked up in the dictionary first.
 
-    A record that changes between the two statements, from one matching word to another that is new to the entity, may
+    A record whose words are indexed between the two statements, and which matches by one that is new to the entity, may
     be missed by a page that is read just then.
     """
     parts = Vocabulary.of(entity).parts(query.filter)

@@ -173,8 +173,17 @@ class Conditions:
 
     def _seeking(self, condition: Condition) -> str:
         kept = self._vocabulary.sought(condition)
-        if kept:
-            return f"r.terms @@ {self._arguments.add(kept.text, 'text::tsquery')}"
+        if kept is None:
+            return self._sought(condition)
+        asked = self._arguments.add(kept.text, "text::tsquery")
+        indexed = f"""(SELECT w.terms @@ {asked} FROM context_words AS w
+            WHERE w.entity_id = r.entity_id AND w.id = r.id AND w.digest = r.digest)"""
+        return (
+            f"CASE WHEN r.terms IS NULL THEN COALESCE({indexed}, {self._sought(condition)}) ELSE r.terms @@ {asked} END"
+        )
+
+    def _sought(self, condition: Condition) -> str:
+        """Whether the words are there, from the document alone."""
         sought = list(dict.fromkeys(words(condition.value)))
         if condition.operator is Operator.KEYWORD:
             return self._tokenized(condition.field, f"word = ANY ({self._arguments.add(sought, 'text[]')})")

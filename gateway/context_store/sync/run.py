@@ -11,7 +11,7 @@ from typing import Any
 from gateway.aio.clock import CLOCK
 from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.responses import OperationResult
-from gateway.context_store import entities, records
+from gateway.context_store import entities, records, word_index
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import partial, transforms
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
@@ -182,6 +182,8 @@ class SyncRun:
                     connection, self.entity, found.gone, observed_at=asked_at
                 )
             await self._checkpoint(connection, following)
+        async with self._connection() as connection:
+            await word_index.catch_up(connection, self.entity)
         self.report.read += len(found.live)
         self.report.added += written.added
         self.report.changed += written.changed
@@ -199,6 +201,7 @@ class SyncRun:
         if is_whole and self.source.get is not None:
             await self._confirm(self.source.get, began)
         async with self._connection() as connection:
+            await word_index.catch_up(connection, self.entity)
             if is_whole:
                 if self.source.sync.unlisted:
                     await partial.exempt(connection, self.entity, self._generation, self.source.sync.unlisted)

@@ -14,7 +14,7 @@ from gateway.aio.clock import CLOCK
 from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.prepared import prepare
 from gateway.connectors.responses import OperationResult, value_at
-from gateway.context_store import records
+from gateway.context_store import records, word_index
 from gateway.context_store.entities import StoredEntity, find
 from gateway.context_store.sync import schedule, transforms
 from gateway.db.pool import Database
@@ -116,6 +116,7 @@ class WriteThrough:
             await records.upsert(connection, entity, found.live, observed_at=asked_at)
             if found.gone:
                 await records.mark_deleted(connection, entity, found.gone, observed_at=asked_at)
+            await word_index.catch_up(connection, entity)
 
     async def _read(self, connector: UpstreamConnector, write: Write, refresh: Refresh) -> transforms.Documents:
         answer = write.answer

@@ -1,0 +1,104 @@
+"""The words of records, indexed right behind the records: what waits for it is read whole by every search meanwhile."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from gateway.context_store import term_dictionary
+from gateway.context_store.documents import JSON_TEXT
+from gateway.context_store.entities import StoredEntity
+from gateway.context_store.layout import Tokenizer
+from gateway.db.pool import Connection
+
+#: rows whose words are cut at a stretch
+PAUSE_ROWS = 10
+#: seconds that a statement may take; far above what one needs, for a server under load
+LIMIT = 30.0
+#: the first key of the advisory locks of entities whose words are indexed, dropped or removed
+_LOCKS = 0x776F7264
+
+# A crash loses the words with their place in the queue, or neither. Waiting words are filed in portions of work_mem; in
+# one portion it takes half the time.
+LOAD_FAST = "SET LOCAL synchronous_commit = off; SET LOCAL work_mem = '64MB'"
+LOCK = f"SELECT pg_advisory_xact_lock({_LOCKS}, $1)"
+LOCK_OF_CONNECTOR = f"""
+    SELECT pg_advisory_xact_lock({_LOCKS}, id) FROM (
+        SELECT id FROM context_entities WHERE connector_id = $1 ORDER BY id) AS entity
+"""
+ENQUEUE = "INSERT INTO context_pending_words (entity_id, organization_id, ids) VALUES ($1, $2, $3)"
+TAKE = """
+    DELETE FROM context_pending_words WHERE entity_id = $1 AND batch = (
+        SELECT min(batch) FROM context_pending_words WHERE entity_id = $1)
+    RETURNING ids
+"""
+# What is gone has no digest. Asked for `deleted_at`, a server that has no statistics yet takes an index by another key.
+READ = f"""
+    SELECT r.id, r.digest, {JSON_TEXT} AS document FROM context_records AS r
+    WHERE r.entity_id = $1 AND r.id = ANY ($2::text[]) AND r.digest IS NOT NULL AND r.terms IS NULL
+"""
+# A record that has changed meanwhile waits again, in a batch of its own. Looked up one by one: a join reads them all.
+WRITE = """
+    INSERT INTO context_words AS w (entity_id, organization_id, id, digest, terms)
+    SELECT $1, $2, n.id, n.digest, array_to_tsvector(string_to_array(n.terms, ' '))
+    FROM unnest($3::text[], $4::bigint[], $5::text[]) AS n (id, digest, terms)
+    WHERE n.digest = (SELECT r.digest FROM context_records AS r
+                      WHERE r.entity_id = $1 AND r.id = n.id)
+    ON CONFLICT (entity_id, id) DO UPDATE SET digest = EXCLUDED.digest, terms = EXCLUDED.terms
+"""
+DROP = "DELETE FROM context_words WHERE entity_id = $1 AND id = ANY ($2::text[])"
+
+
+async def enqueue(connection: Connection, entity: StoredEntity, ids: Sequence[str]) -> None:
+    """Let the words of these records be indexed; call it in the transaction that writes them."""
+    await connection.execute(ENQUEUE, entity.id, entity.organization_id, list(ids), timeout=LIMIT)
+
+
+async def catch_up(connection: Connection, entity: StoredEntity) -> int:
+    """Index the words of all records that wait for it; how many there were."""
+    tokenizer = Tokenizer(entity.layout, entity.id)
+    indexed = 0
+    while True:
+        async with connection.transaction():
+            await connection.execute(LOAD_FAST)
+            await lock(connection, entity)
+            ids = await connection.fetchval(TAKE, entity.id, timeout=LIMIT)
+            if ids is None:
+                return indexed
+            await _index(connection, entity, tokenizer, ids)
+        indexed += len(ids)
+
+
+async def drop(connection: Connection, entity: StoredEntity, ids: Sequence[str]) -> None:
+    """Drop the words of records that are gone."""
+    await connection.execute(DROP, entity.id, list(ids), timeout=LIMIT)
+
+
+async def lock(connection: Connection, entity: StoredEntity) -> None:
+    """Until the transaction ends nobody else indexes or drops this entity's words."""
+    await connection.execute(LOCK, entity.id, timeout=LIMIT)
+
+
+async def lock_all(connection: Connection, connector_id: UUID) -> None:
+    """As `lock`, for all entities of the connector."""
+    await connection.execute(LOCK_OF_CONNECTOR, connector_id, timeout=LIMIT)
+
+
+async def _index(connection: Connection, entity: StoredEntity, tokenizer: Tokenizer, ids: Sequence[str]) -> None:
+    rows = await connection.fetch(READ, entity.id, ids, timeout=LIMIT)
+    terms = await _tokenized(tokenizer, [row["document"] for row in rows])
+    arguments = ([row["id"] for row in rows], [row["digest"] for row in rows], terms)
+    await connection.execute(WRITE, entity.id, entity.organization_id, *arguments, timeout=LIMIT)
+    await term_dictionary.add(connection, entity, {term for text in terms for term in text.split()})
+
+
+async def _tokenized(tokenizer: Tokenizer, documents: Sequence[str]) -> list[str]:
+    """The words of the records, cut with pauses in which the process gets to other work."""
+    tokenized = []
+    for start in range(0, len(documents), PAUSE_ROWS):
+        await asyncio.sleep(0)
+        tokenized += [
+            tokenizer.terms(msgspec.json.decode(document)) for document in documents[start : start + PAUSE_ROWS]
+        ]
+    return tokenized
