@@ -1,16 +1,19 @@
 """What a process of the gateway holds, opened together and closed in reverse."""
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from gateway.aio.loops import every, running
+from gateway.aio.remembered import Remembered
 from gateway.authorization.hosts import Hosts
 from gateway.authorization.service import AuthorizationServer
 from gateway.authorization.store import AuthorizationStore
@@ -111,13 +114,14 @@ class Services:
     deletion: Deletion
     synchronization: Synchronization
     lag: LoopLag
+    #: made for the first who searches it: a worker never does, and needs none of its libraries
+    operations: "Remembered[OperationIndex]"
 
-    @cached_property
-    def operations(self) -> "OperationIndex":
-        """Made for the first who searches it: a worker never does, and needs none of its libraries."""
-        from gateway.operations.index import OperationIndex
 
-        return OperationIndex(self.catalog)
+def _index_of(catalog: Catalog) -> "OperationIndex":
+    from gateway.operations.index import OperationIndex  # a fifth of a second, while other requests go on
+
+    return OperationIndex(catalog)
 
 
 @asynccontextmanager
@@ -203,6 +207,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             database=database,
             notifications=notifications,
             catalog=catalog,
+            operations=Remembered(partial(asyncio.to_thread, _index_of, catalog), inf),
             vault=vault,
             sealing=sealing,
             upstreams=upstreams,

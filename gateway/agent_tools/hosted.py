@@ -70,16 +70,13 @@ class HostedCaller:
 class HostedBackend:
     """Operations through the gateway's execution."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, index: OperationIndex) -> None:
         self._services = services
+        self.index = index
 
     @property
     def catalog(self) -> Catalog:
         return self._services.catalog
-
-    @property
-    def index(self) -> OperationIndex:
-        return self._services.operations
 
     async def connectors(self, caller: HostedCaller) -> Sequence[ConnectorInfo]:
         caller.caller.require(Scope.READ)

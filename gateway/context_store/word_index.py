@@ -23,6 +23,7 @@ _LOCKS = 0x776F7264
 # one portion it takes half the time.
 LOAD_FAST = "SET LOCAL synchronous_commit = off; SET LOCAL work_mem = '64MB'"
 LOCK = f"SELECT pg_advisory_xact_lock({_LOCKS}, $1)"
+TRY_LOCK = f"SELECT pg_try_advisory_xact_lock({_LOCKS}, $1)"
 LOCK_OF_CONNECTOR = f"""
     SELECT pg_advisory_xact_lock({_LOCKS}, id) FROM (
         SELECT id FROM context_entities WHERE connector_id = $1 ORDER BY id) AS entity
@@ -56,14 +57,14 @@ async def enqueue(connection: Connection, entity: StoredEntity, ids: Sequence[st
 
 
 async def catch_up(connection: Connection, entity: StoredEntity) -> int:
-    """Index the words of all records that wait for it; how many there were."""
+    """Index the words of all records that wait for it; how many there were. Nothing while another process does it."""
     tokenizer = Tokenizer(entity.layout, entity.id)
     indexed = 0
     while True:
         async with connection.transaction():
             await connection.execute(LOAD_FAST)
-            await lock(connection, entity)
-            ids = await connection.fetchval(TAKE, entity.id, timeout=LIMIT)
+            is_ours = await connection.fetchval(TRY_LOCK, entity.id)
+            ids = await connection.fetchval(TAKE, entity.id, timeout=LIMIT) if is_ours else None
             if ids is None:
                 return indexed
             await _index(connection, entity, tokenizer, ids)

@@ -10,6 +10,7 @@ from gateway.agent_tools.server import Servers
 from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
 from gateway.mcp import http
 from gateway.mcp.request_state import RequestStates
+from gateway.operations.index import OperationIndex
 from gateway.services import Services
 from gateway.telemetry import tracing
 
@@ -17,9 +18,9 @@ from gateway.telemetry import tracing
 class McpEndpoint:
     """The tools of this process, made once."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, operations: OperationIndex) -> None:
         states = RequestStates(services.request_seals)
-        self._servers = Servers(HostedBackend(services), HostedJobs(services), states)
+        self._servers = Servers(HostedBackend(services, operations), HostedJobs(services), states)
 
     async def answer(self, request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
         """The answer to one POST: of the six tools, or of one for each operation that fits one of the patterns."""

@@ -36,7 +36,8 @@ def offer_mcp(app: web.Application, services: Services) -> None:
 
 
 async def _endpoint(services: Services) -> "McpEndpoint":
-    return (await asyncio.to_thread(_loaded))(services)
+    endpoint = await asyncio.to_thread(_loaded)
+    return endpoint(services, await services.operations())
 
 
 def _loaded() -> "type[McpEndpoint]":

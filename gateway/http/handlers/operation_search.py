@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from aiohttp import web
@@ -19,6 +19,9 @@ from gateway.operations.entries import DEFAULT_LIMIT, OperationEntry, entry_of, 
 from gateway.operations.formats import FORMATS
 from gateway.operations.tools import tool_of
 from gateway.services import Services
+
+if TYPE_CHECKING:
+    from gateway.operations.index import OperationIndex
 
 #: connectors that an operation is shown with at most
 _CONNECTORS_SHOWN = 20
@@ -51,8 +54,9 @@ async def search_operations(request: web.Request) -> web.Response:
     query, services = read_query(request, OperationQuery), request.app[SERVICES]
     connectors = await _connectors(request, query.connector_id)
     kind = _kind(services, query.kind)
+    index = await services.operations()
     started = time.perf_counter()
-    found = _found(services, query, kind, connectors)
+    found = _found(index, query, kind, connectors)
     took_ms = round((time.perf_counter() - started) * 1000)
     data = [_view(entry, score, connectors) for entry, score in found]
     return json_response({"data": data, "took_ms": took_ms})
@@ -62,7 +66,7 @@ async def list_tools(request: web.Request) -> web.Response:
     """GET /api/v1/tools: operations as tool definitions; `operations` tells which one a tool's name stands for."""
     query, services = read_query(request, ToolQuery), request.app[SERVICES]
     among = await _connectors(request, query.connector_id) if query.connector_id else None
-    wanted = _only(_named(services, query.operations), _kind(services, query.kind), query.effect, among)
+    wanted = _only(await _named(services, query.operations), _kind(services, query.kind), query.effect, among)
     tools = [tool_of(entry) for entry in wanted]
     data = [FORMATS[query.format](tool) for tool in tools]
     return json_response({"data": data, "operations": {tool.name: tool.operation for tool in tools}})
@@ -86,25 +90,25 @@ async def _connectors(request: web.Request, connector_id: UUID | None) -> Mappin
 
 
 def _found(
-    services: Services,
+    index: "OperationIndex",
     query: OperationQuery,
     kind: str | None,
     connectors: Mapping[str, Sequence[ConnectorRecord]],
 ) -> list[tuple[OperationEntry, float | None]]:
     among = None if query.connector_id is None else connectors
     if query.query is None:
-        entries = _only(services.operations.entries, kind, query.effect, among)
+        entries = _only(index.entries, kind, query.effect, among)
         return [(entry, None) for entry in entries[: query.limit]]
-    matches = services.operations.search(
+    matches = index.search(
         query.query, kind, query.effect, query.limit or DEFAULT_LIMIT, connected=connectors, among=among
     )
     return [(match.entry, match.score) for match in matches]
 
 
-def _named(services: Services, names: str | None) -> Sequence[OperationEntry]:
+async def _named(services: Services, names: str | None) -> Sequence[OperationEntry]:
     """The operations of these names in their order, each once, or all; raises what is wrong with a name."""
     if names is None:
-        return services.operations.entries
+        return (await services.operations()).entries
     asked = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
     return [entry_of(services.catalog, name) for name in asked]
 

@@ -31,7 +31,7 @@ async def show_playground(request: web.Request) -> web.Response:
     query, services = request.query.get("query", ""), request.app[SERVICES]
     records = await _connectors(request)
     entry = entry_of(services.catalog, request.query["operation"]) if request.query.get("operation") else None
-    found = services.operations.search(query, limit=_LIMIT, connected={record.kind for record in records})
+    found = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
     return console_page(
         request,
         "playground.html",
