@@ -25,16 +25,18 @@ test test-fast-engine test-fast-others faults bench: export PYTHONDONTWRITEBYTEC
 help: ## Show what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
-$(RUNNABLE): pyproject.toml constraints.txt
-	@echo "installing into $(VENV) (less than a minute, the first time) …"
+$(BIN)/pip:
 	@$(PYTHON) -m venv $(VENV)
+
+$(RUNNABLE): pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "installing into $(VENV) (less than a minute, the first time) …"
 	@$(INSTALL) '.[all]'
 	@touch $@
 
-$(INSTALLED): $(RUNNABLE)
-	@echo "installing what checks and tests need …"
+$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "installing into $(VENV), with what checks and tests need (a minute, the first time) …"
 	@$(INSTALL) '.[all,dev]'
-	@touch $@
+	@touch $(RUNNABLE) $@
 
 install: $(INSTALLED) ## Make the virtual environment
 
