@@ -1,6 +1,5 @@
 """Admission control: what is refused before anything is done for it, by rate, by slots and by load."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from aiohttp.web_request import BaseRequest
 
 from gateway.errors import RateLimited, Unavailable
 from gateway.http.errors import PROBLEM, problem_response
-from gateway.http.overload import Overload
+from gateway.http.overload import Overload, Refusals
 from gateway.identity.model import Caller
 from gateway.settings import Settings
 from gateway.telemetry.load import Busyness
@@ -32,10 +31,8 @@ _STRANGERS = 20
 #: looks, 20 a second, at a process that has just begun to answer: in a rolling restart it must not refuse what comes
 #: from the one that stops
 _WARM_UP = 60
-#: seconds after which a sender that was refused in an overload is to come again
-RETRY_AFTER = 1
-#: refusals a second that cost little beside what is let in
-_FEW_REFUSALS = 2000
+#: seconds for which nothing more is read from a sender who takes no notice of refusals; short, as it may be a proxy
+_REST = 1.0
 _REQUEST_ID = "0" * 32
 
 
@@ -166,6 +163,7 @@ class Limits:
     def __init__(self, settings: Settings) -> None:
         self.rates = Rates(settings.client_rate, settings.organization_rate)
         self.overload = Overload(settings.max_load, warm_up=_WARM_UP)
+        self.refusals = Refusals()
         #: of organizations
         self.requests = FairSlots(settings.max_requests, "requests", "requests in progress")
         #: of addresses, for what needs no token
@@ -187,6 +185,7 @@ class Limits:
         def look(_lag: float) -> None:
             admitted, self._admitted = self._admitted, 0
             self.overload.looked(busyness.look(), lag.cycle, self.at_work, admitted, calling())
+            self.refusals.looked(admitted)
 
         lag.subscribe(look)
         try:
@@ -213,6 +212,7 @@ class Limits:
         """Before anything is done for a request, which counts as in progress already: whether it may come in."""
         if self.overload.most < inf and self.at_work - 1 >= self.overload.most:
             REFUSED.add("overload")
+            self.refusals.add()
             return False
         self._admitted += 1
         return True
@@ -231,12 +231,10 @@ class LoadShedding:
         self._limits = limits
         #: paths that are always answered
         self._probes = probes
-        refusal = Unavailable("the gateway has more to do than it can; try again in a moment", retry_after=RETRY_AFTER)
+        refusal = Unavailable("the gateway has more to do than it can; try again in a moment")
         body = problem_response(refusal, _REQUEST_ID).body
         assert isinstance(body, bytes)
         self._before_id, _, self._after_id = body.partition(_REQUEST_ID.encode())
-        #: refusals since the moment
-        self._refusals, self._since = 0, 0.0
 
     def before(self, handler: Handler, rest: Rest) -> Handler:
         """The handler, called for requests that are let in; `rest` is for senders who take no notice of refusals."""
@@ -247,21 +245,13 @@ class LoadShedding:
             try:
                 if request.path in self._probes or limits.admits():
                     return await handler(request)
-                if self._are_many():
-                    rest(request, RETRY_AFTER)
+                if limits.refusals.are_many:
+                    rest(request, _REST)
                 return self._refused()
             finally:
                 limits.in_progress -= 1
 
         return handle
-
-    def _are_many(self) -> bool:
-        """Whether refusals take so much of the process that those who were let in would have to wait for them."""
-        now = asyncio.get_running_loop().time()
-        if now - self._since > 1:
-            self._refusals, self._since = 0, now
-        self._refusals += 1
-        return self._refusals > _FEW_REFUSALS
 
     def _refused(self) -> web.Response:
         """A refusal that says what every response says; made in as few steps as may be."""
@@ -269,7 +259,7 @@ class LoadShedding:
         REQUESTS.add("none", "none", "503")
         headers = {
             "Content-Type": PROBLEM,
-            "Retry-After": str(RETRY_AFTER),
+            "Retry-After": str(self._limits.refusals.retry_after),
             "X-Request-Id": request_id,
             "X-Content-Type-Options": "nosniff",
             "Server": "gateway",

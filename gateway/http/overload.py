@@ -1,4 +1,4 @@
-"""How many requests a process may have in progress, by how long they wait for each other in it. Pure."""
+"""How many requests a process may have in progress, and when those that are refused may come again. Pure."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -16,15 +16,20 @@ _RECENT = 3
 #: seconds of a cycle of the event loop that are never too long, and what else it may be of the time that a request is
 #: in progress: some ten cycles are half of it
 _SHORT_CYCLE, _CYCLE_SHARE = 0.006, 0.05
-#: seconds that a request may always wait here, besides as long as it waits for applications; and how many times as
-#: long as it may is an overload at once
-_SHORT_WAIT, _FLOOD = 0.06, 4
+#: seconds that a request may always wait here, besides as long as it waits for applications: before there is an
+#: overload, and in one, where a longer queue would not get more done; and how many times as long is an overload at once
+_SHORT_WAIT, _SHORT_WAIT_IN_OVERLOAD, _FLOOD = 0.06, 0.01, 4
 #: of the averages over the last second, what one look counts
 _WEIGHT = INTERVAL
 #: how the number moves: at most halved at a time, a few more with each look, and the part of it in progress that shows,
 #: for a second, that the rush is over
 _LEAST, _MORE, _EASE = 0.5, 0.05, 0.5
-_EASY_LOOKS = round(1 / INTERVAL)
+_LOOKS_A_SECOND = round(1 / INTERVAL)
+#: refusals in a second that are always few, and the part of what is let in that they may be: some three of them take as
+#: long as a call
+FEW_REFUSALS, _REFUSED_SHARE = 100, 0.5
+#: seconds after which the senders of refused requests may come again, at most
+_LONGEST_RETRY_AFTER = 10
 
 
 class RequestTime:
@@ -110,7 +115,8 @@ class Overload:
 
     def _look(self, cycle: float) -> "_Look":
         here, calling = self._time.here, self._time.calling
-        return _Look(here / max(_SHORT_WAIT, calling), cycle / max(_SHORT_CYCLE, _CYCLE_SHARE * (here + calling)))
+        short = _SHORT_WAIT if self._felt == inf else _SHORT_WAIT_IN_OVERLOAD
+        return _Look(here / max(short, calling), cycle / max(_SHORT_CYCLE, _CYCLE_SHARE * (here + calling)))
 
     def _has_begun(self) -> bool:
         looks = list(self._looks)
@@ -125,7 +131,7 @@ class Overload:
     def _adjust(self, in_progress: int) -> None:
         excess = self._excess()
         self._easy_looks = self._easy_looks + 1 if excess <= 1 and in_progress < self._felt * _EASE else 0
-        if self._easy_looks >= _EASY_LOOKS:
+        if self._easy_looks >= _LOOKS_A_SECOND:
             self._felt = inf
             self._looks.clear()
         elif excess <= 1:
@@ -138,3 +144,38 @@ class Overload:
 
     def _lowered(self, in_progress: int) -> float:
         return max(_FEW, in_progress * max(_LEAST, 1 / self._excess()))
+
+
+class Refusals:
+    """After how many seconds the senders of refused requests are to come again.
+
+    A refusal takes time as well: if too many come, they are told to come later, until what is left is enough for those
+    who are let in.
+    """
+
+    def __init__(self) -> None:
+        self.retry_after = 1
+        #: about a second, as far as it has passed
+        self._looks, self._refused, self._admitted = 0, 0, 0
+        self._few = float(FEW_REFUSALS)
+
+    def add(self) -> None:
+        self._refused += 1
+
+    @property
+    def are_many(self) -> bool:
+        """Whether those of this second take the time of others."""
+        return self._refused > self._few
+
+    def looked(self, admitted: int) -> None:
+        """A look at the process, which let so many in since the last one."""
+        self._looks += 1
+        self._admitted += admitted
+        if self._looks < _LOOKS_A_SECOND:
+            return
+        self._few = max(FEW_REFUSALS, self._admitted * _REFUSED_SHARE)
+        if self._refused > self._few:
+            self.retry_after = min(self.retry_after + 1, _LONGEST_RETRY_AFTER)
+        elif self._refused < self._few / 2:
+            self.retry_after = max(self.retry_after - 1, 1)
+        self._looks, self._refused, self._admitted = 0, 0, 0

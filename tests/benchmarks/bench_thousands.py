@@ -96,7 +96,7 @@ async def _phase(served: Server, callers: Callers, connections: int, seconds: fl
     before = served.memory_mib()
     await callers.connect(connections)
     cpu = served.cpu_seconds()
-    outcome = await callers.steady(3 * SECONDS, seconds, rest=1.0)
+    outcome = await callers.steady(3 * SECONDS, seconds)
     grown, cpu = served.memory_mib() - before, served.cpu_seconds() - cpu
     calls = outcome.accepted * (seconds + 3 * SECONDS)
     callers.close()

@@ -94,10 +94,11 @@ class _Line(asyncio.Protocol):
         head, separator, rest = self._buffer.partition(b"\r\n\r\n")
         if not separator:
             return
-        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
-        if len(rest) >= length:
+        headers = head.lower()
+        if len(rest) >= _number(headers, b"content-length"):
             self._buffer = b""
-            self._callers.heard(self, int(head[9:12]), time.perf_counter() - self._sent_at)
+            seconds = time.perf_counter() - self._sent_at
+            self._callers.heard(self, int(head[9:12]), seconds, _number(headers, b"retry-after"))
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.is_open = False
@@ -105,6 +106,10 @@ class _Line(asyncio.Protocol):
 
     def abort(self) -> None:
         self._transport.abort()
+
+
+def _number(head: bytes, name: bytes) -> int:
+    return int(head.partition(b"\r\n" + name + b": ")[2].split(b"\r\n", 1)[0] or 0)
 
 
 class Callers:
@@ -121,9 +126,6 @@ class Callers:
         self.in_flight = 0
         self._free: list[_Line] = []
         self._is_closed_loop = False
-        #: seconds that a refused caller rests at least, as `Retry-After` asks it to, and at most twice as long, so that
-        #: callers do not all come back at once
-        self._rest = 0.0
         self._clear()
 
     def _clear(self) -> None:
@@ -142,12 +144,13 @@ class Callers:
         if line in self._free:
             self._free.remove(line)
 
-    def heard(self, line: _Line, status: int, seconds: float) -> None:
+    def heard(self, line: _Line, status: int, seconds: float, retry_after: int) -> None:
+        """An answer; its caller rests as long as it is told, and at most twice that: they do not all come at once."""
         self.in_flight -= 1
         self._answers[status] += 1
         (self._latencies if status == 200 else self._refusals).append(seconds * 1000)
-        if status != 200 and self._rest:
-            asyncio.get_running_loop().call_later(self._rest * random.uniform(1, 2), self._rested, line)
+        if retry_after:
+            asyncio.get_running_loop().call_later(retry_after * random.uniform(1, 2), self._rested, line)
         else:
             self.is_free(line)
 
@@ -162,9 +165,9 @@ class Callers:
             _, line = await loop.create_connection(lambda request=request: _Line(self, request), *self._address)
             self._lines.append(line)
 
-    async def steady(self, warm: float, seconds: float, *, rest: float = 0.0) -> Outcome:
+    async def steady(self, warm: float, seconds: float) -> Outcome:
         """Every connection asks again as soon as it is answered; where it is refused, after a rest."""
-        self._is_closed_loop, self._rest = True, rest
+        self._is_closed_loop = True
         free, self._free = self._free, []
         for line in free:
             line.send()
@@ -194,9 +197,8 @@ class Callers:
         passed = time.perf_counter() - began
         return Outcome(dict(self._answers), passed, sorted(self._latencies), sorted(self._refusals))
 
-    async def pressed(self, rate: float, warm: float, seconds: float, *, rest: float = 0.0) -> Outcome:
+    async def pressed(self, rate: float, warm: float, seconds: float) -> Outcome:
         """So many requests a second, whatever becomes of the earlier ones, of callers who rest when refused."""
-        self._rest = rest
         pressing = asyncio.create_task(self._press(rate))
         await asyncio.sleep(warm)
         outcome = await self._counted(seconds)

@@ -1,12 +1,14 @@
 """What admission control refuses: too many requests of one caller, and more than the process can carry."""
 
 from contextlib import ExitStack
+from math import ceil
 from uuid import UUID
 
 import pytest
 
 from gateway.errors import Unavailable
-from gateway.http.admission import Bucket, Limits, Overload, Rates
+from gateway.http.admission import Bucket, Limits, Rates
+from gateway.http.overload import FEW_REFUSALS, Overload, Refusals
 from gateway.identity.model import Caller, Client
 from gateway.settings import Settings
 from gateway.telemetry.loop_lag import LoopLag
@@ -176,6 +178,18 @@ def test_a_few_requests_are_never_too_many():
     assert overload.most <= 32
 
 
+def test_a_queue_that_is_fine_before_an_overload_is_shortened_in_one():
+    """Of a process that ends a thousand requests a second."""
+    before, during = Overload(max_load=0.95, warm_up=100), overloaded()
+
+    for _ in range(200):
+        before.looked(BUSY, SHORT, 50, admitted=50, calling=0)
+        during.looked(BUSY, SHORT, ceil(during.most), admitted=50, calling=0)
+
+    assert before.most >= 50
+    assert during.most == 32
+
+
 def test_a_process_that_finds_some_ease_takes_a_few_more_each_time():
     overload = after(overloaded(), BUSY, SHORT, MANY // 2, looks=2)
 
@@ -209,6 +223,46 @@ def test_a_process_that_may_be_busy_all_the_time_turns_nobody_away():
     overload = after(Overload(max_load=1), 1.0, LONG, MANY, looks=100)
 
     assert overload.most > 10**6
+
+
+def refusals_after(*seconds: tuple[int, int]) -> Refusals:
+    """After seconds of which each had so many requests let in, and so many refused."""
+    refusals = Refusals()
+    for admitted, refused in seconds:
+        for _ in range(refused):
+            refusals.add()
+        for look in range(20):
+            refusals.looked(admitted if look == 0 else 0)
+    return refusals
+
+
+@pytest.mark.parametrize(
+    ("seconds", "retry_after"),
+    [
+        ([], 1),
+        ([(0, FEW_REFUSALS)], 1),
+        ([(0, FEW_REFUSALS + 1)], 2),
+        ([(1000, 500)], 1),
+        ([(1000, 501)], 2),
+        ([(1000, 501)] * 20, 10),
+        ([(1000, 501), (1000, 501), (1000, 250)], 3),
+        ([(1000, 501), (1000, 501), (1000, 249)], 2),
+        ([(1000, 501), (1000, 0), (1000, 0)], 1),
+    ],
+)
+def test_who_is_refused_is_to_come_again_later_the_longer_too_many_do(seconds: list[tuple[int, int]], retry_after: int):
+    assert refusals_after(*seconds).retry_after == retry_after
+
+
+def test_refusals_are_many_beside_what_was_let_in_the_second_before():
+    refusals = refusals_after((1000, 0))
+
+    for _ in range(500):
+        refusals.add()
+    few = refusals.are_many
+    refusals.add()
+
+    assert (few, refusals.are_many) == (False, True)
 
 
 def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():

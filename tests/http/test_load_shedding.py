@@ -9,9 +9,10 @@ import pytest
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.http.admission import _FEW_REFUSALS, Limits, LoadShedding
+from gateway.http.admission import Limits, LoadShedding
 from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.http.keys import LOAD_SHEDDING
+from gateway.http.overload import FEW_REFUSALS
 from gateway.settings import Settings
 
 PROBE = "/healthz"
@@ -70,7 +71,7 @@ async def test_only_where_refusals_are_many_their_senders_are_made_to_rest(limit
     )
     request = cast(BaseRequest, SimpleNamespace(path="/api/v1/jobs"))
 
-    few = [await handle(request) for _ in range(_FEW_REFUSALS)]
+    few = [await handle(request) for _ in range(FEW_REFUSALS)]
     assert rested == []
     await handle(request)
 
