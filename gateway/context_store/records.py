@@ -83,26 +83,19 @@ FORGET = """
         SELECT entity_id, id FROM context_records
         WHERE entity_id = $1 AND deleted_at < now() - make_interval(days => $2) LIMIT $3)
 """
-REMOVE_RECORDS = """
-    DELETE FROM context_records WHERE (entity_id, id) IN (
-        SELECT r.entity_id, r.id FROM context_records AS r JOIN context_entities AS e ON e.id = r.entity_id
+_REMOVE_SOME = """
+    DELETE FROM {table} WHERE (entity_id, {key}) IN (
+        SELECT t.entity_id, t.{key} FROM {table} AS t JOIN context_entities AS e ON e.id = t.entity_id
         WHERE e.connector_id = $1 LIMIT $2)
 """
+REMOVE_RECORDS = _REMOVE_SOME.format(table="context_records", key="id")
+REMOVE_WORDS = _REMOVE_SOME.format(table="context_words", key="id")
+REMOVE_TERMS = _REMOVE_SOME.format(table="context_terms", key="term")
 REMOVE_MARKS = """
     DELETE FROM context_marks AS m USING context_entities AS e WHERE e.id = m.entity_id AND e.connector_id = $1
 """
-REMOVE_WORDS = """
-    DELETE FROM context_words WHERE (entity_id, id) IN (
-        SELECT w.entity_id, w.id FROM context_words AS w JOIN context_entities AS e ON e.id = w.entity_id
-        WHERE e.connector_id = $1 LIMIT $2)
-"""
 REMOVE_PENDING = """
     DELETE FROM context_pending_words AS w USING context_entities AS e WHERE e.id = w.entity_id AND e.connector_id = $1
-"""
-REMOVE_TERMS = """
-    DELETE FROM context_terms WHERE (entity_id, term) IN (
-        SELECT t.entity_id, t.term FROM context_terms AS t JOIN context_entities AS e ON e.id = t.entity_id
-        WHERE e.connector_id = $1 LIMIT $2)
 """
 # Whoever writes locks the entity first: after this, what is written finds no entity, and what was is seen.
 LOCK_ENTITIES = "SELECT id FROM context_entities WHERE connector_id = $1 ORDER BY id FOR UPDATE"
