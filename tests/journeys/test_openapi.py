@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import click
+import pytest
 from openapi_spec_validator import validate
+from redis.asyncio import Redis
 
 from gateway.cli import main
 from gateway.client import Gateway
@@ -175,6 +177,15 @@ async def test_the_document_is_served_with_a_page_that_needs_nothing_else(api):
     assert b"http" not in page.body
 
 
+@pytest.fixture
+async def wrong_secrets(redis_url):
+    """Guessed secrets count against the address of all tests; they are forgotten afterwards."""
+    yield
+    async with Redis.from_url(redis_url) as redis:
+        await redis.delete(*[key async for key in redis.scan_iter("gateway:wrong-secrets:*")] or ["none"])
+
+
+@pytest.mark.usefixtures("wrong_secrets")
 async def test_no_request_that_the_document_allows_makes_a_5xx(running, stranger):
     """schemathesis sends what it likes; any 5xx fails.
 
