@@ -36,7 +36,7 @@ KNOWN = """
     FROM context_records WHERE entity_id = $1 AND id = ANY ($2::text[])
 """
 # `OFFSET 0` keeps the planner from parsing each text once for every use of the document.
-WRITE = f"""
+ADD = f"""
     INSERT INTO context_records AS r
         (entity_id, organization_id, generation, observed_at, id, document, digest, json_text, text_digest,
          terms_digest, key_a, key_b, key_n)
@@ -47,6 +47,8 @@ WRITE = f"""
     FROM (SELECT *, json_text::jsonb AS document
           FROM unnest($5::text[], $6::text[], $7::bigint[]) AS given (id, json_text, digest)
           OFFSET 0) AS n
+"""
+WRITE = f"""{ADD}
     ON CONFLICT (entity_id, id) DO UPDATE SET
         document = EXCLUDED.document, digest = EXCLUDED.digest,
         json_text = EXCLUDED.json_text, text_digest = EXCLUDED.text_digest,
@@ -211,7 +213,9 @@ async def _write(
     added = len(changed) - len([row for row in known if row["is_live"] and row["id"] not in same])
     head = (entity.id, entity.organization_id, generation if sweep_ is None else sweep_)
     if changed:
-        await _store(connection, entity, (*head, observed_at), changed, [digests[id_] for id_ in changed])
+        statement = WRITE if known else ADD  # a tenth faster, and the entity is locked
+        arguments = (*head, observed_at), changed, [digests[id_] for id_ in changed]
+        await _store(connection, entity, statement, *arguments)
         await connection.execute(COUNT, entity.id, added)
     if sweep_ is not None and same:
         await connection.execute(MARK, *head, list(same), timeout=WRITE_LIMIT)
@@ -225,6 +229,7 @@ def _is_same(known: Mapping[str, Any], new: int) -> bool:
 async def _store(
     connection: Connection,
     entity: StoredEntity,
+    statement: str,
     head: tuple[object, ...],
     changed: Mapping[str, bytes],
     digests: list[int],
@@ -232,15 +237,16 @@ async def _store(
     """Write the records, if Postgres can hold them as they are; else what it can hold of them."""
     try:
         async with connection.transaction():
-            await _insert(connection, entity, head, changed, digests)
+            await _insert(connection, entity, statement, head, changed, digests)
     except (asyncpg.DataError, asyncpg.ProgramLimitExceededError, msgspec.MsgspecError, UnicodeError):
         held = {id_: cleaned(document) for id_, document in changed.items()}
-        await _insert(connection, entity, head, held, digests)
+        await _insert(connection, entity, statement, head, held, digests)
 
 
 async def _insert(
     connection: Connection,
     entity: StoredEntity,
+    statement: str,
     head: tuple[object, ...],
     changed: Mapping[str, bytes],
     digests: list[int],
@@ -248,7 +254,7 @@ async def _insert(
     """Write the records; their words come later."""
     keys = [_path(entity.layout.keys.get(column)) for column in (*TEXT_KEYS, NUMBER_KEY)]
     texts = [document.decode() for document in changed.values()]
-    await connection.execute(WRITE, *head, list(changed), texts, digests, *keys, timeout=WRITE_LIMIT)
+    await connection.execute(statement, *head, list(changed), texts, digests, *keys, timeout=WRITE_LIMIT)
     await word_index.enqueue(connection, entity, list(changed))
 
 
