@@ -52,7 +52,7 @@ async def test_a_crowd_is_served_in_part_and_the_rest_is_told_to_come_again_and_
 
     assert set(Counter(answer.status for answer in answers)) == {200, 503}
     assert {answer.json()["code"] for answer in refused} == {"unavailable"}
-    assert {answer.headers["Retry-After"] for answer in refused} == {"1"}
+    assert {int(answer.headers["Retry-After"]) for answer in refused} <= set(range(1, 11))
     assert all(answer.headers["X-Request-Id"] == answer.json()["request_id"] for answer in refused)
     assert (await probe).status == 200
     assert 'gateway_refused_total{limit="overload"}' in counts
