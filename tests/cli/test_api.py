@@ -59,6 +59,16 @@ async def test_workspaces_and_the_audit_log_are_listed(command, stub):
     assert stub.queries[-1] == {"connector_id": CONNECTOR_ID, "limit": "5"}
 
 
+async def test_grants_are_listed_and_revoked(command, stub):
+    listed = await command("grants", "list")
+    revoked = await command("grants", "revoke", "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11")
+
+    assert listed.json() == [example("Grant")]
+    assert (revoked.code, revoked.out) == (0, "")
+    assert revoked.err == "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11 is revoked\n"
+    assert stub.revoked == ["0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11"]
+
+
 async def test_jobs_are_listed_by_connector(command, stub):
     ended = await command("jobs", "list", "--connector", CONNECTOR_ID)
 

@@ -71,6 +71,8 @@ class Stub:
     #: bytes that the client says it has: a download is cut only when the bytes before the cut are there
     seen: int = 0
     queries: list[dict[str, str]] = field(default_factory=list)
+    #: ids of grants
+    revoked: list[str] = field(default_factory=list)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     flow: deque[dict[str, Any]] = field(default_factory=deque)
     kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
@@ -104,6 +106,8 @@ class Stub:
         app.router.add_get(f"{api}/integrations/connector-types/{{kind}}", self._type)
         app.router.add_get(f"{api}/workspaces", self._workspaces)
         app.router.add_get(f"{api}/audit", self._audit)
+        app.router.add_get(f"{api}/grants", self._grants)
+        app.router.add_delete(f"{api}/grants/{{grant_id}}", self._revoke)
         app.router.add_get(f"{api}/jobs", self._jobs)
         app.router.add_get(f"{api}/jobs/{JOB_ID}", self._job)
         app.router.add_get(f"{api}/jobs/{JOB_ID}/events", self._events)
@@ -141,6 +145,13 @@ class Stub:
     async def _workspaces(self, request: web.Request) -> web.Response:
         workspace = {**example("Workspace"), "name": "default", "connectors": 1}
         return web.json_response({"data": [workspace], "next_cursor": None})
+
+    async def _grants(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [example("Grant")], "next_cursor": None})
+
+    async def _revoke(self, request: web.Request) -> web.Response:
+        self.revoked.append(request.match_info["grant_id"])
+        return web.Response(status=204)
 
     async def _audit(self, request: web.Request) -> web.Response:
         return web.json_response({"data": [example("AuditEntry")], "next_cursor": None})
