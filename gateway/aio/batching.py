@@ -9,55 +9,59 @@ from typing import Generic, TypeVar
 
 from gateway.errors import InternalError, Unavailable
 
-Asked = TypeVar("Asked")
-Given = TypeVar("Given")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-class Batcher(Generic[Asked, Given]):
-    """Gathers what callers ask for and gives each its own answer; an error that one causes is told to that one."""
+class Batcher(Generic[Item, Result]):
+    """Runs the items of many callers in batches, each caller with its own result and only the errors that it causes."""
 
     def __init__(
-        self, answer: Callable[[Sequence[Asked]], Awaitable[Sequence[Given]]], *, most: int = 100, lanes: int = 2
+        self,
+        run_batch: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
+        *,
+        max_batch: int = 100,
+        concurrency: int = 2,
     ) -> None:
-        self._answer = answer
-        self._most = most
-        self._lanes = lanes
-        self._waiting: list[tuple[Asked, asyncio.Future[Given]]] = []
+        self._run_batch = run_batch
+        self._max_batch = max_batch
+        self._concurrency = concurrency
+        self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
         self._running: set[asyncio.Task[None]] = set()
 
-    async def __call__(self, asked: Asked) -> Given:
-        """The answer to this one; it is given even when its caller goes away meanwhile."""
-        waiting: asyncio.Future[Given] = asyncio.get_running_loop().create_future()
-        self._waiting.append((asked, waiting))
-        if len(self._running) < self._lanes:
-            task = asyncio.create_task(self._work_off())
+    async def __call__(self, item: Item) -> Result:
+        """The result of this item, which is run even when its caller goes away meanwhile."""
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, future))
+        if len(self._running) < self._concurrency:
+            task = asyncio.create_task(self._run_waiting())
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        return await waiting
+        return await future
 
-    async def _work_off(self) -> None:
+    async def _run_waiting(self) -> None:
         while self._waiting:
-            batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-            await self._give(batch)
+            batch, self._waiting = self._waiting[: self._max_batch], self._waiting[self._max_batch :]
+            await self._run(batch)
 
-    async def _give(self, batch: list[tuple[Asked, "asyncio.Future[Given]"]]) -> None:
+    async def _run(self, batch: list[tuple[Item, "asyncio.Future[Result]"]]) -> None:
         try:
-            given = await self._answer([asked for asked, _ in batch])
-            if len(given) != len(batch):
-                raise InternalError(f"{len(given)} answers to {len(batch)} that asked")
+            results = await self._run_batch([item for item, _ in batch])
+            if len(results) != len(batch):
+                raise InternalError(f"{len(results)} results of {len(batch)} items")
         except asyncio.CancelledError:
-            for _, waiting in batch:
-                waiting.cancel()
+            for _, future in batch:
+                future.cancel()
             raise
         except Exception as error:
             if len(batch) == 1 or isinstance(error, Unavailable | InternalError):
-                for _, waiting in batch:
-                    if not waiting.done():
-                        waiting.set_exception(error)
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
             else:
                 for alone in batch:
-                    await self._give([alone])
+                    await self._run([alone])
             return
-        for (_, waiting), each in zip(batch, given, strict=True):
-            if not waiting.done():
-                waiting.set_result(each)
+        for (_, future), result in zip(batch, results, strict=True):
+            if not future.done():
+                future.set_result(result)

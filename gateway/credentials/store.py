@@ -138,7 +138,7 @@ class ConnectorStore:
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database
         self._vault = vault
-        self._opening: Batcher[_Ids, _Opened | None] = Batcher(self._open_all, most=_BATCH)
+        self._opening: Batcher[_Ids, _Opened | None] = Batcher(self._open_all, max_batch=_BATCH)
 
     async def create(
         self, organization_id: UUID, new: NewConnector, *, is_name_unique: bool = False

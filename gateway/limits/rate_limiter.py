@@ -235,8 +235,8 @@ class SharedRateLimiter:
         self._looked_at = 0.0
         self._scopes: dict[str, ScopeLimiter] = {}
         self._publishing: set[asyncio.Task[None]] = set()
-        self._first_looks = Batcher(self._left_of, most=_FIRST_LOOKS)
-        self._joins = Batcher(self._processes_of, most=_FIRST_LOOKS)
+        self._first_looks = Batcher(self._left_of, max_batch=_FIRST_LOOKS)
+        self._joins = Batcher(self._processes_of, max_batch=_FIRST_LOOKS)
 
     @classmethod
     @asynccontextmanager
