@@ -73,7 +73,7 @@ def _document(statistics: Statistics) -> dict[str, Any]:
             {
                 "id": each.id,
                 "is_there": each.is_there,
-                "seen_seconds_ago": round(each.silent, 1),
+                "seen_seconds_ago": round(each.since_heartbeat, 1),
                 "age": round(each.age),
             }
             for each in statistics.workers

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-#: what every record carries; everything else was given as a field
+#: what every record carries; everything else is a field of the call
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 #: the fields of every event of this request or job
 _CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("log_context", default=MappingProxyType({}))
@@ -43,7 +43,7 @@ def configure_logs(log_format: str = "auto", level: str = "info") -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter() if log_format_of(log_format) == "text" else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # arq tells each ring; the job's own events say more
+    # arq logs each wake-up; the job's own events say more
     logging.getLogger("arq").setLevel(logging.WARNING)
 
 
@@ -75,8 +75,8 @@ def without_secrets(text: str) -> str:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    given = {name: value for name, value in vars(record).items() if name not in _OWN}
-    return {**_CONTEXT.get(), **given}
+    fields = {name: value for name, value in vars(record).items() if name not in _OWN}
+    return {**_CONTEXT.get(), **fields}
 
 
 def _event(record: logging.LogRecord) -> str:

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-#: seconds between looks
+#: seconds between measurements
 INTERVAL = 0.05
 
 
 class LoopLag:
-    """Seconds by which the loop is late; watched by a timer that should ring every INTERVAL."""
+    """Seconds by which the loop is late; measured by a timer that is due every INTERVAL."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -20,7 +20,7 @@ class LoopLag:
         self._timer: asyncio.TimerHandle | None = None
 
     def subscribe(self, listener: Callable[[float], None]) -> None:
-        """Tell every look to the listener."""
+        """Call the listener with every measurement."""
         self._listeners.append(listener)
 
     def unsubscribe_all(self) -> None:
@@ -28,20 +28,20 @@ class LoopLag:
 
     @contextmanager
     def watching(self) -> Iterator["LoopLag"]:
-        """Watched for as long as the block lasts."""
+        """Measured for as long as the block lasts."""
         loop = asyncio.get_running_loop()
-        self._wind(loop)
+        self._schedule(loop)
         try:
             yield self
         finally:
             if self._timer is not None:
                 self._timer.cancel()
 
-    def _wind(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
         due = loop.time() + INTERVAL
-        self._timer = loop.call_at(due, self._ring, loop, due)
+        self._timer = loop.call_at(due, self._on_timer, loop, due)
 
-    def _ring(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
+    def _on_timer(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
         self.seconds = max(0.0, loop.time() - due)
         loop.call_soon(self._begin_cycle, loop)
 
@@ -52,4 +52,4 @@ class LoopLag:
         self.cycle = time.perf_counter() - began  # the loop's own clock may stand still within a cycle
         for listener in self._listeners:
             listener(self.seconds)
-        self._wind(loop)
+        self._schedule(loop)

@@ -117,7 +117,7 @@ DOWNLOAD_BYTES = Counter("gateway_download_bytes", "Bytes of files sent to calle
 BACKGROUND_FAILURES = Counter("gateway_background_failures", "Rounds of a background loop that failed.", ("loop",))
 LOOP_LAG = Histogram("gateway_event_loop_lag_seconds", "How late the event loop is, looked at 20 times a second.")
 
-#: all of them, in the order in which they are told
+#: all of them, in the order in which they are exported
 ALL: Sequence[Counter | Histogram | Gauge] = (
     REQUESTS,
     REQUEST_SECONDS,

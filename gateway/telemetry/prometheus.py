@@ -24,21 +24,21 @@ from gateway.errors import Unavailable
 from gateway.telemetry.metrics import REGISTRY
 from gateway.telemetry.statistics import Statistics, read_statistics
 
-#: seconds for which the database's statistics are told again instead of asked again
+#: seconds for which the database's statistics are remembered
 _FRESH = 10.0
 #: seconds that a scrape waits for PostgreSQL
 _TIMEOUT = 2.0
-#: seconds for which the same text is given to whoever asks, which may be anybody
+#: seconds for which the same text is sent to every scraper, which may be anybody
 _REMEMBERED = 1.0
 
 
 class PrometheusExporter(Collector):
-    """All that one process tells of itself and of the gateway as a whole."""
+    """What one process exports of itself and of the gateway as a whole."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._statistics: Statistics | None = None
-        self._asked_at = float("-inf")
+        self._read_at = float("-inf")
         #: the exposition format; without the shared statistics while PostgreSQL is away
         self.text = Remembered(self._text, _REMEMBERED)
         self._registry = CollectorRegistry(auto_describe=False)
@@ -47,8 +47,8 @@ class PrometheusExporter(Collector):
             collector(registry=self._registry)
 
     async def _text(self) -> bytes:
-        if time.monotonic() - self._asked_at > _FRESH:
-            self._asked_at, self._statistics = time.monotonic(), None
+        if time.monotonic() - self._read_at > _FRESH:
+            self._read_at, self._statistics = time.monotonic(), None
             with contextlib.suppress(Unavailable, TimeoutError):
                 async with asyncio.timeout(_TIMEOUT):
                     self._statistics = await read_statistics(self._database)
@@ -115,7 +115,7 @@ def _shared(statistics: Statistics) -> Iterator[Metric]:
         connectors.add_metric([kind, status], count)
     copied = ["kind", "entity"]
     lag = GaugeMetricFamily("gateway_sync_lag_seconds", "Age of the stalest copy of an entity.", labels=copied)
-    failed = GaugeMetricFamily("gateway_sync_failed", "WriteThrough whose last synchronization failed.", labels=copied)
+    failed = GaugeMetricFamily("gateway_sync_failed", "Copies whose last synchronization failed.", labels=copied)
     for copy in statistics.synchronization:
         lag.add_metric([copy.kind, copy.entity], copy.lag)
         failed.add_metric([copy.kind, copy.entity], copy.failed)

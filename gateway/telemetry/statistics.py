@@ -21,7 +21,7 @@ _JOBS = """
     FROM jobs WHERE status = 'waiting'
 """
 _WORKERS = """
-    SELECT id, extract(epoch FROM now() - seen_at)::float8 AS silent,
+    SELECT id, extract(epoch FROM now() - seen_at)::float8 AS since_heartbeat,
            extract(epoch FROM now() - started_at)::float8 AS age
     FROM workers WHERE seen_at > now() - interval '15 minutes' ORDER BY id
 """
@@ -51,8 +51,8 @@ _OWN_COPIES = """
     WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status = 'active'
 """
 
-#: seconds of silence after which a worker counts as gone
-SILENCE = 15.0
+#: seconds without a heartbeat after which a worker counts as gone
+HEARTBEAT_TIMEOUT = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,15 @@ class JobStatistics:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatistics:
-    """A worker, the seconds since its last sign of life and since its first."""
+    """A worker, the seconds since its last heartbeat and since its first."""
 
     id: str
-    silent: float
+    since_heartbeat: float
     age: float
 
     @property
     def is_there(self) -> bool:
-        return self.silent < SILENCE
+        return self.since_heartbeat < HEARTBEAT_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)

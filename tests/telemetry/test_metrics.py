@@ -8,13 +8,13 @@ from gateway.telemetry.metrics import REGISTRY, Counter, Gauge, Histogram
 from gateway.telemetry.prometheus import PrometheusExporter
 
 
-async def told(database: Database) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+async def scraped(database: Database) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
     """The samples by name and labels."""
-    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    samples: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
     for family in text_string_to_metric_families((await PrometheusExporter(database).text()).decode()):
         for sample in family.samples:
-            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
-    return found
+            samples.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return samples
 
 
 def test_a_counter_grows_by_labels():
@@ -64,28 +64,28 @@ def test_every_metric_is_ours_by_name_and_says_what_it_is():
 
 
 async def test_a_scrape_tells_counts_timings_the_pool_and_the_shared_figures(database: Database):
-    before = (await told(database)).get("gateway_executes_total", {})
+    before = (await scraped(database)).get("gateway_executes_total", {})
     labels = (("action", "list"), ("entity", "tickets"), ("kind", "support-desk"), ("outcome", "succeeded"))
 
     metrics.EXECUTES.add("support-desk", "tickets", "list", "succeeded")
     metrics.EXECUTE_SECONDS.observe(0.02, "support-desk")
-    found = await told(database)
+    samples = await scraped(database)
 
-    assert found["gateway_executes_total"][labels] == before.get(labels, 0) + 1
-    buckets = found["gateway_execute_seconds_bucket"]
+    assert samples["gateway_executes_total"][labels] == before.get(labels, 0) + 1
+    buckets = samples["gateway_execute_seconds_bucket"]
     assert (
         buckets[(("kind", "support-desk"), ("le", "+Inf"))] >= buckets[(("kind", "support-desk"), ("le", "0.025"))] > 0
     )
-    assert sum(found["gateway_database_connections"].values()) >= 1
-    assert found["gateway_jobs"] == {(("status", status),): 0 for status in ("queued", "running", "waiting")}
-    assert found["gateway_leases_lost_total"][()] >= 0
-    assert "process_resident_memory_bytes" in found
+    assert sum(samples["gateway_database_connections"].values()) >= 1
+    assert samples["gateway_jobs"] == {(("status", status),): 0 for status in ("queued", "running", "waiting")}
+    assert samples["gateway_leases_lost_total"][()] >= 0
+    assert "process_resident_memory_bytes" in samples
 
 
 async def test_a_scrape_answers_also_while_postgresql_is_away(database_url: str):
     async with Database.open(database_url, size=1) as pool:
-        exposition = PrometheusExporter(pool)
-    text = await exposition.text()
+        exporter = PrometheusExporter(pool)
+    text = await exporter.text()
 
     assert b"gateway_event_loop_lag_seconds" in text
     assert b"gateway_jobs{" not in text
