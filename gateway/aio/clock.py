@@ -38,9 +38,9 @@ class Clock:
         """The moment, in UTC."""
         return datetime.fromtimestamp(self._offset + steady(), UTC)
 
-    def set_by(self, unix_time: float, asked_at: float) -> None:
-        """Take the time that somebody read between `asked_at`, by the steady clock, and now."""
-        self._offset = offset_within(self._offset, unix_time - steady(), unix_time - asked_at)
+    def set_by(self, unix_time: float, requested_at: float) -> None:
+        """Take the time that somebody read between `requested_at`, by the steady clock, and now."""
+        self._offset = offset_within(self._offset, unix_time - steady(), unix_time - requested_at)
         self.is_set = True
 
 

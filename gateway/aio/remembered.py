@@ -16,15 +16,15 @@ class Remembered(Generic[V]):
         self._compute = compute
         self._seconds = seconds
         self._computing = SingleFlight(self._computed)
-        self._known: tuple[V, float] | None = None
+        self._cached: tuple[V, float] | None = None
 
     async def __call__(self) -> V:
         """The answer; raises what `compute` raises, which is not remembered."""
-        if self._known is not None and time.monotonic() - self._known[1] < self._seconds:
-            return self._known[0]
+        if self._cached is not None and time.monotonic() - self._cached[1] < self._seconds:
+            return self._cached[0]
         return await self._computing(None)
 
     async def _computed(self, _: None) -> V:
         value = await self._compute()
-        self._known = value, time.monotonic()
+        self._cached = value, time.monotonic()
         return value

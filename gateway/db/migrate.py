@@ -36,14 +36,14 @@ class Migration:
     sql: str
 
 
-def known_migrations() -> list[Migration]:
+def shipped_migrations() -> list[Migration]:
     """All migrations of this version, in order."""
-    found = []
+    migrations = []
     for path in (files("gateway.db") / "migrations").iterdir():
         match = _FILE.fullmatch(path.name)
         if match:
-            found.append(Migration(int(match[1]), match[2], path.read_text("utf-8")))
-    return sorted(found, key=lambda migration: migration.number)
+            migrations.append(Migration(int(match[1]), match[2], path.read_text("utf-8")))
+    return sorted(migrations, key=lambda migration: migration.number)
 
 
 async def pending(url: str) -> list[Migration]:
@@ -53,7 +53,7 @@ async def pending(url: str) -> list[Migration]:
         applied = await _applied(connection) if await connection.fetchval(_TABLE_EXISTS) else set()
     finally:
         await connection.close()
-    return [migration for migration in known_migrations() if migration.number not in applied]
+    return [migration for migration in shipped_migrations() if migration.number not in applied]
 
 
 async def migrate(url: str) -> list[Migration]:
@@ -63,7 +63,7 @@ async def migrate(url: str) -> list[Migration]:
         await connection.execute(_LOCK_OUT_OTHERS, _LOCK)
         await connection.execute(_TABLE)
         applied = await _applied(connection)
-        missing = [migration for migration in known_migrations() if migration.number not in applied]
+        missing = [migration for migration in shipped_migrations() if migration.number not in applied]
         for migration in missing:
             async with connection.transaction():
                 await connection.execute(migration.sql)

@@ -24,7 +24,7 @@ SYSTEM = "*"
 #: seconds until a caller who gets no connection is told so, unless those who hold them wait for a slow disk
 _ACQUIRE_TIMEOUT = 1.5
 #: seconds that a use may last until it is asked whether PostgreSQL is there at all
-_SILENCE = 1.2
+_SLOW_AFTER = 1.2
 _RETRY_AFTER = 2
 
 _BECOME_APPLICATION = "SET ROLE gateway_app"
@@ -253,10 +253,10 @@ class _Use:
         self._backend: int | None = None
         #: of the wait for a connection
         self.limit: asyncio.Timeout | None = None
-        self._judging: asyncio.Task[None] | None = None
+        self._checking: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
-        self._given_up_at = loop.time() + database.timeout
-        self._timer = loop.call_later(_SILENCE, self._begin)
+        self._deadline = loop.time() + database.timeout
+        self._timer = loop.call_later(_SLOW_AFTER, self._begin_check)
 
     def hold(self, connection: Connection) -> None:
         self.connection, self._backend = connection, connection.get_server_pid()
@@ -266,17 +266,17 @@ class _Use:
         self._timer.cancel()
         if self._backend is not None:
             self._database.backends.discard(self._backend)
-        if self._judging is not None:
-            self._judging.cancel()
+        if self._checking is not None:
+            self._checking.cancel()
 
-    def _begin(self) -> None:
-        self._judging = asyncio.create_task(self._judge(), name="ask whether PostgreSQL is there")
+    def _begin_check(self) -> None:
+        self._checking = asyncio.create_task(self._check(), name="ask whether PostgreSQL is there")
 
-    async def _judge(self) -> None:
+    async def _check(self) -> None:
         while (slow := await self._database.slow_backends()) is not None:
             if self.limit is not None and slow & self._database.backends:
-                self.limit.reschedule(self._given_up_at)
-            await asyncio.sleep(_SILENCE)
+                self.limit.reschedule(self._deadline)
+            await asyncio.sleep(_SLOW_AFTER)
         if self.limit is not None:
             self.limit.reschedule(0)
         elif self.connection is not None:
@@ -295,8 +295,8 @@ async def _read_first_clock(connection: Any) -> None:
 
 
 async def _read_clock(connection: Any) -> None:
-    asked_at = steady()
-    CLOCK.set_by(await connection.fetchval(_UNIX_TIME), asked_at)
+    requested_at = steady()
+    CLOCK.set_by(await connection.fetchval(_UNIX_TIME), requested_at)
 
 
 async def _close(pool: "asyncpg.Pool[asyncpg.Record]") -> None:

@@ -57,20 +57,20 @@ class Presence:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._asking: SingleFlight[None, frozenset[int] | None] = SingleFlight(lambda _: self._ask())
+        self._querying: SingleFlight[None, frozenset[int] | None] = SingleFlight(lambda _: self._query())
 
     async def slow_backends(self) -> frozenset[int] | None:
         """The process ids of connections whose statement runs for long; None where PostgreSQL is away.
 
         Who asks at the same time shares the answer.
         """
-        return await self._asking(None)
+        return await self._querying(None)
 
-    async def _ask(self) -> frozenset[int] | None:
+    async def _query(self) -> frozenset[int] | None:
         for _ in range(_TRIES):
             try:
                 async with asyncio.timeout(_TIMEOUT):
-                    return await self._asked()
+                    return await self._fetched()
             except asyncpg.PostgresConnectionError:
                 continue
             except (asyncpg.PostgresError, asyncpg.InterfaceError):
@@ -79,7 +79,7 @@ class Presence:
                 continue
         return None
 
-    async def _asked(self) -> frozenset[int]:
+    async def _fetched(self) -> frozenset[int]:
         connection = await asyncpg.connect(self._url, statement_cache_size=0)
         try:
             return frozenset(row["pid"] for row in await connection.fetch(_SLOW))

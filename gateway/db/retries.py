@@ -19,12 +19,12 @@ async def retry_until_available(
 
     Only for what does no harm when it is written twice. Raises Unavailable after `timeout` seconds.
     """
-    given_up = asyncio.get_running_loop().time() + timeout
+    deadline = asyncio.get_running_loop().time() + timeout
     while True:
         try:
             return await write()
         except Unavailable:
             on_away()
-            if asyncio.get_running_loop().time() > given_up:
+            if asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(_PAUSE)

@@ -24,9 +24,9 @@ def test_a_reading_moves_the_clock_no_further_than_it_says(offset, low, high, ex
 
 
 def test_a_clock_that_was_set_goes_on_from_there():
-    clock, asked_at = Clock(), steady()
+    clock, requested_at = Clock(), steady()
 
-    clock.set_by(1_000_000.0, asked_at)
+    clock.set_by(1_000_000.0, requested_at)
 
     assert 1_000_000.0 <= clock.unix_time() < 1_000_010.0
     assert clock.now().isoformat().startswith("1970-01-12T13:46:")
