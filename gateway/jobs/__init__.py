@@ -1,1 +1,1 @@
-"""Jobs: work that outlives the call that asked for it. The truth is in PostgreSQL, Redis only rings."""
+"""Jobs: work that outlives the call that asked for it. The truth is in PostgreSQL, Redis only wakes workers."""

@@ -96,7 +96,7 @@ class Runner:
         return [lease for (held_id, _), lease in self._held.items() if held_id == job_id]
 
     async def drain(self, grace: float) -> list[StoredJob]:
-        """Let running work finish within `grace` seconds; then hand back what was not sent, to be rung for again."""
+        """Let running jobs finish within `grace` seconds; then requeue what was not sent, to be notified of again."""
         if self._held:
             await asyncio.wait([lease.task for lease in self._held.values()], timeout=grace)
         left = list(self._held.values())

@@ -1,8 +1,8 @@
 """Wake-ups: Redis and arq, which wake workers. Losing it loses nothing. This is the one module that names arq.
 
-arq alone loses or doubles work when it is killed, so it carries nothing but the word that there is some: a ring makes
-one worker claim a few due jobs, whichever they are, from PostgreSQL. A ring is answered at once, not when they have
-run, so the ring of a worker that is killed is soon free for another.
+arq alone loses or doubles work when it is killed, so it carries nothing but the word that there is some: a wake-up
+makes one worker claim a few due jobs, whichever they are, from PostgreSQL. A wake-up is done at once, not when they
+have run, so that of a worker that is killed is soon free for another.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ log = logging.getLogger(__name__)
 #: the arq queue, and the channel that wakes workers at once instead of at their next poll
 QUEUE = "gateway:jobs"
 CHANNEL = "gateway:rung"
-#: jobs that one ring stands for at most; so many a worker claims at a time
+#: jobs that one wake-up stands for at most; so many a worker claims at a time
 BATCH = 20
-#: seconds until Redis counts as away, and for which it is then not asked again
-_TIMEOUT, _SILENCE = 1.0, 1.0
-#: seconds between looks at the queue when no ring is heard, and after Redis failed
+#: seconds until Redis counts as away, and for which nothing is then sent to it
+_TIMEOUT, _BACKOFF = 1.0, 1.0
+#: seconds between polls of the queue when no notification is received, and after Redis failed
 _POLL, _PAUSE = 0.5, 0.5
-#: seconds that answering a ring may take, which is one claim
-_ANSWER_TIMEOUT = 10
-#: rings answered at a time
-_RINGS = 10
+#: seconds that a wake-up may take, which is one claim
+_WAKEUP_TIMEOUT = 10
+#: wake-ups at a time
+_CONCURRENCY = 10
 _AWAY = (RedisError, OSError, TimeoutError)
 _REDIS_AWAY = "Redis is away; jobs are found in PostgreSQL until it is back"
 
-# arq logs two lines for every ring, which are none of an operator's business.
+# arq logs two lines for every wake-up, which are none of an operator's business.
 logging.getLogger("arq.worker").setLevel(logging.WARNING)
 
 
@@ -70,9 +70,9 @@ class Wakeup:
 
     def __init__(self, url: str) -> None:
         self._redis = _client(url)
-        self._rung: list[str] = []
+        self._pending: list[str] = []
         self._notifying: asyncio.Task[None] | None = None
-        self._silent_until = 0.0
+        self._backs_off_until = 0.0
 
     @classmethod
     @asynccontextmanager
@@ -86,24 +86,24 @@ class Wakeup:
             await _closed(wakeup._redis)
 
     async def notify(self, job_id: UUID, attempt: int) -> None:
-        """Wake a worker for a job; returns before it is done. Rings at one moment are rung as few."""
-        self._rung.append(f"{job_id}:{attempt}")
+        """Wake a worker for a job; returns before it is done. Notifications of one moment are sent as few."""
+        self._pending.append(f"{job_id}:{attempt}")
         if self._notifying is None or self._notifying.done():
-            self._notifying = asyncio.create_task(self._notify_all(), name="ring")
+            self._notifying = asyncio.create_task(self._notify_all(), name="wake-up")
 
     async def _notify_all(self) -> None:
-        while self._rung:
-            rung, self._rung = self._rung, []
-            if asyncio.get_running_loop().time() < self._silent_until:
+        while self._pending:
+            pending, self._pending = self._pending, []
+            if asyncio.get_running_loop().time() < self._backs_off_until:
                 continue
             try:
                 async with asyncio.timeout(_TIMEOUT):
-                    for ring_id in rung[::BATCH]:
-                        await self._redis.enqueue_job("run", _job_id=ring_id)
+                    for arq_id in pending[::BATCH]:
+                        await self._redis.enqueue_job("run", _job_id=arq_id)
                     await self._redis.publish(CHANNEL, b"")
             except _AWAY:
-                log.warning("Redis is away; workers will find the jobs in PostgreSQL", extra={"jobs": len(rung)})
-                self._silent_until = asyncio.get_running_loop().time() + _SILENCE
+                log.warning("Redis is away; workers will find the jobs in PostgreSQL", extra={"jobs": len(pending)})
+                self._backs_off_until = asyncio.get_running_loop().time() + _BACKOFF
 
     async def is_there(self) -> bool:
         """Whether Redis answers."""
@@ -116,25 +116,25 @@ class Wakeup:
 
 
 class NotifiedWorker(Worker):
-    """arq's loop, awake as soon as it is rung and unmoved by Redis going away."""
+    """arq's loop, awake as soon as it is notified and unmoved by Redis going away."""
 
-    def __init__(self, answer: Callable[[], None], url: str) -> None:
-        self._rung = asyncio.Event()
+    def __init__(self, on_wake: Callable[[], None], url: str) -> None:
+        self._is_notified = asyncio.Event()
         self._redis = _client(url)
 
         async def run(ctx: dict[Any, Any]) -> None:
-            answer()
+            on_wake()
 
-        async def freed(ctx: dict[Any, Any]) -> None:
-            self._rung.set()
+        async def on_job_end(ctx: dict[Any, Any]) -> None:
+            self._is_notified.set()
 
         super().__init__(
             functions=[func(run, name="run")],
             queue_name=QUEUE,
             redis_pool=self._redis,
-            max_jobs=_RINGS,
+            max_jobs=_CONCURRENCY,
             poll_delay=_POLL,
-            job_timeout=_ANSWER_TIMEOUT,
+            job_timeout=_WAKEUP_TIMEOUT,
             max_tries=1,
             retry_jobs=False,
             keep_result=0,
@@ -142,27 +142,27 @@ class NotifiedWorker(Worker):
             log_results=False,
             health_check_interval=5,
             handle_signals=False,
-            after_job_end=freed,
+            after_job_end=on_job_end,
             job_serializer=_packed,
             job_deserializer=_unpacked,
         )
 
     async def main(self) -> None:
-        """Look at the queue when notified, when a notification was answered, and every half second besides."""
+        """Poll the queue when notified, when a wake-up is done, and every half second besides."""
         async with running(every(_PAUSE, self._listen, name="wake-up listener")):
-            await every(0, self._look, name="wake-up queue")
+            await every(0, self._poll_once, name="wake-up queue")
 
-    async def _look(self) -> None:
+    async def _poll_once(self) -> None:
         """Raises Unavailable when Redis is away."""
-        self._rung.clear()
+        self._is_notified.clear()
         try:
             await self._poll_iteration()
         except _AWAY:
             raise Unavailable(_REDIS_AWAY) from None
-        # Not `wait_for`: before Python 3.12 it swallows being canceled when a ring comes at the same moment.
+        # Not `wait_for`: before Python 3.12 it swallows being canceled when a notification comes at the same moment.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.poll_delay_s):
-                await self._rung.wait()
+                await self._is_notified.wait()
 
     async def start_jobs(self, job_ids: list[bytes]) -> None:
         """As arq does it, but in one round trip, and so that no slot is lost when Redis goes away half-way."""
@@ -173,22 +173,22 @@ class NotifiedWorker(Worker):
             for name in names:
                 pipe.set(in_progress_key_prefix + name, b"1", nx=True, px=int(self.in_progress_timeout_s * 1000))
                 pipe.zscore(self.queue_name, name)
-            answers = await pipe.execute()
-        for name, is_ours, score in zip(names, answers[::2], answers[1::2], strict=True):
+            replies = await pipe.execute()
+        for name, is_ours, score in zip(names, replies[::2], replies[1::2], strict=True):
             if is_ours and score is not None:
                 self._start(name, int(score))
 
     def _start(self, name: str, score: int) -> None:
         self.job_counter += 1
         task = asyncio.create_task(self.run_job(name, score))
-        task.add_done_callback(self._answered)
+        task.add_done_callback(self._on_done)
         self.tasks[name] = task
 
-    def _answered(self, _task: "asyncio.Task[None]") -> None:
+    def _on_done(self, _task: "asyncio.Task[None]") -> None:
         self.job_counter -= 1
 
     async def close_quietly(self) -> None:
-        """Let the rings in hand be answered and close the connection, whether or not Redis is there to hear it."""
+        """Let the wake-ups in hand end and close the connection, whether or not Redis is there to be told."""
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_TIMEOUT)
         await _closed(self._redis)
@@ -198,20 +198,20 @@ class NotifiedWorker(Worker):
         try:
             async with self.pool.pubsub() as channel:
                 await channel.subscribe(CHANNEL)
-                self._rung.set()
-                await self._hear(channel)
+                self._is_notified.set()
+                await self._receive(channel)
         except _AWAY:
             raise Unavailable(_REDIS_AWAY) from None
 
-    async def _hear(self, channel: Any) -> None:
-        """Wake at every ring; a Redis that does not echo within two silent seconds is away."""
-        is_asked = False
+    async def _receive(self, channel: Any) -> None:
+        """Wake at every notification; a Redis that does not answer a ping within two seconds is away."""
+        is_pinged = False
         while True:
             message = await channel.get_message(timeout=_TIMEOUT)
-            if message is None and is_asked:
+            if message is None and is_pinged:
                 raise TimeoutError
-            is_asked = message is None
-            if is_asked:
+            is_pinged = message is None
+            if is_pinged:
                 await channel.ping()
             elif message["type"] == "message":
-                self._rung.set()
+                self._is_notified.set()

@@ -70,7 +70,7 @@ class Bench:
     environment: dict[str, str]
 
     async def accept(self, task: str) -> UUID:
-        """As the front end does it: stored, then rung for."""
+        """As the front end does it: stored, then notified of."""
         new = NewJob(id=uuid4(), organization_id=self.organization_id, task=task, params={"a": 1})
         job = (await self.services.jobs.accept(new)).job
         await self.services.wakeup.notify(job.id, job.attempt)
