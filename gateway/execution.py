@@ -387,8 +387,8 @@ class Execution:
     ) -> OperationResult:
         """The whole file is stored, whatever part was asked for: the result gives any part of it."""
         async with connector.open_file(call, RangeRequest()) as file:
-            kept = await self._files.keep(job.organization_id, job.id, job.fence, file, journal)
-        return OperationResult(msgspec.Raw(msgspec.json.encode(kept.document())))
+            stored_file = await self._files.save(job.organization_id, job.id, job.fence, file, journal)
+        return OperationResult(msgspec.Raw(msgspec.json.encode(stored_file.document())))
 
 
 def _mismatch(call: OperationCall) -> IdempotencyMismatch:

@@ -1,4 +1,4 @@
-"""The labels of a file, each made safe, and the conditions (RFC 9110 §13) that they are compared with.
+"""The headers of a file, each made safe, and the conditions (RFC 9110 §13) that they are compared with.
 
 Nothing else of an application's headers is passed on.
 """
@@ -25,15 +25,15 @@ _HTTP_DATE = re.compile(
     r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
 )  # RFC 9110 §5.6.7
 # Control and format characters (the latter can turn a name round to hide its ending), lone surrogates, line separators.
-_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _UNSAFE_IN_NAMES = re.compile(r'["*:<>?|\ufffd]')
 
 
-def labels(upstream: Mapping[str, str]) -> dict[str, str]:
+def representation_headers(upstream: Mapping[str, str]) -> dict[str, str]:
     """What the file is, from names in any case: its type, tag, date and name, and the coding of its bytes if any."""
     upstream = CIMultiDict(upstream)
     coding = upstream.get("Content-Encoding", "").strip()
-    found = {
+    headers = {
         "Content-Type": media_type(upstream.get("Content-Type")),
         "ETag": _entity_tag(upstream.get("ETag")),
         "Last-Modified": _date(upstream.get("Last-Modified")),
@@ -41,17 +41,17 @@ def labels(upstream: Mapping[str, str]) -> dict[str, str]:
         # Identity was asked for; where the bytes are coded all the same, only this header makes them readable.
         "Content-Encoding": coding if coding.lower() != "identity" and _CODINGS.fullmatch(coding) else None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in headers.items() if value is not None}
 
 
 def if_range_matches(if_range: str | None, etag: str | None, last_modified: str | None) -> bool:
     """Whether a range may be given (§13.1.5): no condition, the same strong tag, or exactly the same date."""
     if if_range is None:
         return True
-    wanted = if_range.strip(" \t")
-    if wanted.startswith(('"', "W/")):
-        return wanted == etag and wanted.startswith('"') and _ENTITY_TAG.fullmatch(wanted) is not None
-    return bool(wanted) and wanted == last_modified
+    validator = if_range.strip(" \t")
+    if validator.startswith(('"', "W/")):
+        return validator == etag and validator.startswith('"') and _ENTITY_TAG.fullmatch(validator) is not None
+    return bool(validator) and validator == last_modified
 
 
 def is_not_modified(if_none_match: str | None, etag: str | None) -> bool:
@@ -60,8 +60,8 @@ def is_not_modified(if_none_match: str | None, etag: str | None) -> bool:
         return False
     if if_none_match.strip(" \t") == "*":
         return True
-    held = {tag.removeprefix("W/") for tag in _ENTITY_TAG.findall(if_none_match)}
-    return etag is not None and etag.removeprefix("W/") in held
+    client_tags = {tag.removeprefix("W/") for tag in _ENTITY_TAG.findall(if_none_match)}
+    return etag is not None and etag.removeprefix("W/") in client_tags
 
 
 def media_type(value: str | None) -> str:
@@ -79,15 +79,15 @@ def content_disposition(value: str | None) -> str | None:
     if not name:
         return kind
     # Some clients decode percent signs in the plain form, so it never holds one (RFC 6266 appendix D).
-    plain = name.encode("ascii", "replace").decode("ascii").replace("?", "_").replace("%", "_")
-    extended = f"; filename*=UTF-8''{quote(name, safe='')}" if plain != name else ""
-    return f'{kind}; filename="{plain}"{extended}'
+    ascii_name = name.encode("ascii", "replace").decode("ascii").replace("?", "_").replace("%", "_")
+    extended = f"; filename*=UTF-8''{quote(name, safe='')}" if ascii_name != name else ""
+    return f'{kind}; filename="{ascii_name}"{extended}'
 
 
 def safe_name(name: str) -> str:
     """The last part of a path without what could fool a shell, a file system or a reader's eye; may be empty."""
     text = unicodedata.normalize("NFC", name)
-    visible = "".join(character for character in text if unicodedata.category(character) not in _HIDDEN)
+    visible = "".join(character for character in text if unicodedata.category(character) not in _INVISIBLE)
     last = re.split(r"[/\\]", visible)[-1]
     return _shortened(_UNSAFE_IN_NAMES.sub("_", last).strip(". ~"))
 
@@ -97,16 +97,16 @@ def _stated_name(disposition: str) -> str:
     charset, _, rest = parameters.get("filename*", "").partition("'")
     if charset.lower() in ("utf-8", "iso-8859-1") and "'" in rest:
         return unquote_to_bytes(rest.partition("'")[2]).decode(charset, "replace")
-    plain = parameters.get("filename", "")
-    return re.sub(r"\\(.)", r"\1", plain[1:-1]) if plain.startswith('"') else plain
+    quoted = parameters.get("filename", "")
+    return re.sub(r"\\(.)", r"\1", quoted[1:-1]) if quoted.startswith('"') else quoted
 
 
 def _shortened(name: str) -> str:
-    stem, dot, ending = name.rpartition(".")
-    if not stem or len(ending.encode()) > 32:
-        stem, dot, ending = name, "", ""
-    room = LONGEST_NAME - len(f"{dot}{ending}".encode())
-    return stem.encode()[:room].decode("utf-8", "ignore") + dot + ending
+    stem, dot, extension = name.rpartition(".")
+    if not stem or len(extension.encode()) > 32:
+        stem, dot, extension = name, "", ""
+    room = LONGEST_NAME - len(f"{dot}{extension}".encode())
+    return stem.encode()[:room].decode("utf-8", "ignore") + dot + extension
 
 
 def _entity_tag(value: str | None) -> str | None:

@@ -24,19 +24,19 @@ class File:
     headers: Mapping[str, str]
     #: bytes of the whole file, None where the application does not say
     size: int | None
-    _pieces: AsyncIterator[bytes]
+    _chunks: AsyncIterator[bytes]
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """Pieces as the network brings them; raises UpstreamTruncated in place of the last when the file is cut."""
-        return self._pieces
+        """Chunks as the network brings them; raises UpstreamTruncated in place of the last when the file is cut."""
+        return self._chunks
 
     async def read(self) -> bytes:
         """All the bytes at once, for files known to be small."""
-        return b"".join([piece async for piece in self])
+        return b"".join([chunk async for chunk in self])
 
 
 def judged_file(
-    reply: FileResponse, headers: Mapping[str, str], size: int | None, pieces: AsyncIterator[bytes]
+    reply: FileResponse, headers: Mapping[str, str], size: int | None, chunks: AsyncIterator[bytes]
 ) -> File:
     """The file to give for an answer of these headers; `size` is what the record states of its plain bytes.
 
@@ -50,12 +50,12 @@ def judged_file(
     if is_body and not coding and not is_multipart(headers):
         _compare(total, size)
     if is_body and part is None and coding in _GZIP_NAMES:
-        pieces = _read_along(pieces, size)
-    known = (total if total is not None else size) if not coding else None
+        chunks = _checked_gzip(chunks, size)
+    file_size = (total if total is not None else size) if not coding else None
     if reply.skip or reply.length != stated:  # what HTTP frames needs no second count
         ends_with_record = part is None and stated is None and reply.skip == 0 and reply.status == 200
-        pieces = _cut_to_size(pieces, reply, ends_with_record)
-    return File(reply.status, reply.headers, known, pieces)
+        chunks = _cut_to_size(chunks, reply, ends_with_record)
+    return File(reply.status, reply.headers, file_size, chunks)
 
 
 def _compare(total: int | None, size: int | None) -> None:
@@ -67,53 +67,53 @@ def _compare(total: int | None, size: int | None) -> None:
 
 
 async def _cut_to_size(
-    pieces: AsyncIterator[bytes], reply: FileResponse, ends_with_record: bool
+    chunks: AsyncIterator[bytes], reply: FileResponse, ends_with_record: bool
 ) -> AsyncIterator[bytes]:
     """What the reply promises, no more and no less."""
     skip, left = reply.skip, reply.length
-    async for piece in pieces:
+    async for chunk in chunks:
         if skip:
-            dropped = min(skip, len(piece))
+            dropped = min(skip, len(chunk))
             skip -= dropped
-            piece = piece[dropped:]
-            if not piece:
+            chunk = chunk[dropped:]
+            if not chunk:
                 continue
         if left is None:
-            yield piece
-        elif len(piece) < left:
-            left -= len(piece)
-            yield piece
+            yield chunk
+        elif len(chunk) < left:
+            left -= len(chunk)
+            yield chunk
         else:
-            if ends_with_record and (len(piece) > left or await _has_more(pieces)):
+            if ends_with_record and (len(chunk) > left or await _has_more(chunks)):
                 raise UpstreamInvalidResponse("the file is longer than its record says")
             if left:
-                yield piece[:left]
+                yield chunk[:left]
             return
     if left:
         raise UpstreamTruncated(f"the file ended {left} bytes before its end")
 
 
-async def _has_more(pieces: AsyncIterator[bytes]) -> bool:
-    async for piece in pieces:
-        if piece:
+async def _has_more(chunks: AsyncIterator[bytes]) -> bool:
+    async for chunk in chunks:
+        if chunk:
             return True
     return False
 
 
-async def _read_along(pieces: AsyncIterator[bytes], size: int | None) -> AsyncIterator[bytes]:
-    """The pieces as they are; the last is held back until the gzip stream has proved whole (RFC 1952)."""
-    watch, held = _GzipWatch(size), b""
-    async for piece in pieces:
-        await watch.feed(piece)
-        if held:
-            yield held
-        held = piece
-    watch.finish()
-    if held:
-        yield held
+async def _checked_gzip(chunks: AsyncIterator[bytes], size: int | None) -> AsyncIterator[bytes]:
+    """The chunks as they are; the last is held back until the gzip stream has proved whole (RFC 1952)."""
+    check, last = _GzipCheck(size), b""
+    async for chunk in chunks:
+        await check.feed(chunk)
+        if last:
+            yield last
+        last = chunk
+    check.finish()
+    if last:
+        yield last
 
 
-class _GzipWatch:
+class _GzipCheck:
     """Decodes to nothing, to know where the stream ends."""
 
     def __init__(self, size: int | None) -> None:
@@ -121,14 +121,14 @@ class _GzipWatch:
         self._decoded = 0
         self._decoder = zlib.decompressobj(_GZIP)
 
-    async def feed(self, piece: bytes) -> None:
+    async def feed(self, chunk: bytes) -> None:
         before = self._decoded
-        while piece:
+        while chunk:
             if self._decoder.eof:
                 self._decoder = zlib.decompressobj(_GZIP)
-            self._count(piece)
-            piece = self._decoder.unconsumed_tail or self._decoder.unused_data
-            if self._decoded - before >= _YIELD_EVERY:  # a small piece may decode to a thousand times its size
+            self._count(chunk)
+            chunk = self._decoder.unconsumed_tail or self._decoder.unused_data
+            if self._decoded - before >= _YIELD_EVERY:  # a small chunk may decode to a thousand times its size
                 before = self._decoded
                 await asyncio.sleep(0)
 
@@ -138,9 +138,9 @@ class _GzipWatch:
         if not self._decoder.eof or (self._expected is not None and self._decoded < self._expected):
             raise UpstreamTruncated("the compressed file is cut short")
 
-    def _count(self, piece: bytes) -> int:
+    def _count(self, chunk: bytes) -> int:
         try:
-            count = len(self._decoder.decompress(piece, _WINDOW))
+            count = len(self._decoder.decompress(chunk, _WINDOW))
         except zlib.error as error:
             raise UpstreamInvalidResponse("the file is not compressed as its headers say") from error
         self._decoded += count

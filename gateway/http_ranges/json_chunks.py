@@ -30,18 +30,18 @@ class ChunkRequest:
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> "ChunkRequest":
         """What a caller's params ask for; raises InvalidParams."""
-        form = params.get(_FORMAT, BASE64)
-        if form not in _DEFAULT_LENGTH:
-            raise _invalid(_FORMAT, "enum", f"{_FORMAT} is {form!r}; allowed: {TEXT}, {BASE64}")
+        encoding = params.get(_FORMAT, BASE64)
+        if encoding not in _DEFAULT_LENGTH:
+            raise _invalid(_FORMAT, "enum", f"{_FORMAT} is {encoding!r}; allowed: {TEXT}, {BASE64}")
         stated = params.get(_RANGE)
         if stated is None:
-            return cls(0, _DEFAULT_LENGTH[form], form)
+            return cls(0, _DEFAULT_LENGTH[encoding], encoding)
         match = _BOUNDED.fullmatch(stated) if isinstance(stated, str) else None
         start, end = map(int, match.groups()) if match else (0, -1)
         if not 0 <= end - start < LARGEST:
             text = f"{_RANGE} is {str(stated)[:60]!r}; a chunk is a bounded range of at most {LARGEST} bytes"
-            raise _invalid(_RANGE, "range", f"{text}, such as bytes=0-{_DEFAULT_LENGTH[form] - 1}")
-        return cls(start, end - start + 1, form)
+            raise _invalid(_RANGE, "range", f"{text}, such as bytes=0-{_DEFAULT_LENGTH[encoding] - 1}")
+        return cls(start, end - start + 1, encoding)
 
     @property
     def range_header(self) -> str:
@@ -56,43 +56,43 @@ def wants_chunk(params: Mapping[str, Any]) -> bool:
     return bool(stated == "json")
 
 
-def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
+def file_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """The params of the file itself."""
     return {name: value for name, value in params.items() if name not in (_TYPE, _FORMAT)}
 
 
-async def chunk(file: File, wanted: ChunkRequest) -> dict[str, Any]:
+async def chunk(file: File, request: ChunkRequest) -> dict[str, Any]:
     """The chunk as callers get it; `next_range_header` asks for the one after it. Raises InvalidParams for bad text."""
     # An application that ignores ranges and tells no length gives the whole: what lies before is read and dropped.
-    skip = wanted.start if file.status == 200 else 0
+    skip = request.start if file.status == 200 else 0
     body = b""
-    async for piece in file:
-        dropped = min(skip, len(piece))
+    async for data in file:
+        dropped = min(skip, len(data))
         skip -= dropped
-        body += piece[dropped:]
-        if len(body) > wanted.length:
+        body += data[dropped:]
+        if len(body) > request.length:
             break
-    is_full, body = len(body) >= wanted.length, body[: wanted.length]
-    content, returned = _written(body, wanted.format)
-    following = wanted.start + returned
+    is_full, body = len(body) >= request.length, body[: request.length]
+    content, returned = _written(body, request.format)
+    following = request.start + returned
     has_more = following < file.size if file.size is not None else is_full
     return {
-        **nothing(wanted),
+        **empty_chunk(request),
         "content": content,
         "bytes_returned": returned,
-        "next_range_header": _header(following, wanted.length) if has_more else None,
+        "next_range_header": _header(following, request.length) if has_more else None,
         "has_more": has_more,
         "content_type": file.headers.get("Content-Type"),
     }
 
 
-def nothing(wanted: ChunkRequest) -> dict[str, Any]:
+def empty_chunk(request: ChunkRequest) -> dict[str, Any]:
     """The one chunk of an empty file."""
     return {
         "content": "",
-        "encoding": "utf-8" if wanted.format == TEXT else BASE64,
+        "encoding": "utf-8" if request.format == TEXT else BASE64,
         "bytes_returned": 0,
-        "range_requested": wanted.range_header,
+        "range_requested": request.range_header,
         "next_range_header": None,
         "has_more": False,
         "content_type": None,

@@ -25,9 +25,9 @@ class Multipart:
     @property
     def length(self) -> int:
         """The Content-Length of the whole answer, framing included."""
-        return sum(piece.length if isinstance(piece, Slice) else len(piece) for piece in self.pieces())
+        return sum(segment.length if isinstance(segment, Slice) else len(segment) for segment in self.body())
 
-    def pieces(self) -> Iterator[bytes | Slice]:
+    def body(self) -> Iterator[bytes | Slice]:
         """What to send in order: framing as bytes, and slices of the file."""
         for index, part in enumerate(self.slices):
             yield self._head(part, lead="\r\n" if index else "")

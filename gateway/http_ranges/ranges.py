@@ -1,4 +1,4 @@
-"""Byte ranges as RFC 9110 §14 words them: what a Range asks, what a file of a size can give, how a part is labelled."""
+"""Byte ranges as RFC 9110 §14 words them: what a Range asks, what a file of a size can give, the headers of a part."""
 
 import re
 from collections.abc import Sequence
@@ -63,10 +63,10 @@ def parse(header: str | None) -> tuple[ByteRange, ...] | None:
         return None
     # §5.6.1: empty members of a list are ignored
     ranges = [_parse_one(spec) for spec in (member.strip(" \t") for member in specs.split(",")) if spec]
-    known = tuple(asked for asked in ranges if asked is not None)
-    if not known or len(known) < len(ranges) or len(known) > MAX_RANGES or _certainly_overlap(known):
+    readable = tuple(byte_range for byte_range in ranges if byte_range is not None)
+    if not readable or len(readable) < len(ranges) or len(readable) > MAX_RANGES or _certainly_overlap(readable):
         return None
-    return known
+    return readable
 
 
 def range_header(ranges: Sequence[ByteRange]) -> str:
@@ -76,11 +76,11 @@ def range_header(ranges: Sequence[ByteRange]) -> str:
 
 def resolve(ranges: Sequence[ByteRange], size: int) -> tuple[Slice, ...] | None:
     """The slices to give, in the order asked; None is the whole; raises RangeNotSatisfiable, `size` in its `extra`."""
-    slices = tuple(found for asked in ranges if (found := asked.within(size)))
+    slices = tuple(slice_ for byte_range in ranges if (slice_ := byte_range.within(size)))
     if slices:
         return None if _overlap(slices) else slices
     # The last n bytes of an empty file are satisfiable (§14.1.2), yet Content-Range has no words for no bytes.
-    if size == 0 and any(asked.first is None and asked.last for asked in ranges):
+    if size == 0 and any(byte_range.first is None and byte_range.last for byte_range in ranges):
         return None
     raise RangeNotSatisfiable(f"the file has {size} bytes and none of those asked for", extra={"size": size})
 
@@ -127,9 +127,11 @@ def _number(digits: str) -> int | None:
 
 def _certainly_overlap(ranges: Sequence[ByteRange]) -> bool:
     """Whether they overlap whatever the size; two suffixes always do."""
-    suffixes = [asked for asked in ranges if asked.first is None]
+    suffixes = [byte_range for byte_range in ranges if byte_range.first is None]
     slices = [
-        Slice(asked.first, BEYOND if asked.last is None else asked.last) for asked in ranges if asked.first is not None
+        Slice(byte_range.first, BEYOND if byte_range.last is None else byte_range.last)
+        for byte_range in ranges
+        if byte_range.first is not None
     ]
     return len(suffixes) > 1 or _overlap(slices)
 

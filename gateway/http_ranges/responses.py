@@ -7,7 +7,7 @@ from multidict import CIMultiDict
 
 from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvalidResponse
 from gateway.http_ranges import ranges
-from gateway.http_ranges.headers import if_range_matches, is_not_modified, labels
+from gateway.http_ranges.headers import if_range_matches, is_not_modified, representation_headers
 from gateway.http_ranges.multipart import Multipart
 from gateway.http_ranges.ranges import ByteRange, ContentRange, Slice
 
@@ -27,19 +27,19 @@ class RangeRequest:
         stated = headers.get("Range", range_header)
         if range_header is not None and range_header.strip() != (stated or "").strip():
             raise ConflictingRange("the Range header and params.range_header differ; send one of them")
-        asked = None if method == "HEAD" else ranges.parse(stated)  # §14.2: HEAD has no ranges
-        return cls(asked, headers.get("If-Range"), headers.get("If-None-Match"))
+        byte_ranges = None if method == "HEAD" else ranges.parse(stated)  # §14.2: HEAD has no ranges
+        return cls(byte_ranges, headers.get("If-Range"), headers.get("If-None-Match"))
 
     def upstream_headers(self, *, ranged: bool = True) -> dict[str, str]:
         """What the application is asked with, for plain bytes; `ranged=False` asks it for the whole."""
         range_header = ranges.range_header(self.ranges) if self.ranges and ranged else None
-        found = {
+        headers = {
             "Accept-Encoding": "identity",
             "Range": range_header,
             "If-Range": self.if_range if range_header else None,
             "If-None-Match": self.if_none_match,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in headers.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,16 @@ class StoredResponse:
 
     status: int
     headers: Mapping[str, str]
-    pieces: Sequence[bytes | Slice] = ()
+    body: Sequence[bytes | Slice] = ()
 
 
 def relayed_reply(
-    wanted: RangeRequest, status: int, headers: Mapping[str, str], *, size: int | None = None, ranged: bool = True
+    range_request: RangeRequest,
+    status: int,
+    headers: Mapping[str, str],
+    *,
+    size: int | None = None,
+    ranged: bool = True,
 ) -> FileResponse | None:
     """What to answer, given the application's status and headers, their names in any case.
 
@@ -72,128 +77,136 @@ def relayed_reply(
     without. Raises RangeNotSatisfiable, and UpstreamInvalidResponse for what contradicts itself or the request.
     """
     headers = CIMultiDict(headers)
-    if status in (200, 206) and is_not_modified(wanted.if_none_match, headers.get("ETag")):
+    if status in (200, 206) and is_not_modified(range_request.if_none_match, headers.get("ETag")):
         status = 304
-    asked = wanted.ranges if ranged else None
+    byte_ranges = range_request.ranges if ranged else None
     match status:
         case 200:
-            return _reply_from_whole(wanted, headers, size)
-        case 206 if asked:
-            return _reply_from_part(asked, wanted, headers)
-        case 304 if wanted.if_none_match:
-            return FileResponse(304, _validators(labels(headers)), length=0)
-        case 416 if asked:
-            _judge_refusal(asked, wanted, headers, size)
+            return _reply_from_complete(range_request, headers, size)
+        case 206 if byte_ranges:
+            return _reply_from_part(byte_ranges, range_request, headers)
+        case 304 if range_request.if_none_match:
+            return FileResponse(304, _validators(representation_headers(headers)), length=0)
+        case 416 if byte_ranges:
+            _judge_refusal(byte_ranges, range_request, headers, size)
             return None
     raise UpstreamInvalidResponse(f"the application answered a download with status {status}, which was not asked for")
 
 
-def stored_reply(wanted: RangeRequest, size: int, found: Mapping[str, str]) -> StoredResponse:
-    """What to answer from a stored file of this size and labels; raises RangeNotSatisfiable."""
-    if is_not_modified(wanted.if_none_match, found.get("ETag")):
-        return StoredResponse(304, _validators(found))
-    slices = _slices(wanted, found, size)
-    headers = {**found, "Accept-Ranges": "bytes"}
+def stored_reply(range_request: RangeRequest, size: int, file_headers: Mapping[str, str]) -> StoredResponse:
+    """What to answer from a stored file of this size with these headers; raises RangeNotSatisfiable."""
+    if is_not_modified(range_request.if_none_match, file_headers.get("ETag")):
+        return StoredResponse(304, _validators(file_headers))
+    slices = _slices(range_request, file_headers, size)
+    headers = {**file_headers, "Accept-Ranges": "bytes"}
     if slices is None:
-        whole = [Slice(0, size - 1)] if size else []
-        return StoredResponse(200, headers | {"Content-Length": str(size)}, whole)
+        complete = [Slice(0, size - 1)] if size else []
+        return StoredResponse(200, headers | {"Content-Length": str(size)}, complete)
     if len(slices) == 1:
         return StoredResponse(206, headers | _part_headers(slices[0], size), slices)
-    parts = Multipart(slices, size, found["Content-Type"])
+    parts = Multipart(slices, size, file_headers["Content-Type"])
     several = {"Content-Type": parts.header, "Content-Length": str(parts.length)}
-    return StoredResponse(206, headers | several, tuple(parts.pieces()))
+    return StoredResponse(206, headers | several, tuple(parts.body()))
 
 
-def _reply_from_whole(wanted: RangeRequest, headers: Mapping[str, str], size: int | None) -> FileResponse:
+def _reply_from_complete(range_request: RangeRequest, headers: Mapping[str, str], size: int | None) -> FileResponse:
     """A part of it where one range is asked and its length is known; several ranges get the whole (§14.2)."""
-    found = labels(headers)
-    is_coded = "Content-Encoding" in found
+    file_headers = representation_headers(headers)
+    is_coded = "Content-Encoding" in file_headers
     complete = _content_length(headers)
     if complete is None and not is_coded:  # a record states the size of the plain bytes
         complete = size
-    _refuse_part_as_whole(headers, complete)
+    _refuse_part_as_complete(headers, complete)
     if complete is None:
-        return FileResponse(200, found | {"Accept-Ranges": "bytes" if _takes_ranges(headers) else "none"})
-    slices = _slices(wanted, found, complete)
+        return FileResponse(200, file_headers | {"Accept-Ranges": "bytes" if _takes_ranges(headers) else "none"})
+    slices = _slices(range_request, file_headers, complete)
     if slices is None or len(slices) > 1:
-        return FileResponse(200, found | {"Accept-Ranges": "bytes", "Content-Length": str(complete)}, length=complete)
+        return FileResponse(
+            200, file_headers | {"Accept-Ranges": "bytes", "Content-Length": str(complete)}, length=complete
+        )
     part = slices[0]
     return FileResponse(
-        206, found | {"Accept-Ranges": "bytes"} | _part_headers(part, complete), part.start, part.length
+        206, file_headers | {"Accept-Ranges": "bytes"} | _part_headers(part, complete), part.start, part.length
     )
 
 
 def _reply_from_part(
-    asked: Sequence[ByteRange], wanted: RangeRequest, headers: Mapping[str, str]
+    byte_ranges: Sequence[ByteRange], range_request: RangeRequest, headers: Mapping[str, str]
 ) -> FileResponse | None:
-    found = labels(headers) | {"Accept-Ranges": "bytes"}
+    file_headers = representation_headers(headers) | {"Accept-Ranges": "bytes"}
     # An application may ignore If-Range: a part that does not prove to be of the client's file is not given.
-    if not _is_of_same_file(wanted, found):
+    if not _is_of_same_file(range_request, file_headers):
         return None
     length = _content_length(headers)
-    if len(asked) > 1 and is_multipart(found) and "Content-Range" not in headers:
-        return FileResponse(206, found if length is None else found | {"Content-Length": str(length)}, length=length)
-    got = ranges.parse_content_range(headers.get("Content-Range"))
-    if got is None or got.bytes is None or is_multipart(found):
+    if len(byte_ranges) > 1 and is_multipart(file_headers) and "Content-Range" not in headers:
+        return FileResponse(
+            206, file_headers if length is None else file_headers | {"Content-Length": str(length)}, length=length
+        )
+    content_range = ranges.parse_content_range(headers.get("Content-Range"))
+    if content_range is None or content_range.bytes is None or is_multipart(file_headers):
         raise UpstreamInvalidResponse("the application sent a part of the file without saying which")
-    if length is not None and length != got.bytes.length:
+    if length is not None and length != content_range.bytes.length:
         raise UpstreamInvalidResponse("the application sent a part of another length than it says")
-    served = _served(asked, got, got.bytes)
-    skip = served.start - got.bytes.start
-    return FileResponse(206, found | _part_headers(served, got.total), skip, served.length)
+    relayed = _relayed_slice(byte_ranges, content_range, content_range.bytes)
+    skip = relayed.start - content_range.bytes.start
+    return FileResponse(206, file_headers | _part_headers(relayed, content_range.total), skip, relayed.length)
 
 
 def _judge_refusal(
-    asked: Sequence[ByteRange], wanted: RangeRequest, headers: Mapping[str, str], size: int | None
+    byte_ranges: Sequence[ByteRange], range_request: RangeRequest, headers: Mapping[str, str], size: int | None
 ) -> None:
     """Raises RangeNotSatisfiable where the file's size bears the refusal out; otherwise the whole can be asked for."""
-    if wanted.if_range is not None:  # the file may be another by now, and then the whole of it is wanted
+    if range_request.if_range is not None:  # the file may be another by now, and then the whole of it is wanted
         return
-    got = ranges.parse_content_range(headers.get("Content-Range"))
-    total = got.total if got is not None else size
+    content_range = ranges.parse_content_range(headers.get("Content-Range"))
+    total = content_range.total if content_range is not None else size
     if total is None:
         raise RangeNotSatisfiable("the application has none of the bytes asked for")
-    ranges.resolve(asked, total)
+    ranges.resolve(byte_ranges, total)
 
 
-def _slices(wanted: RangeRequest, found: Mapping[str, str], size: int) -> tuple[Slice, ...] | None:
-    if not wanted.ranges or not _is_of_same_file(wanted, found):
+def _slices(range_request: RangeRequest, file_headers: Mapping[str, str], size: int) -> tuple[Slice, ...] | None:
+    if not range_request.ranges or not _is_of_same_file(range_request, file_headers):
         return None
-    return ranges.resolve(wanted.ranges, size)
+    return ranges.resolve(range_request.ranges, size)
 
 
-def _served(asked: Sequence[ByteRange], got: ContentRange, part: Slice) -> Slice:
+def _relayed_slice(byte_ranges: Sequence[ByteRange], content_range: ContentRange, part: Slice) -> Slice:
     """What of the part answers the request: from the first byte asked for, as far as it reaches."""
     fitting = [
-        Slice(meant.start, min(meant.end, part.end))
-        for meant in (_meant(one, got, part) for one in asked)
-        if meant is not None and part.start <= meant.start <= part.end
+        Slice(requested.start, min(requested.end, part.end))
+        for requested in (_requested_slice(one, content_range, part) for one in byte_ranges)
+        if requested is not None and part.start <= requested.start <= part.end
     ]
     if not fitting:
         raise UpstreamInvalidResponse("the application sent other bytes of the file than were asked for")
-    # One part for several ranges is the application's choice (§15.3.7.2), and labelled as what it is.
-    return fitting[0] if len(asked) == 1 else part
+    # One part for several ranges is the application's choice (§15.3.7.2), and its headers say which part it is.
+    return fitting[0] if len(byte_ranges) == 1 else part
 
 
-def _meant(asked: ByteRange, got: ContentRange, part: Slice) -> Slice | None:
+def _requested_slice(byte_range: ByteRange, content_range: ContentRange, part: Slice) -> Slice | None:
     """The bytes asked for; where the total is unknown, a suffix is whatever the application says it is."""
-    if got.total is not None:
-        return asked.within(got.total)
-    if asked.first is None:
-        return part if part.length <= (asked.last or 0) else None
-    return Slice(asked.first, part.end if asked.last is None else asked.last)
+    if content_range.total is not None:
+        return byte_range.within(content_range.total)
+    if byte_range.first is None:
+        return part if part.length <= (byte_range.last or 0) else None
+    return Slice(byte_range.first, part.end if byte_range.last is None else byte_range.last)
 
 
-def _refuse_part_as_whole(headers: Mapping[str, str], complete: int | None) -> None:
-    got = ranges.parse_content_range(headers.get("Content-Range"))
-    if got is None or got.bytes is None:
+def _refuse_part_as_complete(headers: Mapping[str, str], complete: int | None) -> None:
+    content_range = ranges.parse_content_range(headers.get("Content-Range"))
+    if content_range is None or content_range.bytes is None:
         return
-    if got.bytes.start or got.total != got.bytes.length or complete not in (None, got.total):
+    if (
+        content_range.bytes.start
+        or content_range.total != content_range.bytes.length
+        or complete not in (None, content_range.total)
+    ):
         raise UpstreamInvalidResponse("the application sent a part of the file as if it were the whole")
 
 
-def _is_of_same_file(wanted: RangeRequest, found: Mapping[str, str]) -> bool:
-    return if_range_matches(wanted.if_range, found.get("ETag"), found.get("Last-Modified"))
+def _is_of_same_file(range_request: RangeRequest, file_headers: Mapping[str, str]) -> bool:
+    return if_range_matches(range_request.if_range, file_headers.get("ETag"), file_headers.get("Last-Modified"))
 
 
 def is_multipart(headers: Mapping[str, str]) -> bool:
@@ -218,5 +231,5 @@ def _part_headers(part: Slice, total: int | None) -> dict[str, str]:
     return {"Content-Length": str(part.length), "Content-Range": ranges.content_range(part.start, part.end, total)}
 
 
-def _validators(found: Mapping[str, str]) -> dict[str, str]:
-    return {name: found[name] for name in ("ETag", "Last-Modified") if name in found}
+def _validators(file_headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: file_headers[name] for name in ("ETag", "Last-Modified") if name in file_headers}

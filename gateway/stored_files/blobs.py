@@ -14,9 +14,9 @@ from gateway.errors import ResultExpired, Unavailable
 from gateway.http_ranges.ranges import Slice
 
 #: bytes written and read at a time: a thread's while, not a connection's timeout
-_WRITTEN, _READ = 1 << 20, 256 << 10
+_WRITE_SIZE, _READ_SIZE = 1 << 20, 256 << 10
 #: names listed at a time
-_LISTED = 1000
+_LIST_SIZE = 1000
 _PARTIAL = ".part"
 #: seconds until a file is stored anew that the disk did not take
 _RETRY_AFTER = 15
@@ -28,14 +28,14 @@ class Blob(Protocol):
     """Stored bytes, open for reading."""
 
     def read(self, part: Slice) -> AsyncIterator[bytes]:
-        """The bytes of a part, in pieces."""
+        """The bytes of a part, in chunks."""
 
 
 class Blobs(Protocol):
     """A store of byte strings by name; a name is `owner/item`, of characters that are safe in paths."""
 
-    async def put(self, name: str, pieces: AsyncIterator[bytes]) -> None:
-        """Keep all the pieces, or, where they raise, nothing."""
+    async def put(self, name: str, chunks: AsyncIterator[bytes]) -> None:
+        """Store all the chunks, or, where they raise, nothing."""
 
     def open(self, name: str, size: int) -> AbstractAsyncContextManager[Blob]:
         """The stored bytes; raises ResultExpired when they are not there in that size."""
@@ -58,13 +58,13 @@ class FolderBlobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def put(self, name: str, pieces: AsyncIterator[bytes]) -> None:
+    async def put(self, name: str, chunks: AsyncIterator[bytes]) -> None:
         path = self._folder / name
         partial = path.with_name(path.name + _PARTIAL)
         file = await _on_disk(_created, partial)
         try:
             with file:
-                async for block in blocks(pieces, _WRITTEN):
+                async for block in blocks(chunks, _WRITE_SIZE):
                     await _on_disk(_write_all, file.fileno(), block)
                 await _on_disk(os.fsync, file.fileno())
             partial.rename(path)
@@ -94,8 +94,8 @@ class FolderBlobs:
 
     async def names(self) -> AsyncIterator[Sequence[str]]:
         listed = await asyncio.to_thread(lambda: list(self._listed()))
-        for start in range(0, len(listed), _LISTED):
-            yield listed[start : start + _LISTED]
+        for start in range(0, len(listed), _LIST_SIZE):
+            yield listed[start : start + _LIST_SIZE]
 
     def _listed(self) -> Iterator[str]:
         for path in self._folder.glob("*/*"):
@@ -109,25 +109,25 @@ class _OpenFile:
     async def read(self, part: Slice) -> AsyncIterator[bytes]:
         position, end = part.start, part.end + 1
         while position < end:
-            piece = await asyncio.to_thread(os.pread, self.descriptor, min(_READ, end - position), position)
-            if not piece:
+            chunk = await asyncio.to_thread(os.pread, self.descriptor, min(_READ_SIZE, end - position), position)
+            if not chunk:
                 raise gone()
-            position += len(piece)
-            yield piece
+            position += len(chunk)
+            yield chunk
 
 
-async def blocks(pieces: AsyncIterator[bytes], least: int) -> AsyncIterator[bytes]:
+async def blocks(chunks: AsyncIterator[bytes], min_size: int) -> AsyncIterator[bytes]:
     """The same bytes in blocks of at least so many; the last may be smaller."""
-    gathered: list[bytes] = []
+    pending: list[bytes] = []
     size = 0
-    async for piece in pieces:
-        gathered.append(piece)
-        size += len(piece)
-        if size >= least:
-            yield b"".join(gathered)
-            gathered, size = [], 0
-    if gathered:
-        yield b"".join(gathered)
+    async for chunk in chunks:
+        pending.append(chunk)
+        size += len(chunk)
+        if size >= min_size:
+            yield b"".join(pending)
+            pending, size = [], 0
+    if pending:
+        yield b"".join(pending)
 
 
 async def _on_disk(call: Callable[..., Done], *arguments: Any) -> Done:
@@ -160,11 +160,11 @@ def _make_private(folder: Path) -> None:
             each.chmod(0o700)
 
 
-async def read_all(blob: Blob, pieces: Iterable[bytes | Slice]) -> AsyncIterator[bytes]:
+async def read_all(blob: Blob, body: Iterable[bytes | Slice]) -> AsyncIterator[bytes]:
     """An answer's framing as it is, and the bytes of its slices."""
-    for piece in pieces:
-        if isinstance(piece, bytes):
-            yield piece
+    for segment in body:
+        if isinstance(segment, bytes):
+            yield segment
         else:
-            async for part in blob.read(piece):
+            async for part in blob.read(segment):
                 yield part

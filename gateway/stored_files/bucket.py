@@ -13,11 +13,11 @@ from gateway.errors import Unavailable
 from gateway.http_ranges.ranges import Slice
 from gateway.stored_files.blobs import Blob, gone
 
-#: bytes of one part of an upload (5 MiB is the least that S3 takes, 10,000 parts the most), and of one piece read
-_PART, _READ = 16 << 20, 256 << 10
+#: bytes of one part of an upload (5 MiB is the least that S3 takes, 10,000 parts the most), and of one chunk read
+_PART, _READ_SIZE = 16 << 20, 256 << 10
 #: parts of one upload on their way at a time
 _AT_A_TIME = 2
-_LISTED = 1000
+_LIST_SIZE = 1000
 
 
 class BucketBlobs:
@@ -26,21 +26,21 @@ class BucketBlobs:
     def __init__(self, url: str, **options: Any) -> None:
         self._store = S3Store.from_url(url, **options)
 
-    async def put(self, name: str, pieces: AsyncIterator[bytes]) -> None:
+    async def put(self, name: str, chunks: AsyncIterator[bytes]) -> None:
         try:
-            await obstore.put_async(self._store, name, pieces, chunk_size=_PART, max_concurrency=_AT_A_TIME)
+            await obstore.put_async(self._store, name, chunks, chunk_size=_PART, max_concurrency=_AT_A_TIME)
         except BaseError as error:
             raise _away() from error
 
     @asynccontextmanager
     async def open(self, name: str, size: int) -> AsyncIterator[Blob]:
         try:
-            found = await obstore.head_async(self._store, name)
+            head = await obstore.head_async(self._store, name)
         except FileNotFoundError as error:
             raise gone() from error
         except BaseError as error:
             raise _away() from error
-        if found["size"] != size:
+        if head["size"] != size:
             raise gone()
         yield _Object(self._store, name)
 
@@ -52,7 +52,7 @@ class BucketBlobs:
 
     async def names(self) -> AsyncIterator[Sequence[str]]:
         try:
-            async for page in obstore.list(self._store, chunk_size=_LISTED):
+            async for page in obstore.list(self._store, chunk_size=_LIST_SIZE):
                 yield [item["path"] for item in page]
         except BaseError as error:
             raise _away() from error
@@ -65,9 +65,9 @@ class _Object:
 
     async def read(self, part: Slice) -> AsyncIterator[bytes]:
         try:
-            found = await obstore.get_async(self.store, self.name, options={"range": (part.start, part.end + 1)})
-            async for piece in found.stream(min_chunk_size=_READ):
-                yield bytes(piece)
+            response = await obstore.get_async(self.store, self.name, options={"range": (part.start, part.end + 1)})
+            async for chunk in response.stream(min_chunk_size=_READ_SIZE):
+                yield bytes(chunk)
         except FileNotFoundError as error:
             raise gone() from error
         except BaseError as error:

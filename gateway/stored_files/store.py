@@ -18,7 +18,7 @@ _VOUCHED_FOR = """
     WHERE id = ANY ($1) AND (expires_at IS NULL OR expires_at > now())
       AND (status = 'running' OR (status = 'succeeded' AND result IS NOT NULL))
 """
-_KEPT_LABELS = ("Content-Type", "Content-Disposition", "Content-Encoding", "Last-Modified")
+_STORED_HEADERS = ("Content-Type", "Content-Disposition", "Content-Encoding", "Last-Modified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class StoredFile:
     blob: str
     size: int
     sha256: str
-    #: the headers that the application gave it, made safe
+    #: the headers that the application gave it, made safe; a member of the job's result, under this name
     labels: Mapping[str, str]
 
     @classmethod
@@ -41,7 +41,7 @@ class StoredFile:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Its labels, with the checksum as its entity tag: whatever has this tag is this file, byte for byte."""
+        """Its headers, with the checksum as its entity tag: whatever has this tag is this file, byte for byte."""
         return {**self.labels, "ETag": f'"{self.sha256}"'}
 
 
@@ -60,7 +60,7 @@ class StoredFiles:
         self._database = database
         self._cap = cap
 
-    async def keep(self, organization_id: UUID, job_id: UUID, fence: int, file: File, journal: Progress) -> StoredFile:
+    async def save(self, organization_id: UUID, job_id: UUID, fence: int, file: File, progress: Progress) -> StoredFile:
         """Store the file for a job's run; raises UpstreamTooLarge, and whatever reading the file raises."""
         self._check(file.size or 0)
         name = f"{organization_id}/{job_id}.{fence}"
@@ -68,16 +68,16 @@ class StoredFiles:
 
         async def counted() -> AsyncIterator[bytes]:
             nonlocal size
-            async for piece in file:
-                size += len(piece)
+            async for chunk in file:
+                size += len(chunk)
                 self._check(size)
-                digest.update(piece)
-                await journal.progress(size, file.size, f"{size} bytes stored")
-                yield piece
+                digest.update(chunk)
+                await progress.progress(size, file.size, f"{size} bytes stored")
+                yield chunk
 
         await self._blobs.put(name, counted())
-        labels = {label: file.headers[label] for label in _KEPT_LABELS if label in file.headers}
-        return StoredFile(name, size, digest.hexdigest(), labels)
+        headers = {header: file.headers[header] for header in _STORED_HEADERS if header in file.headers}
+        return StoredFile(name, size, digest.hexdigest(), headers)
 
     def _check(self, size: int) -> None:
         if size > self._cap:
@@ -100,8 +100,8 @@ class StoredFiles:
             runs = {name: run for name in names if (run := _run_of(name)) is not None}
             async with self._database.system() as connection:
                 rows = await connection.fetch(_VOUCHED_FOR, [job_id for job_id, _ in runs.values()])
-            kept = {(row["id"], row["fence"]) for row in rows}
-            await self._blobs.delete([name for name, run in runs.items() if run not in kept])
+            runs_to_keep = {(row["id"], row["fence"]) for row in rows}
+            await self._blobs.delete([name for name, run in runs.items() if run not in runs_to_keep])
 
 
 def _run_of(name: str) -> tuple[UUID, int] | None:

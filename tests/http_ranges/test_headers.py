@@ -1,11 +1,11 @@
-"""The labels of a file: a closed list, each value safe."""
+"""The headers of a file: a closed list, each value safe."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from gateway.http_ranges.headers import content_disposition, labels, media_type, safe_name
+from gateway.http_ranges.headers import content_disposition, media_type, representation_headers, safe_name
 
 
 def test_only_labels_of_the_file_are_passed_on():
@@ -35,7 +35,7 @@ def test_only_labels_of_the_file_are_passed_on():
         }
     )
 
-    passed_on = labels(upstream)
+    passed_on = representation_headers(upstream)
 
     assert passed_on == {
         "Content-Type": "application/pdf",
@@ -46,7 +46,7 @@ def test_only_labels_of_the_file_are_passed_on():
 
 
 def test_a_file_without_labels_is_unknown_bytes():
-    assert labels({}) == {"Content-Type": "application/octet-stream"}
+    assert representation_headers({}) == {"Content-Type": "application/octet-stream"}
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_a_file_without_labels_is_unknown_bytes():
     ],
 )
 def test_a_label_that_says_nothing_sound_is_dropped(name, value):
-    assert name not in labels({name: value})
+    assert name not in representation_headers({name: value})
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "gzip, br"])
 def test_bytes_that_are_coded_against_our_asking_are_labelled_so(coding):
-    assert labels({"Content-Encoding": coding})["Content-Encoding"] == coding
+    assert representation_headers({"Content-Encoding": coding})["Content-Encoding"] == coding
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.errors import InvalidParams
 from gateway.http_ranges.integrity import File
-from gateway.http_ranges.json_chunks import ChunkRequest, chunk, nothing, plain_params, wants_chunk
+from gateway.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
 
 TEXT = {"_airbyte_response_format": "text"}
 
@@ -62,7 +62,7 @@ def test_an_unknown_response_type_is_refused_by_name():
 def test_the_files_own_params_are_what_is_left():
     params = {"id": 7, "range_header": "bytes=0-1", "_airbyte_response_type": "json", **TEXT}
 
-    assert plain_params(params) == {"id": 7, "range_header": "bytes=0-1"}
+    assert file_params(params) == {"id": 7, "range_header": "bytes=0-1"}
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,6 @@ async def test_what_is_no_text_is_not_written_as_text(body, length, said):
 
 
 def test_an_empty_file_is_one_empty_chunk():
-    written = nothing(ChunkRequest(0, 100, "text"))
+    written = empty_chunk(ChunkRequest(0, 100, "text"))
 
     assert (written["content"], written["bytes_returned"], written["has_more"]) == ("", 0, False)

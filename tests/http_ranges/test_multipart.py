@@ -13,7 +13,7 @@ FILE = bytes(range(256)) * 4
 
 def sent(parts: Multipart) -> bytes:
     return b"".join(
-        FILE[piece.start : piece.end + 1] if isinstance(piece, Slice) else piece for piece in parts.pieces()
+        FILE[segment.start : segment.end + 1] if isinstance(segment, Slice) else segment for segment in parts.body()
     )
 
 

@@ -305,7 +305,9 @@ LABELS = {"Content-Type": "text/plain", "ETag": '"sha"', "Last-Modified": DATE}
 
 
 def stored(reply: StoredResponse, file: bytes) -> bytes:
-    return b"".join(file[piece.start : piece.end + 1] if isinstance(piece, Slice) else piece for piece in reply.pieces)
+    return b"".join(
+        file[segment.start : segment.end + 1] if isinstance(segment, Slice) else segment for segment in reply.body
+    )
 
 
 @pytest.mark.parametrize(

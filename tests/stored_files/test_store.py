@@ -66,7 +66,7 @@ def kept(folder: Path) -> list[str]:
 async def test_a_file_is_kept_with_its_checksum_and_labels(files: StoredFiles):
     told = Told()
 
-    stored = await files.keep(uuid4(), uuid4(), 1, file(size=10), told)
+    stored = await files.save(uuid4(), uuid4(), 1, file(size=10), told)
 
     assert (stored.size, stored.sha256) == (10, hashlib.sha256(BYTES).hexdigest())
     assert stored.headers["ETag"] == f'"{stored.sha256}"'
@@ -80,14 +80,14 @@ async def test_a_file_is_kept_with_its_checksum_and_labels(files: StoredFiles):
 @pytest.mark.parametrize("size", [None, 11])
 async def test_a_file_beyond_the_cap_is_not_kept(files: StoredFiles, folder: Path, size: int | None):
     with pytest.raises(UpstreamTooLarge, match="stream it instead"):
-        await files.keep(uuid4(), uuid4(), 1, file(BYTES + b"x", size), Told())
+        await files.save(uuid4(), uuid4(), 1, file(BYTES + b"x", size), Told())
 
     assert kept(folder) == []
 
 
 async def test_a_file_that_nobody_wants_any_more_is_not_kept(files: StoredFiles, folder: Path):
     with pytest.raises(JobCanceled):
-        await files.keep(uuid4(), uuid4(), 1, file(), Told(cancel_at=5))
+        await files.save(uuid4(), uuid4(), 1, file(), Told(cancel_at=5))
 
     assert kept(folder) == []
 
@@ -108,7 +108,7 @@ async def test_a_file_is_kept_for_as_long_as_its_job_vouches_for_it(
     files: StoredFiles, database: Database, organization: UUID, job: str, is_kept: bool
 ):
     job_id = uuid4()
-    stored = await files.keep(organization, job_id, 1, file(), Told())
+    stored = await files.save(organization, job_id, 1, file(), Told())
     async with database.system() as connection:
         await connection.execute(
             "INSERT INTO jobs (id, organization_id, status, fence, result, expires_at) "
@@ -124,7 +124,7 @@ async def test_a_file_is_kept_for_as_long_as_its_job_vouches_for_it(
 
 
 async def test_a_file_without_a_job_goes(files: StoredFiles):
-    stored = await files.keep(uuid4(), uuid4(), 1, file(), Told())
+    stored = await files.save(uuid4(), uuid4(), 1, file(), Told())
 
     await files.prune()
 

@@ -16,7 +16,7 @@ from gateway.http.bodies import is_sdk, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.responses import audit_call, envelope
 from gateway.http.streaming import caller_present, sent
-from gateway.http_ranges.json_chunks import ChunkRequest, chunk, nothing, plain_params, wants_chunk
+from gateway.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
 from gateway.http_ranges.responses import RangeRequest, stored_reply
 from gateway.jobs.model import JobSummary
 from gateway.operation_call import OperationCall
@@ -36,7 +36,7 @@ async def download(request: web.Request, call: OperationCall) -> web.StreamRespo
     """The file of a download action: its status is known, and can still be an error, before the first byte goes out."""
     if is_sdk(request) or wants_chunk(call.params):
         return await _chunk(request, call)
-    return await _stream(request, replace(call, params=plain_params(call.params)))
+    return await _stream(request, replace(call, params=file_params(call.params)))
 
 
 async def get_file(request: web.Request) -> web.StreamResponse:
@@ -56,11 +56,11 @@ async def stored_file(request: web.Request, job: JobSummary, document: Mapping[s
     """The file that a job stored, in any ranges; without a Range header the part that the job was asked for."""
     file = StoredFile.of(document)
     stated = None if "Range" in request.headers else await _range_of(request, job)
-    wanted = RangeRequest.of(request.headers, method=request.method, range_header=stated)
-    reply = stored_reply(wanted, file.size, file.headers)
+    range_request = RangeRequest.of(request.headers, method=request.method, range_header=stated)
+    reply = stored_reply(range_request, file.size, file.headers)
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
         async with caller_present(request) as flow, request.app[SERVICES].files.open(file) as blob:
-            return await sent(request, reply.status, reply.headers, read_all(blob, reply.pieces), flow)
+            return await sent(request, reply.status, reply.headers, read_all(blob, reply.body), flow)
 
 
 async def _range_of(request: web.Request, job: JobSummary) -> str | None:
@@ -70,28 +70,28 @@ async def _range_of(request: web.Request, job: JobSummary) -> str | None:
 
 async def _stream(request: web.Request, call: OperationCall) -> web.StreamResponse:
     stated = call.params.get("range_header")
-    wanted = RangeRequest.of(
+    range_request = RangeRequest.of(
         request.headers, method=request.method, range_header=stated if isinstance(stated, str) else None
     )
     execution = request.app[SERVICES].execution
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
-        async with caller_present(request) as flow, execution.download(request[CALLER], call, wanted) as file:
+        async with caller_present(request) as flow, execution.download(request[CALLER], call, range_request) as file:
             return await sent(request, file.status, file.headers, file, flow)
 
 
 async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
     """One chunk in the envelope of any other answer."""
     started = time.monotonic()
-    wanted = ChunkRequest.of(call.params)
-    plain = replace(call, params={**plain_params(call.params), "range_header": wanted.range_header})
-    ranged = RangeRequest.of({}, range_header=wanted.range_header)
+    chunk_request = ChunkRequest.of(call.params)
+    file_call = replace(call, params={**file_params(call.params), "range_header": chunk_request.range_header})
+    range_request = RangeRequest.of({}, range_header=chunk_request.range_header)
     try:
-        async with request.app[SERVICES].execution.download(request[CALLER], plain, ranged) as file:
-            document = await chunk(file, wanted)
+        async with request.app[SERVICES].execution.download(request[CALLER], file_call, range_request) as file:
+            document = await chunk(file, chunk_request)
     except RangeNotSatisfiable as error:
-        if wanted.start or error.extra.get("size") != 0:
+        if chunk_request.start or error.extra.get("size") != 0:
             raise
-        document = nothing(wanted)
+        document = empty_chunk(chunk_request)
     answer = OperationResult(msgspec.Raw(msgspec.json.encode(document)))
     took_ms = round((time.monotonic() - started) * 1000)
     return envelope(request, str(call.connector_id), answer, took_ms)
