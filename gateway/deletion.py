@@ -21,7 +21,7 @@ from gateway.db.pool import Database
 from gateway.errors import NotFound
 from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
-from gateway.jobs.lease import JobJournal
+from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE, JobRemoval
 from gateway.jobs.store import JobStore
@@ -111,19 +111,19 @@ class Deletion:
         await self.wakeup.notify(job.id, job.attempt)
         return job
 
-    async def run_delete_connector(self, job: StoredJob, journal: JobJournal) -> OperationResult:
+    async def run_delete_connector(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """The worker's side of `delete_connector`."""
         assert job.connector_id is not None
         await self._remove(job.organization_id, job.connector_id)
         return _DELETED
 
-    async def run_delete_workspace(self, job: StoredJob, journal: JobJournal) -> OperationResult:
+    async def run_delete_workspace(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """The worker's side of `delete_workspace`."""
         workspace_id = UUID(job.params["workspace_id"])
         deleted = await self.connectors.deleted_of(job.organization_id, workspace_id)
         for done, connector_id in enumerate(deleted, 1):
             await self._remove(job.organization_id, connector_id)
-            await journal.progress(done, len(deleted), f"{done} of {len(deleted)} connectors deleted")
+            await run_context.progress(done, len(deleted), f"{done} of {len(deleted)} connectors deleted")
         await self.identity.delete_workspace(job.organization_id, workspace_id)
         return _DELETED
 

@@ -34,7 +34,7 @@ from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
-from gateway.jobs.lease import JobJournal
+from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
@@ -364,30 +364,30 @@ class Execution:
         await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted
 
-    async def run_job(self, job: StoredJob, journal: JobJournal) -> OperationResult:
+    async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """The worker's side: run a job's operation, checkpointing as it goes."""
         assert job.connector_id is not None
         opened = await self._connectors.get(job.organization_id, job.connector_id)
         opened.require_active()
         operation = opened.connector.kind.operation(job.entity or "", job.action or "")
         call = PreparedCall.of(operation, job.params)
-        return await counted(operation, self._ran(opened, call, job, journal))
+        return await counted(operation, self._ran(opened, call, job, run_context))
 
     async def _ran(
-        self, opened: ResolvedConnector, call: PreparedCall, job: StoredJob, journal: JobJournal
+        self, opened: ResolvedConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
     ) -> OperationResult:
         if call.operation.is_download:
-            return await self._stored(opened.connector, call, job, journal)
-        work = opened.connector.run(call, journal)
+            return await self._stored(opened.connector, call, job, run_context)
+        work = opened.connector.run(call, run_context)
         answer = await (work if call.effect is Effect.READ else self._written(opened, call, work))
         return selected(answer, FieldSelection(**job.shape))
 
     async def _stored(
-        self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, journal: JobJournal
+        self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
     ) -> OperationResult:
         """The whole file is stored, whatever part was asked for: the result gives any part of it."""
         async with connector.open_file(call, RangeRequest()) as file:
-            stored_file = await self._files.save(job.organization_id, job.id, job.fence, file, journal)
+            stored_file = await self._files.save(job.organization_id, job.id, job.fence, file, run_context)
         return OperationResult(msgspec.Raw(msgspec.json.encode(stored_file.document())))
 
 

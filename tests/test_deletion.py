@@ -17,7 +17,7 @@ from gateway.credentials.model import ConnectorRecord, NewConnector
 from gateway.deletion import Deletion
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results
-from gateway.jobs.lease import JobJournal
+from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import JobOutcome, Leases, LostLease
 from gateway.jobs.model import JobStatus, NewJob, StoredJob
 from gateway.jobs.removal import JobRemoval
@@ -93,7 +93,7 @@ class Setting:
             "delete_connector": self.deletion.run_delete_connector,
             "delete_workspace": self.deletion.run_delete_workspace,
         }
-        await run[job.task](job, JobJournal(self.leases, job))
+        await run[job.task](job, JobRunContext(self.leases, job))
 
     @property
     def revoked(self) -> int:

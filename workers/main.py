@@ -15,7 +15,7 @@ from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
 from gateway.jobs.claims import Claims
-from gateway.jobs.lease import JobJournal
+from gateway.jobs.lease import JobRunContext
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.model import StoredJob
 from gateway.jobs.pruning import prune_jobs
@@ -32,12 +32,12 @@ from workers.synchronize import synchronize
 
 log = logging.getLogger(__name__)
 
-WorkerTask: TypeAlias = Callable[[Services, StoredJob, JobJournal], Awaitable[OperationResult]]
+WorkerTask: TypeAlias = Callable[[Services, StoredJob, JobRunContext], Awaitable[OperationResult]]
 
 
-async def operation(services: Services, job: StoredJob, checkpoint: JobJournal) -> OperationResult:
+async def operation(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
     """The operation of a connector, as the front end would run it inline."""
-    return await services.execution.run_job(job, checkpoint)
+    return await services.execution.run_job(job, run_context)
 
 
 #: what a worker does with a job, by the job's task

@@ -29,7 +29,7 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRateLimited,
 )
-from gateway.jobs.lease import JobJournal
+from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
 from gateway.services import Services
@@ -46,19 +46,19 @@ _PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
 _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
 
-async def synchronize(services: Services, job: StoredJob, checkpoint: JobJournal) -> OperationResult:
+async def synchronize(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
     """The copies of a connector, from where the last attempt stopped."""
-    return await _Synchronizing(services, job, checkpoint).all()
+    return await _Synchronizing(services, job, run_context).all()
 
 
 class _Synchronizing:
     """One job at work; what it has done is in its state, so that another worker goes on after it."""
 
-    def __init__(self, services: Services, job: StoredJob, journal: JobJournal) -> None:
+    def __init__(self, services: Services, job: StoredJob, run_context: JobRunContext) -> None:
         self._services = services
         self._job = job
-        self._journal = journal
-        self._done: dict[str, Any] = dict(journal.state.get("done", {}))
+        self._run_context = run_context
+        self._done: dict[str, Any] = dict(run_context.state.get("done", {}))
         # Never less than an earlier attempt told, so that what it reads beyond that is progress.
         self._read = max(job.progress, sum(report["records"] for report in self._done.values()))
 
@@ -73,7 +73,7 @@ class _Synchronizing:
         for name in names:
             if name not in self._done:
                 self._done[name] = (await self._one(opened, name, len(names))).document()
-                await self._journal.save({"done": self._done})
+                await self._run_context.checkpoint({"done": self._done})
         failed = [report["error"] for report in self._done.values() if report["error"]]
         if failed and len(failed) == len(names):
             raise errors.restored(failed[0])
@@ -135,7 +135,7 @@ class _Synchronizing:
         async def progress(records: int) -> None:
             self._read += records
             told = f"{source.entity}: {run.report.read} records; {len(self._done)} of {total} entities done"
-            await self._journal.progress(self._read, None, told)
+            await self._run_context.progress(self._read, None, told)
 
         run = SyncRun(
             self._services.database,

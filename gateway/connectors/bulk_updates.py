@@ -64,7 +64,7 @@ class BulkUpdate:
         self._run = run
         self._portions = batches_of_tickets(run.call.params)
         self._total = sum(len(_ids(portion)) for portion in self._portions)
-        state = run.journal.state
+        state = run.run_context.state
         self._finished = {int(number): Tally(**tally) for number, tally in state.get("finished", {}).items()}
         self._started = {int(number): str(name) for number, name in state.get("started", {}).items()}
         #: tickets that batches under way have done so far
@@ -119,7 +119,7 @@ class BulkUpdate:
 
     async def _start(self, number: int) -> None:
         """Send a batch; what the application calls it is saved before it is followed."""
-        answer = await self._run.session.call(self._run.portion(self._portions[number]), self._run.journal)
+        answer = await self._run.session.call(self._run.portion(self._portions[number]), self._run.run_context)
         status = answer.decoded()
         if not isinstance(status, dict) or not status.get("id"):
             raise UpstreamInvalidResponse(
@@ -152,7 +152,7 @@ class BulkUpdate:
     async def _save(self, results: Sequence[Any] = (), part: int | None = None) -> None:
         """One after the other, so that no older state overwrites a newer one."""
         async with self._saving:
-            await self._run.journal.save(self._state(), results, part)
+            await self._run.run_context.checkpoint(self._state(), results, part)
 
     def _state(self) -> dict[str, Any]:
         tally = self.tally
@@ -186,7 +186,7 @@ class BulkUpdate:
             done = self.tally.done + sum(self._under_way.values())
             updated = f"{done} of {self._total} tickets updated"
             message = updated if self._under_way else self.tally.sentence(self._total)
-            await self._run.journal.progress(done, self._total, message)
+            await self._run.run_context.progress(done, self._total, message)
 
 
 async def update_tickets(run: OperationRun) -> OperationResult:

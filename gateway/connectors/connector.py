@@ -16,7 +16,7 @@ from gateway.connectors.operation_run import OperationRun
 from gateway.connectors.prepared import PreparedCall, prepare
 from gateway.connectors.requests import UpstreamRequest, is_form
 from gateway.connectors.responses import OperationResult
-from gateway.connectors.run_context import Journal, MemoryJournal
+from gateway.connectors.run_context import InMemoryRunContext, RunContext
 from gateway.connectors.session import UpstreamSession
 from gateway.http_ranges.integrity import File
 from gateway.http_ranges.responses import RangeRequest
@@ -43,19 +43,19 @@ class UpstreamConnector:
         rule = LONG_RULES.get(call.operation.action.rule or "")
         if rule is None:
             return await self.session.call(call)
-        journal = MemoryJournal()
-        answer = await rule.run(OperationRun(self.session, call, journal))
+        run_context = InMemoryRunContext()
+        answer = await rule.run(OperationRun(self.session, call, run_context))
         if answer.collected is None:
             return answer
-        complete = {**answer.decoded(), answer.collected: journal.records}
+        complete = {**answer.decoded(), answer.collected: run_context.records}
         return OperationResult(msgspec.Raw(msgspec.json.encode(complete)), answer.meta)
 
-    async def run(self, call: PreparedCall, journal: Journal) -> OperationResult:
-        """Run a call; its journal may hold part of the result."""
+    async def run(self, call: PreparedCall, run_context: RunContext) -> OperationResult:
+        """Run a call; its run context may hold part of the result."""
         rule = LONG_RULES.get(call.operation.action.rule or "")
         if rule is not None:
-            return await rule.run(OperationRun(self.session, call, journal))
-        return await self.session.call(call, journal)
+            return await rule.run(OperationRun(self.session, call, run_context))
+        return await self.session.call(call, run_context)
 
     async def call(self, operation: Operation, params: Mapping[str, Any]) -> OperationResult:
         """One request with params that are ours, and its answer."""
@@ -104,7 +104,7 @@ class UpstreamConnector:
         """The same of a call that is prepared."""
         rule = LONG_RULES.get(call.operation.action.rule or "")
         if rule is not None:
-            requests = rule.preview(OperationRun(self.session, call, MemoryJournal()))
+            requests = rule.preview(OperationRun(self.session, call, InMemoryRunContext()))
         else:
             requests = [self.session.request(call)]
         return [_rendered(request) for request in requests]

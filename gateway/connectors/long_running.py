@@ -1,7 +1,7 @@
 """Operations that the application works off itself: started, followed to their end, and resumable in between.
 
-Named by `rule` in a spec, like the pure rules. What was started stands in the journal, so that whoever goes on after
-a crash follows it instead of starting it again.
+Named by `rule` in a spec, like the pure rules. What was started stands in the run context, so that whoever goes on
+after a crash follows it instead of starting it again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -11,7 +11,7 @@ from gateway.connectors import responses
 from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.requests import UpstreamRequest, encoded_body
 from gateway.connectors.responses import OperationResult, value_at
-from gateway.connectors.run_context import Journal
+from gateway.connectors.run_context import RunContext
 from gateway.connectors.session import UpstreamSession
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
 from gateway.kinds.spec import Effect, JsonPath
@@ -30,7 +30,7 @@ class OperationRun:
 
     session: UpstreamSession
     call: PreparedCall
-    journal: Journal
+    run_context: RunContext
 
     def portion(self, params: Params) -> PreparedCall:
         """The same call for a part of what was asked."""

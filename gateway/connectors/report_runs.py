@@ -15,22 +15,22 @@ Params = Mapping[str, Any]
 
 async def run_report(run: OperationRun) -> OperationResult:
     """Run a report as an instance of the application's own and follow it; where it has none, synchronously."""
-    instance = run.journal.state.get("instance")
+    instance = run.run_context.state.get("instance")
     if instance is None:
         try:
             instance = (await run.ask("POST", _instances(run.call.params))).decoded().get("id")
         except (UpstreamRejected, UpstreamNotFound):
-            return await run.session.call(run.call, run.journal)
+            return await run.session.call(run.call, run.run_context)
         if not instance:
             raise UpstreamInvalidResponse(
                 f"{run.call.operation}: the application started the report without naming its run"
             )
         instance = upstream_segment(run.call.operation, instance)
-        await run.journal.save({"instance": instance})
+        await run.run_context.checkpoint({"instance": instance})
     report: dict[str, Any] = {}
     path = _instances({"id": run.call.params["id"]}, f"/{instance}")
     async for report in run.followed(path, ("attributes", "status"), ("New", "Running"), ("Success", "Error")):
-        await run.journal.progress(0, None, f"report run: {report['attributes']['status']}")
+        await run.run_context.progress(0, None, f"report run: {report['attributes']['status']}")
     if report["attributes"]["status"] == "Error":
         raise UpstreamError(f"{run.call.operation}: the application could not run the report")
     return OperationResult(msgspec.Raw(msgspec.json.encode(report)))

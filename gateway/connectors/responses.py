@@ -68,7 +68,7 @@ class OperationResult(msgspec.Struct, frozen=True):
 
     result: msgspec.Raw
     meta: dict[str, Any] | None = None
-    #: the member of the result whose records the run's journal holds
+    #: the member of the result whose records the run context holds
     collected: str | None = None
     #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
     is_page: bool = False

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import SystemRandom
 
-from gateway.connectors.run_context import Journal
+from gateway.connectors.run_context import RunContext
 from gateway.errors import (
     GatewayError,
     RateLimited,
@@ -70,12 +70,12 @@ def is_refusal(error: GatewayError) -> bool:
     return isinstance(error, RequestError)
 
 
-async def note(journal: Journal, error: GatewayError, *, was_sent: bool) -> None:
+async def note(run_context: RunContext, error: GatewayError, *, was_sent: bool) -> None:
     """Note what became of a request that failed; where a try may follow, that it was not done is durable before."""
     if not was_sent or isinstance(error, (RateLimited, *NOTHING_DONE)):
-        await journal.not_done()
+        await run_context.clear_in_flight()
     elif is_refusal(error):
-        journal.answered()
+        run_context.answered()
 
 
 def final(effect: Effect, attempt: Attempt) -> GatewayError:

@@ -28,23 +28,23 @@ class Effects:
         return {"effects": asdict(self)}
 
 
-class Journal(Protocol):
-    """The durable memory of one run. A job's journal is its row; a caller's own process keeps none."""
+class RunContext(Protocol):
+    """The durable memory of one run. A job's is its row; a caller's own process keeps none."""
 
     @property
     def state(self) -> Mapping[str, Any]:
         """What an earlier attempt of this run saved last; empty at first."""
 
-    async def sending(self) -> None:
+    async def mark_in_flight(self) -> None:
         """Note, durably, that the first byte of a write is about to go out; raises when it must not."""
 
-    async def not_done(self) -> None:
+    async def clear_in_flight(self) -> None:
         """Note, durably, that the application certainly did not do it: it did not arrive, or was refused for now."""
 
     def answered(self) -> None:
-        """Note that what was sent was answered; what the answer came to is durable with the next save."""
+        """Note that what was sent was answered; what the answer came to is durable with the next checkpoint."""
 
-    async def save(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
+    async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
         """Keep this state for a later attempt and add these records to the run's result, both or neither.
 
         Saved twice it counts once: records have their place by the number of their part, the next one by itself.
@@ -54,8 +54,8 @@ class Journal(Protocol):
         """Tell who watches how far the run has come."""
 
 
-class MemoryJournal:
-    """The journal of a run that nobody can take over: it keeps the records, and only for as long as the run."""
+class InMemoryRunContext:
+    """The context of a run that nobody can take over: it keeps the records, and only for as long as the run."""
 
     def __init__(self) -> None:
         self.state: Mapping[str, Any] = {}
@@ -65,16 +65,16 @@ class MemoryJournal:
     def records(self) -> list[Any]:
         return [record for _, part in sorted(self._parts.items()) for record in part]
 
-    async def sending(self) -> None:
+    async def mark_in_flight(self) -> None:
         """Nothing to note."""
 
-    async def not_done(self) -> None:
+    async def clear_in_flight(self) -> None:
         """Nothing to note."""
 
     def answered(self) -> None:
         """Nothing to note."""
 
-    async def save(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
+    async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
         self.state = state
         if records:
             self._parts[part or max(self._parts, default=0) + 1] = records

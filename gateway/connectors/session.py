@@ -22,7 +22,7 @@ from gateway.connectors.rate_limits import RateScope
 from gateway.connectors.redaction import Secrets
 from gateway.connectors.requests import UpstreamRequest, base_address
 from gateway.connectors.responses import OperationResult, UpstreamResponse
-from gateway.connectors.run_context import Journal
+from gateway.connectors.run_context import RunContext
 from gateway.connectors.transport import NotSent, Transport, UpstreamStream
 from gateway.errors import (
     GatewayError,
@@ -91,10 +91,10 @@ class UpstreamSession:
         """The exact request of a call, credentials not yet on it."""
         return call.request(self.address)
 
-    async def call(self, call: PreparedCall, journal: Journal | None = None) -> OperationResult:
+    async def call(self, call: PreparedCall, run_context: RunContext | None = None) -> OperationResult:
         """One request and its answer; raises what the application's failure means."""
         request, timeout = call.request(self.address), call.operation.action.timeout
-        exchange = await self.exchange(request, timeout=timeout, journal=journal)
+        exchange = await self.exchange(request, timeout=timeout, run_context=run_context)
         if exchange.error is not None:
             if isinstance(exchange.error, InvalidParams):
                 exchange.error.extra.setdefault("example", call.operation.example)
@@ -104,14 +104,16 @@ class UpstreamSession:
         except UpstreamInvalidResponse as error:
             raise retries.answer_lost(request.effect, error) from error
 
-    async def exchange(self, request: UpstreamRequest, *, timeout: float, journal: Journal | None = None) -> Exchange:
+    async def exchange(
+        self, request: UpstreamRequest, *, timeout: float, run_context: RunContext | None = None
+    ) -> Exchange:
         """Send and judge, with as many tries as the effect class allows within `timeout` seconds.
 
-        A write is noted in the journal right before each try. A refusal is in the exchange; UpstreamError and its kin
+        A write is marked as in flight right before each try. A refusal is in the exchange; UpstreamError and its kin
         are raised, that of a write whose answer was lost saying that its outcome is unknown.
         """
-        journal = None if request.effect is Effect.READ else journal
-        before = None if journal is None else journal.sending
+        run_context = None if request.effect is Effect.READ else run_context
+        before = None if run_context is None else run_context.mark_in_flight
         failure = self.failure or self.spec.failure
 
         async def attempt(credentials: Mapping[str, str], left: float) -> tuple[Exchange, GatewayError | None]:
@@ -122,7 +124,7 @@ class UpstreamSession:
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
-        return await self._repeated(attempt, request.effect, deadline, journal)
+        return await self._repeated(attempt, request.effect, deadline, run_context)
 
     async def stream(
         self,
@@ -160,7 +162,7 @@ class UpstreamSession:
         attempt: Attempt[Outcome],
         effect: Effect,
         deadline: float,
-        journal: Journal | None,
+        run_context: RunContext | None,
         *,
         is_trusted: bool = True,
     ) -> Outcome:
@@ -177,13 +179,13 @@ class UpstreamSession:
                 error = _without_frames(lost)
             if error is None:
                 assert outcome is not None
-                if journal is not None:
-                    journal.answered()
+                if run_context is not None:
+                    run_context.answered()
                 return outcome
             if isinstance(error, UpstreamRateLimited) and is_trusted:
                 self.transport.limiter.pause(self.scope, float(error.retry_after or 1))
-            if journal is not None:
-                await retries.note(journal, error, was_sent=was_sent)
+            if run_context is not None:
+                await retries.note(run_context, error, was_sent=was_sent)
             if isinstance(error, ReauthorizationRequired) and is_trusted:
                 renewed = await self.authorizer.renewed(credentials) if may_renew else None
                 if renewed is not None:

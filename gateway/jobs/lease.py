@@ -1,4 +1,4 @@
-"""A lease: one claim of a job by this process, with the work under it, its checkpoint and its cancellation.
+"""A lease: one claim of a job by this process, with the work under it, its run context and its cancellation.
 
 It is held by job id and fence. A job that this process claims again, because it was frozen for longer than its lease,
 is another lease: what the first still does is refused by the fence and ends without touching the second.
@@ -47,14 +47,14 @@ _SMALL = 64 << 10
 #: seconds between progress notes of one job
 _PROGRESS_INTERVAL = 0.5
 
-#: what is done for a job: run it to an answer, with its checkpoint
-Task = Callable[[StoredJob, "JobJournal"], Awaitable[OperationResult]]
+#: what is done for a job: run it to an answer, with its run context
+Task = Callable[[StoredJob, "JobRunContext"], Awaitable[OperationResult]]
 #: how a run came out
 Outcome: TypeAlias = OperationResult | GatewayError
 
 
-class JobJournal:
-    """A job's row as the journal of its run: what it notes as it goes, each note with the fence."""
+class JobRunContext:
+    """A job's row as the context of its run: what it notes as it goes, each note with the fence."""
 
     def __init__(self, leases: Leases, job: StoredJob) -> None:
         self._leases = leases
@@ -75,10 +75,10 @@ class JobJournal:
         """Whether the work since the last saved state can be done again without harm."""
         return self.sent_at is None or self._job.effect is not Effect.WRITE
 
-    async def sending(self) -> None:
+    async def mark_in_flight(self) -> None:
         async with self._noting:
             asked_at = steady()
-            if not await self._leases.sending(self._job):
+            if not await self._leases.mark_in_flight(self._job):
                 raise JobCanceled("canceled before it was sent")
             self._in_flight += 1
             self.sent_at = self.sent_at or CLOCK.now()
@@ -86,23 +86,23 @@ class JobJournal:
         if steady() - asked_at > LEASE / 2:
             raise LostLease
 
-    async def not_done(self) -> None:
+    async def clear_in_flight(self) -> None:
         async with self._noting:
             self._in_flight -= 1
             if not self._in_flight:
-                await retry_until_available(lambda: self._leases.not_done(self._job))
+                await retry_until_available(lambda: self._leases.clear_in_flight(self._job))
                 self.sent_at = self._job.sending_since
 
     def answered(self) -> None:
         self._in_flight -= 1
 
-    async def save(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
+    async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
         lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
         async with self._noting:
             number = part or self._parts + bool(lines)
             is_answered = not self._in_flight
             await retry_until_available(
-                lambda: self._leases.save(self._job, state, number, lines, is_answered=is_answered)
+                lambda: self._leases.checkpoint(self._job, state, number, lines, is_answered=is_answered)
             )
             self.state, self._parts = state, max(self._parts, number)
             if is_answered:
@@ -127,7 +127,7 @@ class Lease:
 
     def __init__(self, leases: Leases, job: StoredJob, work: Task) -> None:
         self.job = job
-        self.checkpoint = JobJournal(leases, job)
+        self.run_context = JobRunContext(leases, job)
         #: done once PostgreSQL is found away and the outcome cannot be written yet
         self.is_stuck: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leases = leases
@@ -165,7 +165,7 @@ class Lease:
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
             with contextlib.suppress(Unavailable):
                 await self._leases.forgive([self.key])
-            return None if self.checkpoint.may_be_repeated else self._too_late()
+            return None if self.run_context.may_be_repeated else self._too_late()
         except Unavailable:
             log.error("PostgreSQL is away for too long; the result is dropped", extra={"job_id": str(job.id)})
             return None
@@ -175,11 +175,11 @@ class Lease:
             self.is_stuck.set_result(None)
 
     async def _outcome(self, work: Task) -> Outcome:
-        if self.job.cancel_requested and not must_go_on(self.job, self.checkpoint.state):
+        if self.job.cancel_requested and not must_go_on(self.job, self.run_context.state):
             return JobCanceled(CANCELED_UNSTARTED if self.job.attempt == 1 else "canceled before it ran again")
         try:
             async with asyncio.timeout(_LONGEST):
-                return await work(self.job, self.checkpoint)
+                return await work(self.job, self.run_context)
         except GatewayError as error:
             return error
         except TimeoutError:
@@ -196,15 +196,15 @@ class Lease:
 
     async def _write(self, outcome: Outcome) -> Outcome:
         """The one write that ends the job, puts it aside, or lets go of it; what a caller who waits is told."""
-        job, checkpoint = self.job, self.checkpoint
+        job, run_context = self.job, self.run_context
         if isinstance(outcome, OperationResult):
             await self._leases.finish(job, await self._success(outcome))
             return outcome
-        if is_requeued(job, outcome, checkpoint.sent_at) and CLOCK.now() - job.created_at < _OLDEST:
+        if is_requeued(job, outcome, run_context.sent_at) and CLOCK.now() - job.created_at < _OLDEST:
             await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
             await self._hold_connector(outcome)
             return outcome
-        ending = classify_outcome(job, outcome, checkpoint.sent_at, checkpoint.state)
+        ending = classify_outcome(job, outcome, run_context.sent_at, run_context.state)
         if job.is_inline and ending.status is not JobStatus.UNKNOWN and gives_key_back(outcome):
             await self._leases.release(job)
         else:
@@ -213,7 +213,7 @@ class Lease:
 
     def _too_late(self) -> GatewayError:
         lost = OutcomeUnknown("a write was sent, and its answer came too late", extra={"outcome": "unknown"})
-        return told(lost, classify_outcome(self.job, lost, self.checkpoint.sent_at, self.checkpoint.state))
+        return told(lost, classify_outcome(self.job, lost, self.run_context.sent_at, self.run_context.state))
 
     async def _hold_connector(self, outcome: GatewayError) -> None:
         """Others would be refused as well. What nobody waits for gets less of the limit, and says nothing of them."""
@@ -237,7 +237,7 @@ class Lease:
             lines = None
         if answer.collected is None:
             head["parts"] = number
-        done, total = self.checkpoint.last
+        done, total = self.run_context.last
         return JobOutcome(
             JobStatus.SUCCEEDED,
             result=head,
@@ -251,10 +251,10 @@ class Lease:
     async def requeue(self) -> bool:
         """Give up what was stopped: for another worker where nothing was sent; whether one is needed."""
         try:
-            if self.checkpoint.may_be_repeated:
+            if self.run_context.may_be_repeated:
                 return not self.job.is_inline and await self._leases.requeue(self.job)
             lost = InternalError("the process was stopped after the write had been sent; look it up")
-            ending = classify_outcome(self.job, lost, self.checkpoint.sent_at, self.checkpoint.state)
+            ending = classify_outcome(self.job, lost, self.run_context.sent_at, self.run_context.state)
             await self._leases.finish(self.job, ending)
         except (LostLease, Unavailable):
             log.warning("left a job to its lease", extra={"job_id": str(self.job.id)})

@@ -55,7 +55,7 @@ _FORGIVE = """
 """
 # The lease begins anew with the note, so that whoever wrote it knows how long it holds. Nothing more is sent for a job
 # that is to be canceled.
-_SENDING = f"""
+_MARK_IN_FLIGHT = f"""
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), {_HELD}
     UPDATE jobs
     SET sending_since = CASE WHEN cancel_requested THEN sending_since ELSE COALESCE(sending_since, now()) END,
@@ -64,12 +64,12 @@ _SENDING = f"""
     RETURNING jobs.id, jobs.cancel_requested
 """
 # What an earlier attempt sent, and whose answer was lost, stays sent.
-_NOT_DONE = """
+_CLEAR_IN_FLIGHT = """
     UPDATE jobs SET sending_since = $3 WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
 """
 # Written twice, because the first answer was lost, it is there once: parts have numbers. Losses count against a job
 # only where it made no progress between them.
-_SAVE = """
+_CHECKPOINT = """
     WITH saved AS (
         UPDATE jobs
         SET state = $3, sending_since = CASE WHEN NOT $6 THEN sending_since END, parts = greatest(parts, $4::integer),
@@ -181,7 +181,7 @@ class Leases:
         self._database = database
         self._sealing = sealing
         self._retention = retention
-        self._sending: Batcher[StoredJob, bool | None] = Batcher(self._sending_all)
+        self._marking: Batcher[StoredJob, bool | None] = Batcher(self._mark_all_in_flight)
         self._finishing: Batcher[tuple[StoredJob, JobOutcome], bool] = Batcher(self._finish_all)
 
     async def heartbeat(self, worker: str, held: Sequence[LeaseKey]) -> dict[LeaseKey, bool]:
@@ -195,30 +195,30 @@ class Leases:
         async with self._database.system() as connection:
             await connection.execute(_FORGIVE, *_columns(lost))
 
-    async def sending(self, job: StoredJob) -> bool:
+    async def mark_in_flight(self, job: StoredJob) -> bool:
         """Commit that the first byte of a write is about to go out, unless a caller wants it canceled: False."""
-        is_canceled = await self._sending(job)
+        is_canceled = await self._marking(job)
         if is_canceled is None:
             raise LostLease
         return not is_canceled
 
-    async def _sending_all(self, jobs: Sequence[StoredJob]) -> Sequence[bool | None]:
+    async def _mark_all_in_flight(self, jobs: Sequence[StoredJob]) -> Sequence[bool | None]:
         async with self._database.system() as connection:
-            rows = await connection.fetch(_SENDING, [job.id for job in jobs], [job.fence for job in jobs])
+            rows = await connection.fetch(_MARK_IN_FLIGHT, [job.id for job in jobs], [job.fence for job in jobs])
         noted = {row["id"]: row["cancel_requested"] for row in rows}
         return [noted.get(job.id) for job in jobs]
 
-    async def not_done(self, job: StoredJob) -> None:
+    async def clear_in_flight(self, job: StoredJob) -> None:
         """Commit that what was about to be sent was certainly not done."""
-        await self._fenced(_NOT_DONE, job, job.sending_since)
+        await self._fenced(_CLEAR_IN_FLIGHT, job, job.sending_since)
 
-    async def save(
+    async def checkpoint(
         self, job: StoredJob, state: Mapping[str, Any], part: int, lines: str, *, is_answered: bool = True
     ) -> None:
         """Commit what a later attempt needs, and that part of the result, together; twice is as once."""
         sealed_state = self._sealing.seal(key_of(job), "state", json.dumps(dict(state)))
         sealed_lines = self._sealing.seal(key_of(job), part_field(part), lines) if lines else ""
-        await self._fenced(_SAVE, job, sealed_state, part, sealed_lines, is_answered, timeout=LARGE_TIMEOUT)
+        await self._fenced(_CHECKPOINT, job, sealed_state, part, sealed_lines, is_answered, timeout=LARGE_TIMEOUT)
 
     async def put_part(self, job: StoredJob, part: int, lines: str) -> None:
         """Store one part of a result that is whole in memory."""

@@ -12,7 +12,7 @@ from uuid import UUID
 from gateway.aio.loops import every, running
 from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
-from gateway.jobs.lease import JobJournal, Lease, Task
+from gateway.jobs.lease import JobRunContext, Lease, Task
 from gateway.jobs.leases import LeaseKey, Leases
 from gateway.jobs.model import StoredJob
 
@@ -62,7 +62,7 @@ class Runner:
     def adopt(self, job: StoredJob, reading: "asyncio.Future[OperationResult]") -> None:
         """Take over what is running already: a read that outlasted its caller's timeout."""
 
-        async def read_on(_job: StoredJob, _checkpoint: JobJournal) -> OperationResult:
+        async def read_on(_job: StoredJob, _run_context: JobRunContext) -> OperationResult:
             return await reading
 
         self._hold(job, read_on)

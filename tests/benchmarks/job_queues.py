@@ -16,7 +16,7 @@ import procrastinate
 import uvloop
 
 from gateway.connectors.responses import OperationResult
-from gateway.jobs.lease import JobJournal
+from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
 from gateway.services import Services, open_services
 from gateway.settings import Settings
@@ -28,16 +28,16 @@ WORK = 0.005
 _NOTHING = OperationResult(msgspec.Raw(b"null"))
 
 
-async def no_op(services: Services, job: StoredJob, journal: JobJournal) -> OperationResult:
+async def no_op(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
     return _NOTHING
 
 
-async def some_work(services: Services, job: StoredJob, journal: JobJournal) -> OperationResult:
+async def some_work(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
     await asyncio.sleep(WORK)
     return _NOTHING
 
 
-async def a_second(services: Services, job: StoredJob, journal: JobJournal) -> OperationResult:
+async def a_second(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
     await asyncio.sleep(1)
     return _NOTHING
 

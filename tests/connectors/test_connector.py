@@ -1,4 +1,4 @@
-"""One connector at work: credentials on the request and renewed once, writes noted in the journal, dry runs."""
+"""One connector at work: credentials on the request and renewed once, writes marked as in flight, dry runs."""
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ import pytest
 from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.prepared import prepare
 from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.run_context import MemoryJournal
+from gateway.connectors.run_context import InMemoryRunContext
 from gateway.connectors.upstreams import Upstreams
 from gateway.errors import (
     ReauthorizationRequired,
@@ -48,17 +48,17 @@ class Renewing:
         self.refusals.append(reason)
 
 
-class Notes(MemoryJournal):
-    """A journal that remembers when writes went out, and which of them certainly were not done."""
+class Notes(InMemoryRunContext):
+    """A run context that remembers when writes went out, and which of them certainly were not done."""
 
     def __init__(self) -> None:
         super().__init__()
         self.noted: list[str] = []
 
-    async def sending(self) -> None:
+    async def mark_in_flight(self) -> None:
         self.noted.append("sending")
 
-    async def not_done(self) -> None:
+    async def clear_in_flight(self) -> None:
         self.noted.append("not done")
 
 
@@ -135,23 +135,23 @@ LIMITED = answer(b"", "429 Too Many Requests", "Retry-After: 3600")
     ],
 )
 async def test_a_write_is_noted_before_it_goes_out_and_when_it_was_put_off(wire, connect, effect, said, noted):
-    connector, journal = connect({"request": "POST /things", "effect": effect}), Notes()
+    connector, run_context = connect({"request": "POST /things", "effect": effect}), Notes()
     wire.says(said)
 
     with contextlib.suppress(UpstreamRateLimited):
-        await connector.run(prepare(connector.kind.operation("things", "act"), {}), journal)
+        await connector.run(prepare(connector.kind.operation("things", "act"), {}), run_context)
 
-    assert journal.noted == noted
+    assert run_context.noted == noted
 
 
 async def test_a_write_without_an_answer_stays_noted_as_sent(wire, connect):
-    connector, journal = connect({"request": "POST /things", "effect": "write"}), Notes()
+    connector, run_context = connect({"request": "POST /things", "effect": "write"}), Notes()
     wire.says(CLOSE)
 
     with pytest.raises(UpstreamError) as lost:
-        await connector.run(prepare(connector.kind.operation("things", "act"), {}), journal)
+        await connector.run(prepare(connector.kind.operation("things", "act"), {}), run_context)
 
-    assert journal.noted == ["sending"]
+    assert run_context.noted == ["sending"]
     assert lost.value.is_outcome_unknown
 
 

@@ -11,7 +11,7 @@ from gateway.connectors.responses import OperationResult
 from gateway.connectors.run_context import Effects
 from gateway.errors import Unavailable
 from gateway.jobs import results
-from gateway.jobs.lease import JobJournal
+from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import Leases
 from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.runner import Runner, Task
@@ -36,8 +36,8 @@ class LosesAnswers(Leases):
 
     has_lost = False
 
-    async def save(self, *arguments: object, **members: object) -> None:
-        await super().save(*arguments, **members)
+    async def checkpoint(self, *arguments: object, **members: object) -> None:
+        await super().checkpoint(*arguments, **members)
         if not self.has_lost:
             self.has_lost = True
             raise Unavailable
@@ -52,7 +52,7 @@ async def after(jobs, job: StoredJob) -> StoredJob:
     return await jobs.get(job.organization_id, job.id)
 
 
-async def nothing_more(job: StoredJob, journal: JobJournal) -> OperationResult:
+async def nothing_more(job: StoredJob, run_context: JobRunContext) -> OperationResult:
     raise AssertionError
 
 
@@ -71,9 +71,9 @@ async def partial(jobs, job: StoredJob):
 
 async def test_a_part_whose_commit_was_not_heard_of_is_there_once(database, jobs, claimed):
     job = await claimed(effect=Effect.IDEMPOTENT)
-    journal = JobJournal(LosesAnswers(database, 3600, SEALING), job)
+    run_context = JobRunContext(LosesAnswers(database, 3600, SEALING), job)
 
-    await journal.save(HALF_DONE, [{"id": 1}, {"id": 2}])
+    await run_context.checkpoint(HALF_DONE, [{"id": 1}, {"id": 2}])
     saved = await after(jobs, job)
 
     assert saved.parts == 1
@@ -81,20 +81,20 @@ async def test_a_part_whose_commit_was_not_heard_of_is_there_once(database, jobs
 
 
 async def test_parts_that_come_out_of_order_are_read_in_order(jobs, leases, claimed):
-    journal = JobJournal(leases, await claimed(effect=Effect.IDEMPOTENT))
+    run_context = JobRunContext(leases, await claimed(effect=Effect.IDEMPOTENT))
 
-    await journal.save({}, ["third"], 3)
-    await journal.save({}, ["first"], 1)
-    saved = await after(jobs, journal._job)
+    await run_context.checkpoint({}, ["third"], 3)
+    await run_context.checkpoint({}, ["first"], 1)
+    saved = await after(jobs, run_context._job)
 
     assert [part async for part in jobs.lines(saved, saved.parts)] == ['"first"\n', '"third"\n']
 
 
 async def test_a_refusal_for_now_is_durable_before_the_wait(jobs, leases, maintenance, claimed, lost):
     job = await claimed(effect=Effect.WRITE)
-    journal = JobJournal(leases, job)
-    await journal.sending()
-    await journal.not_done()
+    run_context = JobRunContext(leases, job)
+    await run_context.mark_in_flight()
+    await run_context.clear_in_flight()
 
     await lost(job)
     await maintenance.sweep()
@@ -103,23 +103,23 @@ async def test_a_refusal_for_now_is_durable_before_the_wait(jobs, leases, mainte
 
 
 async def test_one_of_several_requests_that_was_not_done_says_nothing_of_the_others(leases, claimed):
-    journal = JobJournal(leases, await claimed(effect=Effect.IDEMPOTENT))
-    await journal.sending()
-    await journal.sending()
+    run_context = JobRunContext(leases, await claimed(effect=Effect.IDEMPOTENT))
+    await run_context.mark_in_flight()
+    await run_context.mark_in_flight()
 
-    await journal.not_done()
+    await run_context.clear_in_flight()
 
-    assert journal.sent_at is not None
+    assert run_context.sent_at is not None
 
 
 async def test_what_is_in_flight_while_something_else_is_saved_stays_noted(leases, claimed, sql):
     job = await claimed(effect=Effect.IDEMPOTENT)
-    journal = JobJournal(leases, job)
-    await journal.sending()
-    await journal.sending()
-    journal.answered()
+    run_context = JobRunContext(leases, job)
+    await run_context.mark_in_flight()
+    await run_context.mark_in_flight()
+    run_context.answered()
 
-    await journal.save(UNDER_WAY)
+    await run_context.checkpoint(UNDER_WAY)
 
     assert (await sql("SELECT sending_since FROM jobs WHERE id = $1", job.id))[0][0] is not None
 
@@ -129,7 +129,7 @@ async def test_an_updates_key_stays_taken_when_its_front_end_dies_after_sending(
 ):
     new = new_job(effect=Effect.IDEMPOTENT, is_inline=True)
     call = (await jobs.accept(new, KEY, claimed_by=WORKER)).job
-    await leases.sending(call)
+    await leases.mark_in_flight(call)
     await lost(call)
 
     await maintenance.sweep()
@@ -141,8 +141,8 @@ async def test_an_updates_key_stays_taken_when_its_front_end_dies_after_sending(
 
 
 async def test_an_updates_key_stays_taken_when_its_answer_was_lost(jobs, runner, new_job):
-    async def work(job, journal):
-        await journal.sending()
+    async def work(job, run_context):
+        await run_context.mark_in_flight()
         raise errors.UpstreamError("the connection broke", extra={"outcome": "unknown"})
 
     call = (await jobs.accept(new_job(effect=Effect.IDEMPOTENT, is_inline=True), KEY, claimed_by=WORKER)).job
@@ -157,7 +157,7 @@ async def test_an_updates_key_stays_taken_when_its_answer_was_lost(jobs, runner,
 
 async def test_an_update_that_lost_its_workers_after_sending_is_unknown(jobs, leases, maintenance, claimed, lost, sql):
     job = await claimed(effect=Effect.IDEMPOTENT)
-    await leases.sending(job)
+    await leases.mark_in_flight(job)
     await sql(ISOLATED, job.id)
     await lost(job)
 
@@ -172,7 +172,7 @@ async def test_a_bulk_update_that_lost_its_workers_is_unknown_with_what_was_done
     jobs, leases, maintenance, claimed, lost, sql
 ):
     job = await claimed(effect=Effect.IDEMPOTENT)
-    await leases.save(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
+    await leases.checkpoint(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
     await sql(ISOLATED, job.id)
     await lost(job)
 
@@ -187,7 +187,7 @@ async def test_a_bulk_update_that_lost_its_workers_is_unknown_with_what_was_done
 
 async def test_a_job_canceled_in_the_middle_counts_what_was_done(jobs, leases, claims, runner, claimed):
     job = await claimed(effect=Effect.IDEMPOTENT)
-    await leases.save(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
+    await leases.checkpoint(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
     await leases.wait(job, 3600, "limited")
     told = await jobs.request_cancel(job.organization_id, job.id)
     taken = (await claims.claim(WORKER, 1, SHARES))[0]
@@ -202,12 +202,12 @@ async def test_a_job_canceled_in_the_middle_counts_what_was_done(jobs, leases, c
 async def test_a_canceled_job_whose_batch_the_application_works_at_is_followed_first(
     jobs, leases, claims, runner, claimed
 ):
-    async def work(job, journal):
-        await journal.save(HALF_DONE)
+    async def work(job, run_context):
+        await run_context.checkpoint(HALF_DONE)
         raise errors.JobCanceled("canceled before it was sent")
 
     job = await claimed(effect=Effect.IDEMPOTENT)
-    await leases.save(job, UNDER_WAY, 1, "1\n")
+    await leases.checkpoint(job, UNDER_WAY, 1, "1\n")
     await leases.wait(job, 3600, "limited")
     await jobs.request_cancel(job.organization_id, job.id)
     taken = (await claims.claim(WORKER, 1, SHARES))[0]
@@ -222,7 +222,7 @@ async def test_an_update_that_was_sent_and_lost_its_worker_is_not_canceled_as_if
     jobs, leases, claims, maintenance, runner, claimed, lost
 ):
     job = await claimed(effect=Effect.IDEMPOTENT)
-    await leases.sending(job)
+    await leases.mark_in_flight(job)
     await lost(job)
     await maintenance.sweep()
     await jobs.request_cancel(job.organization_id, job.id)

@@ -49,14 +49,14 @@ async def test_an_end_is_written_once(jobs, leases, claimed):
     "late",
     [
         lambda leases, job: leases.finish(job, SUCCESS),
-        lambda leases, job: leases.sending(job),
-        lambda leases, job: leases.save(job, {}, 1, "1\n"),
+        lambda leases, job: leases.mark_in_flight(job),
+        lambda leases, job: leases.checkpoint(job, {}, 1, "1\n"),
         lambda leases, job: leases.put_part(job, 1, "1\n"),
         lambda leases, job: leases.progress(job, 1, 2, "m"),
         lambda leases, job: leases.wait(job, 1, "m"),
         lambda leases, job: leases.requeue(job),
     ],
-    ids=["finish", "sending", "save", "put_part", "progress", "wait", "requeue"],
+    ids=["finish", "mark_in_flight", "checkpoint", "put_part", "progress", "wait", "requeue"],
 )
 async def test_who_lost_its_lease_writes_nothing(leases, claims, maintenance, claimed, lost, late):
     job = await claimed(effect=Effect.READ)
@@ -119,7 +119,7 @@ async def crashes_of(sql, job) -> int:
 
 
 PROGRESS = {
-    "checkpoint": lambda leases, job: leases.save(job, {"at": 1}, 0, ""),
+    "checkpoint": lambda leases, job: leases.checkpoint(job, {"at": 1}, 0, ""),
     "further than before": lambda leases, job: leases.progress(job, job.progress + 1, None, "m"),
     "as far as before": lambda leases, job: leases.progress(job, job.progress, None, "m"),
 }
@@ -148,7 +148,7 @@ async def test_nothing_more_is_sent_for_a_job_that_is_to_be_canceled(jobs, lease
     job = await claimed()
     await jobs.request_cancel(job.organization_id, job.id)
 
-    may_send = await leases.sending(job)
+    may_send = await leases.mark_in_flight(job)
 
     assert not may_send
     assert (await sql("SELECT sending_since FROM jobs WHERE id = $1", job.id))[0][0] is None
@@ -191,8 +191,8 @@ async def test_a_released_call_gives_its_key_back(jobs, leases, new_job):
 async def test_state_and_records_are_kept_together(jobs, leases, claimed):
     job = await claimed()
 
-    await leases.save(job, {"at": 1}, 1, "1\n2\n")
-    await leases.save(job, {"at": 2}, 2, "3\n")
+    await leases.checkpoint(job, {"at": 1}, 1, "1\n2\n")
+    await leases.checkpoint(job, {"at": 2}, 2, "3\n")
     await leases.finish(job, SUCCESS)
     ended = await jobs.get_whole(job.organization_id, job.id)
     lines = [part async for part in jobs.lines(ended, ended.parts)]
@@ -204,7 +204,7 @@ async def test_state_and_records_are_kept_together(jobs, leases, claimed):
 async def test_each_change_that_callers_see_has_a_number_and_an_event(jobs, leases, claimed):
     job = await claimed()
     await leases.progress(job, 1, 2, "1 of 2")
-    await leases.sending(job)
+    await leases.mark_in_flight(job)
     await leases.finish(job, SUCCESS)
     ended = await jobs.get(job.organization_id, job.id)
 

@@ -24,7 +24,7 @@ async def test_a_lost_worker_means_what_the_effect_says(
 ):
     job = await claimed(effect=effect)
     for _ in range(was_sent):
-        await leases.sending(job)
+        await leases.mark_in_flight(job)
     await lost(job)
 
     await maintenance.sweep()
@@ -35,7 +35,7 @@ async def test_a_lost_worker_means_what_the_effect_says(
 
 async def test_an_unknown_write_tells_what_is_known(jobs, leases, maintenance, claimed, lost):
     job = await claimed()
-    await leases.sending(job)
+    await leases.mark_in_flight(job)
     await lost(job)
 
     await maintenance.sweep()
@@ -121,7 +121,7 @@ async def test_an_inline_write_that_was_lost_after_sending_stays_unknown_under_i
     jobs, leases, maintenance, new_job, lost
 ):
     call = (await jobs.accept(new_job(is_inline=True), KEY, claimed_by="gone")).job
-    await leases.sending(call)
+    await leases.mark_in_flight(call)
     await lost(call)
 
     await maintenance.sweep()

@@ -55,7 +55,7 @@ async def whole(jobs, job: StoredJob) -> bytes:
     ids=["one", "none", "two", "many", "null", "a large one", "a large text"],
 )
 async def test_an_answer_is_stored_and_put_together_again(jobs, runner, claimed, document):
-    async def run(job, journal):
+    async def run(job, run_context):
         return answer(document)
 
     job = await ended(jobs, runner, await claimed(), run)
@@ -65,7 +65,7 @@ async def test_an_answer_is_stored_and_put_together_again(jobs, runner, claimed,
 
 
 async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, runner, claimed):
-    async def run(job, journal):
+    async def run(job, run_context):
         return answer([1])
 
     job = await claimed()
@@ -77,8 +77,8 @@ async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, r
 
 
 async def test_records_in_the_journal_are_part_of_the_result(jobs, runner, claimed):
-    async def run(job, journal):
-        await journal.save({"at": 1}, [{"id": 1}, {"id": 2}])
+    async def run(job, run_context):
+        await run_context.checkpoint({"at": 1}, [{"id": 1}, {"id": 2}])
         return OperationResult(msgspec.Raw(b'{"message":"2 of 2 tickets updated","results":[]}'), collected="results")
 
     job = await ended(jobs, runner, await claimed(), run)
@@ -88,7 +88,7 @@ async def test_records_in_the_journal_are_part_of_the_result(jobs, runner, claim
 
 
 async def test_a_limited_job_waits_with_the_time_it_is_tried_again(jobs, runner, claimed):
-    async def run(job, journal):
+    async def run(job, run_context):
         raise errors.UpstreamRateLimited("slow down", retry_after=30)
 
     job = await ended(jobs, runner, await claimed(), run)
@@ -98,7 +98,7 @@ async def test_a_limited_job_waits_with_the_time_it_is_tried_again(jobs, runner,
 
 
 async def test_a_bug_fails_the_job_and_tells_nothing_of_the_inside(jobs, runner, claimed):
-    async def run(job, journal):
+    async def run(job, run_context):
         raise RuntimeError("a secret")
 
     job = await ended(jobs, runner, await claimed(), run)
@@ -108,8 +108,8 @@ async def test_a_bug_fails_the_job_and_tells_nothing_of_the_inside(jobs, runner,
 
 
 async def test_a_bug_after_a_write_was_sent_leaves_its_outcome_unknown(jobs, runner, claimed):
-    async def run(job, journal):
-        await journal.sending()
+    async def run(job, run_context):
+        await run_context.mark_in_flight()
         raise RuntimeError
 
     job = await ended(jobs, runner, await claimed(), run)
@@ -118,8 +118,8 @@ async def test_a_bug_after_a_write_was_sent_leaves_its_outcome_unknown(jobs, run
 
 
 async def test_words_with_a_nul_in_them_can_be_kept(jobs, runner, claimed):
-    async def run(job, journal):
-        await journal.progress(1, 2, "one\0two")
+    async def run(job, run_context):
+        await run_context.progress(1, 2, "one\0two")
         raise errors.UpstreamRejected("bad\0words")
 
     job = await ended(jobs, runner, await claimed(), run)
@@ -128,7 +128,7 @@ async def test_words_with_a_nul_in_them_can_be_kept(jobs, runner, claimed):
 
 
 async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed):
-    async def run(job, journal):
+    async def run(job, run_context):
         began.set()
         await asyncio.Event().wait()
 
@@ -146,13 +146,13 @@ async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed):
 async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claimed):
     may_go_on, sent = asyncio.Event(), []
 
-    async def run(job, journal):
+    async def run(job, run_context):
         for number in range(3):
-            await journal.sending()
+            await run_context.mark_in_flight()
             sent.append(number)
             await may_go_on.wait()
-            journal.answered()
-            await journal.save({"done": number})
+            run_context.answered()
+            await run_context.checkpoint({"done": number})
         return answer(None)
 
     job = await claimed()
@@ -178,9 +178,9 @@ async def test_a_job_that_was_canceled_before_it_began_does_nothing(jobs, leases
 
 
 async def test_a_shutdown_lets_work_finish_and_hands_back_what_was_not_sent(jobs, runner, claimed):
-    async def run(job, journal):
+    async def run(job, run_context):
         if job.params["what"] == "sent":
-            await journal.sending()
+            await run_context.mark_in_flight()
         if job.params["what"] != "quick":
             await asyncio.Event().wait()
         return answer(None)
@@ -197,7 +197,7 @@ async def test_a_shutdown_lets_work_finish_and_hands_back_what_was_not_sent(jobs
 
 
 async def test_an_inline_call_answers_once_it_is_stored(jobs, runner, new_job):
-    async def run(job, journal):
+    async def run(job, run_context):
         return answer({"id": 1})
 
     accepted = await jobs.accept(new_job(is_inline=True), KEY, claimed_by=WORKER)
@@ -212,7 +212,7 @@ async def test_an_inline_call_answers_once_it_is_stored(jobs, runner, new_job):
     ("error", "is_free"), [(errors.UpstreamRateLimited(retry_after=1), True), (errors.UpstreamNotFound(), False)]
 )
 async def test_an_inline_call_that_came_to_nothing_leaves_its_key_free(jobs, runner, new_job, error, is_free):
-    async def run(job, journal):
+    async def run(job, run_context):
         raise error
 
     accepted = await jobs.accept(new_job(is_inline=True), KEY, claimed_by=WORKER)
@@ -247,7 +247,7 @@ async def test_a_job_whose_end_was_just_written_is_not_taken_for_a_lost_one(data
             written.set()
             await may_be_heard.wait()
 
-    async def run(job, journal):
+    async def run(job, run_context):
         return answer({"id": 1})
 
     runner = Runner(Slow(database, 3600, SEALING), WORKER)
@@ -266,7 +266,7 @@ REFUSALS = {"53100": "disk full", "25006": "read only", "40P01": "deadlock", "XX
 
 @pytest.mark.parametrize("sqlstate", REFUSALS, ids=REFUSALS.values())
 async def test_heartbeats_go_on_after_any_error_of_postgresql(database_url, runner, claimed, sql, sqlstate):
-    async def run(job, checkpoint):
+    async def run(job, run_context):
         await asyncio.Event().wait()
 
     async def lease_until() -> datetime:
@@ -291,11 +291,11 @@ async def test_a_job_that_the_same_process_claims_again_keeps_its_result(
     runner, first_may_end, second_may_end = Runner(leases, WORKER), asyncio.Event(), asyncio.Event()
     both_ended = asyncio.Semaphore(0)
 
-    async def first(job, checkpoint):
+    async def first(job, run_context):
         await first_may_end.wait()
         return answer("first")
 
-    async def second(job, checkpoint):
+    async def second(job, run_context):
         await second_may_end.wait()
         return answer("second")
 
@@ -320,7 +320,7 @@ async def test_a_job_that_the_same_process_claims_again_keeps_its_result(
 async def test_a_caller_who_goes_away_leaves_no_task_but_its_job(jobs, runner, new_job):
     may_end, began = asyncio.Event(), asyncio.Event()
 
-    async def run(job, checkpoint):
+    async def run(job, run_context):
         began.set()
         await may_end.wait()
         return answer(1)
@@ -339,7 +339,7 @@ async def test_a_caller_who_goes_away_leaves_no_task_but_its_job(jobs, runner, n
 
 
 async def test_a_large_document_is_kept_beside_its_row(jobs, runner, claimed, sql):
-    async def run(job, checkpoint):
+    async def run(job, run_context):
         return answer({"n": "x" * 3_000_000})
 
     job = await ended(jobs, runner, await claimed(), run)
@@ -350,7 +350,7 @@ async def test_a_large_document_is_kept_beside_its_row(jobs, runner, claimed, sq
 
 
 async def test_large_records_are_kept_in_parts_of_about_a_mebibyte(jobs, runner, claimed, sql):
-    async def run(job, checkpoint):
+    async def run(job, run_context):
         return answer([{"n": "x" * 300_000}] * 10)
 
     job = await ended(jobs, runner, await claimed(), run)

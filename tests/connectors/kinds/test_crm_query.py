@@ -7,7 +7,7 @@ from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.requests import checked_environment
 from gateway.connectors.responses import UpstreamResponse
 from gateway.connectors.rules import has_outer_limit, is_one_row
-from gateway.connectors.run_context import MemoryJournal
+from gateway.connectors.run_context import InMemoryRunContext
 from gateway.errors import (
     ConnectorNotReady,
     InvalidCredentials,
@@ -217,11 +217,11 @@ async def test_a_report_that_the_application_gives_up_is_an_error(upstream, conn
 async def test_a_report_under_way_is_followed_by_whoever_goes_on(upstream, connect):
     upstream.answers(REPORT)
     connector = connect("crm-query", CREDENTIALS, instance_url=INSTANCE)
-    journal = MemoryJournal()
-    await journal.save({"instance": "0LGxx"})
+    run_context = InMemoryRunContext()
+    await run_context.checkpoint({"instance": "0LGxx"})
 
     answer = await connector.run(
-        PreparedCall.of(KIND.operation("reports", "get"), {"id": ID, "includeDetails": True}), journal
+        PreparedCall.of(KIND.operation("reports", "get"), {"id": ID, "includeDetails": True}), run_context
     )
 
     assert answer.decoded() == REPORT

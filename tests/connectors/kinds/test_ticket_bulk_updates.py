@@ -13,7 +13,7 @@ from yarl import URL
 from gateway.connectors.bulk_updates import batches_of_tickets, ticket_ids, ticket_results
 from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.redaction import Secrets
-from gateway.connectors.run_context import Effects, MemoryJournal
+from gateway.connectors.run_context import Effects, InMemoryRunContext
 from gateway.errors import (
     InvalidParams,
     JobCanceled,
@@ -101,8 +101,8 @@ def _response(answer: Answer) -> web.Response:
     )
 
 
-class Notebook(MemoryJournal):
-    """A journal that can be opened at a state and read afterwards."""
+class Notebook(InMemoryRunContext):
+    """A run context that can be opened at a state and read afterwards."""
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
         super().__init__()
@@ -111,12 +111,12 @@ class Notebook(MemoryJournal):
         self.told: list[tuple[int, int | None, str]] = []
         self.is_canceled = asyncio.Event()
 
-    async def sending(self) -> None:
+    async def mark_in_flight(self) -> None:
         if self.is_canceled.is_set():
             raise JobCanceled("canceled before it was sent")
 
-    async def save(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
-        await super().save(state, records, part)
+    async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
+        await super().checkpoint(state, records, part)
         self.states.append(state)
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
@@ -186,27 +186,27 @@ async def test_batches_run_side_by_side_as_many_as_the_application_takes(upstrea
 
 
 async def test_where_the_application_takes_fewer_the_run_waits_for_its_own_and_starts_none_twice(upstream, desk):
-    upstream.room, journal = 2, Notebook()
+    upstream.room, run_context = 2, Notebook()
 
-    answer = await desk.run(PreparedCall.of(OPERATION, asked(range(1, 701))), journal)
+    answer = await desk.run(PreparedCall.of(OPERATION, asked(range(1, 701))), run_context)
 
     assert answer.decoded()["succeeded"] == 700
     assert len(upstream.started) == len(set(upstream.started)) == 7
     assert upstream.most_running == 2
-    assert [record["id"] for record in journal.records] == list(range(1, 701))
+    assert [record["id"] for record in run_context.records] == list(range(1, 701))
 
 
 async def test_progress_of_the_batches_adds_up(upstream, desk):
-    journal = Notebook()
+    run_context = Notebook()
     upstream.tells(1, job(1, "working", progress=40))
     upstream.tells(1, job(1, "working", progress=70))
     upstream.tells(101, job(101, "completed", progress=1, results=[{"id": 101, "success": False, "error": "closed"}]))
 
-    await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), run_context)
 
-    assert {(40, 101, "40 of 101 tickets updated"), (41, 101, "41 of 101 tickets updated")} & set(journal.told)
-    assert (71, 101, "71 of 101 tickets updated") in journal.told
-    assert journal.told[-1] == (101, 101, "100 of 101 tickets updated, 1 failed")
+    assert {(40, 101, "40 of 101 tickets updated"), (41, 101, "41 of 101 tickets updated")} & set(run_context.told)
+    assert (71, 101, "71 of 101 tickets updated") in run_context.told
+    assert run_context.told[-1] == (101, 101, "100 of 101 tickets updated, 1 failed")
 
 
 @pytest.mark.parametrize(
@@ -249,21 +249,21 @@ async def test_every_ticket_gets_a_result_however_its_batch_ends(upstream, desk,
 
 
 async def test_what_was_started_is_noted_before_it_is_followed(upstream, desk):
-    journal = Notebook()
+    run_context = Notebook()
 
-    await desk.run(PreparedCall.of(OPERATION, asked([1])), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked([1])), run_context)
 
-    started, finished = journal.states
+    started, finished = run_context.states
     assert (started["started"], started["finished"]) == ({"0": "1"}, {})
     assert (finished["started"], finished["finished"]) == ({}, {"0": {"succeeded": 1, "failed": 0}})
 
 
 async def test_what_is_sure_stands_in_the_state(upstream, desk):
-    journal = Notebook()
+    run_context = Notebook()
 
-    await desk.run(PreparedCall.of(OPERATION, asked([1, 2])), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked([1, 2])), run_context)
 
-    started, finished = (Effects.of(state) for state in journal.states)
+    started, finished = (Effects.of(state) for state in run_context.states)
     assert (started.is_open, started.known["batches_started"], started.known["items_done"]) == (True, 1, 0)
     assert (finished.is_open, finished.known["batches_finished"], finished.known["items_done"]) == (False, 1, 2)
     assert finished.summary == "2 of 2 tickets updated"
@@ -271,28 +271,28 @@ async def test_what_is_sure_stands_in_the_state(upstream, desk):
 
 async def test_batches_that_were_started_are_followed_and_not_sent_again(upstream, desk):
     upstream.started += [joined(range(101, 201)), joined(range(201, 251))]
-    journal = Notebook({"finished": {"0": {"succeeded": 98, "failed": 2}}, "started": {"1": "101", "2": "201"}})
+    run_context = Notebook({"finished": {"0": {"succeeded": 98, "failed": 2}}, "started": {"1": "101", "2": "201"}})
 
-    answer = await desk.run(PreparedCall.of(OPERATION, asked(range(1, 251))), journal)
+    answer = await desk.run(PreparedCall.of(OPERATION, asked(range(1, 251))), run_context)
 
     assert {request.method for request in upstream.received} == {"GET"}
     assert (answer.decoded()["succeeded"], answer.decoded()["failed"]) == (248, 2)
     assert answer.collected == "results"
-    assert [record["id"] for record in journal.records] == list(range(101, 251))
+    assert [record["id"] for record in run_context.records] == list(range(101, 251))
 
 
 async def test_finished_batches_are_not_sent_again(upstream, desk):
-    journal = Notebook({"finished": {"0": {"succeeded": 100, "failed": 0}}})
+    run_context = Notebook({"finished": {"0": {"succeeded": 100, "failed": 0}}})
 
-    await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), journal)
+    await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), run_context)
 
     assert upstream.started == ["101"]
 
 
 async def test_a_run_that_was_done_is_only_told(upstream, desk):
-    journal = Notebook({"finished": {"0": {"succeeded": 2, "failed": 0}}})
+    run_context = Notebook({"finished": {"0": {"succeeded": 2, "failed": 0}}})
 
-    answer = await desk.run(PreparedCall.of(OPERATION, asked([1, 2])), journal)
+    answer = await desk.run(PreparedCall.of(OPERATION, asked([1, 2])), run_context)
 
     assert upstream.received == []
     assert answer.decoded()["succeeded"] == 2
@@ -315,14 +315,14 @@ async def test_a_status_that_nobody_knows_ends_the_run(upstream, desk):
 
 
 async def test_a_batch_that_can_be_followed_no_more_ends_the_run_when_the_others_have_ended(upstream, desk):
-    journal = Notebook()
+    run_context = Notebook()
     upstream.tells(1, {"error": "RecordNotFound"}, 404)
     upstream.tells(101, job(101, "working"))
 
     with pytest.raises(UpstreamNotFound):
-        await desk.run(PreparedCall.of(OPERATION, asked(range(1, 151))), journal)
+        await desk.run(PreparedCall.of(OPERATION, asked(range(1, 151))), run_context)
 
-    effects = Effects.of(journal.state)
+    effects = Effects.of(run_context.state)
     assert effects.is_open
     assert (effects.known["batches_finished"], effects.known["items_done"]) == (1, 50)
 
@@ -336,14 +336,14 @@ async def test_a_batch_without_a_job_to_follow_ends_the_run(upstream, desk, body
 
 
 async def test_a_queue_full_of_others_jobs_leaves_the_run_where_it_was(upstream, desk):
-    journal = Notebook({"finished": {"0": {"succeeded": 100, "failed": 0}}})
+    run_context = Notebook({"finished": {"0": {"succeeded": 100, "failed": 0}}})
     upstream.refuses(101, {"error": "TooManyJobs"}, 429, Retry_After="60")
 
     with pytest.raises(UpstreamRateLimited) as limited:
-        await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), journal)
+        await desk.run(PreparedCall.of(OPERATION, asked(range(1, 102))), run_context)
 
     assert limited.value.retry_after == 60
-    assert journal.states == []
+    assert run_context.states == []
 
 
 async def test_a_refused_batch_ends_the_run_with_the_applications_words(upstream, desk):
@@ -354,17 +354,17 @@ async def test_a_refused_batch_ends_the_run_with_the_applications_words(upstream
 
 
 async def test_a_canceled_run_starts_nothing_more_and_follows_what_it_started(upstream, desk):
-    upstream.room, journal = 1, Notebook()
+    upstream.room, run_context = 1, Notebook()
     upstream.may_end.clear()
-    run = asyncio.create_task(desk.run(PreparedCall.of(OPERATION, asked(range(1, 301))), journal))
-    await eventually(lambda: journal.states)
-    journal.is_canceled.set()
+    run = asyncio.create_task(desk.run(PreparedCall.of(OPERATION, asked(range(1, 301))), run_context))
+    await eventually(lambda: run_context.states)
+    run_context.is_canceled.set()
     upstream.may_end.set()
 
     with pytest.raises(JobCanceled):
         await run
 
-    effects = Effects.of(journal.state)
+    effects = Effects.of(run_context.state)
     assert upstream.started == [joined(range(1, 101))]
     assert (effects.is_open, effects.summary) == (False, "100 of 300 tickets updated")
 
