@@ -86,7 +86,7 @@ class PreparedExecution(msgspec.Struct, frozen=True):
             entity=operation.entity_id,
             action=operation.action_id,
             params=self.engine_call.params,
-            shape=self.call.shape.as_document(),
+            selection=self.call.shape.as_document(),
             effect=self.engine_call.effect,
             is_inline=is_inline,
             labels=self.call.labels,
@@ -353,7 +353,7 @@ class Execution:
             entity=job.entity,
             action=job.action,
             params=work.params,
-            shape=work.shape,
+            selection=work.selection,
             effect=job.effect,
             labels=job.labels,
             request_id=request_id,
@@ -380,7 +380,7 @@ class Execution:
             return await self._stored(opened.connector, call, job, run_context)
         work = opened.connector.run(call, run_context)
         answer = await (work if call.effect is Effect.READ else self._written(opened, call, work))
-        return selected(answer, FieldSelection(**job.shape))
+        return selected(answer, FieldSelection(**job.selection))
 
     async def _stored(
         self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext

@@ -27,7 +27,7 @@ class Slots:
     organization: int
     connector: int
     #: for jobs that lost two workers, and of which few at a time may lose a third
-    suspects: int
+    poison_candidates: int
 
     @classmethod
     def of(cls, total: int) -> "Slots":
@@ -86,7 +86,7 @@ class Fetcher:
         if now >= self._polls_at:
             self._polls_at = now + _POLL
             await self._claim(is_background=True)
-            await self._claim_suspects()
+            await self._claim_poison_candidates()
 
     async def _claim(self, *, is_background: bool) -> None:
         while (limit := min(self._room(is_background=is_background), BATCH)) > 0:
@@ -103,23 +103,25 @@ class Fetcher:
         share = self._slots.background if is_background else self._slots.foreground
         return min(share - running, self._slots.total - len(jobs))
 
-    async def _claim_suspects(self) -> None:
+    async def _claim_poison_candidates(self) -> None:
         """Jobs that lost two workers go on in a small group; what lost more goes on when it is the only one of them."""
         jobs = self._runner.jobs
-        suspects = [job for job in jobs if job.is_suspect]
-        room = min(self._slots.suspects - len(suspects), self._slots.total - len(jobs))
-        if not self._is_open or room <= 0 or any(job.is_prime_suspect for job in suspects):
+        candidates = [job for job in jobs if job.is_poison_candidate]
+        room = min(self._slots.poison_candidates - len(candidates), self._slots.total - len(jobs))
+        if not self._is_open or room <= 0 or any(job.must_run_alone for job in candidates):
             return
-        claimed = await self._claims.claim_suspects(self._runner.worker, room, is_group=True)
-        if not suspects and not claimed:
-            claimed = await self._claims.claim_suspects(self._runner.worker, 1, is_group=False)
+        claimed = await self._claims.claim_poison_candidates(self._runner.worker, room, is_group=True)
+        if not candidates and not claimed:
+            claimed = await self._claims.claim_poison_candidates(self._runner.worker, 1, is_group=False)
         self._start(claimed)
 
     def _start(self, claimed: list[StoredJob]) -> None:
         for job in claimed:
-            self._runner.start(job, self._tasks[job.task], self._on_suspect_end if job.is_suspect else self.wake)
+            self._runner.start(
+                job, self._tasks[job.task], self._on_candidate_end if job.is_poison_candidate else self.wake
+            )
 
-    def _on_suspect_end(self) -> None:
+    def _on_candidate_end(self) -> None:
         """Another one need not wait for the next poll."""
         self._polls_at = 0.0
         self.wake()

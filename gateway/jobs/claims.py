@@ -57,7 +57,7 @@ _CLAIM = f"""
     {_TAKE}
 """
 # What lost two workers may be what kills them: it runs among few of its kind, and then alone among them.
-_CLAIM_SUSPECTS = f"""
+_CLAIM_POISON_CANDIDATES = f"""
     WITH chosen AS (
         SELECT id FROM jobs WHERE status = 'queued' AND crashes >= 2 AND (crashes = 2) = $3
         ORDER BY created_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -104,8 +104,8 @@ class Claims:
                 QUEUE_WAIT.observe((job.started_at - job.created_at).total_seconds())
         return claimed
 
-    async def claim_suspects(self, worker: str, limit: int, *, is_group: bool) -> list[StoredJob]:
+    async def claim_poison_candidates(self, worker: str, limit: int, *, is_group: bool) -> list[StoredJob]:
         """The oldest jobs that lost two workers, to run in a group; or those that lost more, to run alone."""
         async with self._database.system() as connection:
-            rows = await connection.fetch(_CLAIM_SUSPECTS, worker, limit, is_group)
+            rows = await connection.fetch(_CLAIM_POISON_CANDIDATES, worker, limit, is_group)
         return [job_of(row, self._sealing) for row in rows]

@@ -61,7 +61,7 @@ class JobRunContext:
         self._job = job
         self.state: Mapping[str, Any] = job.state
         #: when a request went out whose answer is not stored yet, be it by an earlier attempt
-        self.sent_at: datetime | None = job.sending_since
+        self.sent_at: datetime | None = job.in_flight_since
         #: requests on their way whose answer is not there; a run may send several side by side
         self._in_flight = 0
         #: what is noted of them goes out one after the other, as it happened
@@ -91,7 +91,7 @@ class JobRunContext:
             self._in_flight -= 1
             if not self._in_flight:
                 await retry_until_available(lambda: self._leases.clear_in_flight(self._job))
-                self.sent_at = self._job.sending_since
+                self.sent_at = self._job.in_flight_since
 
     def answered(self) -> None:
         self._in_flight -= 1

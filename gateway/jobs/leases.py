@@ -210,7 +210,7 @@ class Leases:
 
     async def clear_in_flight(self, job: StoredJob) -> None:
         """Commit that what was about to be sent was certainly not done."""
-        await self._fenced(_CLEAR_IN_FLIGHT, job, job.sending_since)
+        await self._fenced(_CLEAR_IN_FLIGHT, job, job.in_flight_since)
 
     async def checkpoint(
         self, job: StoredJob, state: Mapping[str, Any], part: int, lines: str, *, is_answered: bool = True

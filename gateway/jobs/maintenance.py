@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 #: seconds between sweeps
 INTERVAL = 2.0
 #: workers that a job may lose in a row, without progress in between, before it is given up: one is no evidence, after a
-#: second it runs in a small group, after a third as the only suspect; and where others were lost in the same death
+#: second it runs in a small group, after a third as the only candidate; and where others were lost in the same death
 _MAX_LOSSES, _MAX_LOSSES_AMONG_OTHERS = 4, 6
 #: seconds after which a worker without a sign of life counts as gone
 _GONE = 15
@@ -124,7 +124,7 @@ class Maintenance:
     async def _end_lost(self, connection: Connection) -> None:
         for row in await connection.fetch(_ENDING):
             job = job_of(row, self._sealing)
-            ending = classify_outcome(job, _LOST_WORKER, job.sending_since)
+            ending = classify_outcome(job, _LOST_WORKER, job.in_flight_since)
             await connection.execute(
                 _END,
                 job.id,

@@ -50,7 +50,7 @@ class NewJob(msgspec.Struct, frozen=True):
     entity: str | None = None
     action: str | None = None
     params: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    shape: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    selection: Mapping[str, Any] = msgspec.field(default_factory=dict)
     effect: Effect = Effect.READ
     is_inline: bool = False
     #: whether nobody waits for it, so that it gives way to what somebody waits for
@@ -93,9 +93,9 @@ class JobSummary(msgspec.Struct, frozen=True):
     #: whether a result is there, whole or in part
     is_stored: bool
     attempt: int
-    crashes: int
+    worker_losses: int
     fence: int
-    sending_since: datetime | None
+    in_flight_since: datetime | None
     parts: int
     version: int
     created_at: datetime
@@ -117,14 +117,14 @@ class JobSummary(msgspec.Struct, frozen=True):
         return self.is_done and self.is_stored
 
     @property
-    def is_suspect(self) -> bool:
-        """Whether workers were lost while they ran this job, perhaps because of it: once is no evidence."""
-        return self.crashes >= 2
+    def is_poison_candidate(self) -> bool:
+        """Whether workers were lost while they ran this job, perhaps because of it; one loss is no evidence."""
+        return self.worker_losses >= 2
 
     @property
-    def is_prime_suspect(self) -> bool:
-        """Whether it lost a worker among few suspects, so that it is to be the only one."""
-        return self.crashes >= 3
+    def must_run_alone(self) -> bool:
+        """Whether it lost a worker among few poison candidates, so that it is to run as the only one."""
+        return self.worker_losses >= 3
 
 
 def url_of(job: JobSummary, base_url: str) -> str:
@@ -135,7 +135,7 @@ class StoredJob(JobSummary, frozen=True):
     """A job with what running it takes."""
 
     params: dict[str, Any]
-    shape: dict[str, Any]
+    selection: dict[str, Any]
     #: the checkpoint of an earlier attempt
     state: dict[str, Any]
 

@@ -58,7 +58,7 @@ def _may_have_been_done(job: StoredJob, error: GatewayError, sent_at: datetime |
         return sent_at is not None
     if effects.known:
         return True
-    return sent_at is not None and (job.sending_since is not None or not is_refusal(error))
+    return sent_at is not None and (job.in_flight_since is not None or not is_refusal(error))
 
 
 def known(job: StoredJob, sent_at: datetime | None, effects: Effects) -> dict[str, Any]:

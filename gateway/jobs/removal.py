@@ -83,7 +83,7 @@ class JobRemoval:
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             for row in await connection.fetch(_RUN_ON, organization_id, connector_id):
                 job = job_of(row, self._sealing)
-                end = classify_outcome(job, _DELETED, job.sending_since)
+                end = classify_outcome(job, _DELETED, job.in_flight_since)
                 error = end.error and json.dumps(end.error)
                 await connection.execute(_END, organization_id, job.id, end.status, error, end.message, self._retention)
 

@@ -19,15 +19,15 @@ from gateway.errors import InternalError
 from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
 from gateway.kinds.spec import Effect
 
-# What may be large is not in it: params, shape, state and result.
+# What may be large is not in it: params, selection, state and result.
 SUMMARY_COLUMNS = """
     jobs.id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, effect, is_inline,
     background AS is_background, labels::text AS labels, request_id, find_by, traceparent, status, cancel_requested,
-    total, progress, message, error, result IS NOT NULL AS is_stored, attempt, crashes, jobs.fence,
-    sending_since, parts, version, jobs.created_at,
+    total, progress, message, error, result IS NOT NULL AS is_stored, attempt, crashes AS worker_losses, jobs.fence,
+    sending_since AS in_flight_since, parts, version, jobs.created_at,
     started_at, finished_at, next_attempt_at, jobs.expires_at, key_id, wrapped_key
 """
-COLUMNS = f"{SUMMARY_COLUMNS}, params, shape, state"
+COLUMNS = f"{SUMMARY_COLUMNS}, params, shape AS selection, state"
 _SEALED = "sealed:"
 #: what says nothing is left as it is: SQL looks for it
 _EMPTY = "{}"
@@ -124,14 +124,15 @@ def job_of(row: Any, sealing: JobSealing) -> StoredJob:
     """The job in a row of `COLUMNS`, opened."""
     members = _members(row)
     key = JobKey(members["organization_id"], members["id"], members["key_id"], members["wrapped_key"])
-    for name in ("params", "shape", "state"):
+    for name in ("params", "state"):
         members[name] = json.loads(sealing.open(key, name, members[name]))
+    members["selection"] = json.loads(members["selection"])
     return StoredJob(**members)
 
 
 def accepted_job(row: Any, new: NewJob) -> StoredJob:
     """The job in a row of `SUMMARY_COLUMNS` that was just written, with what it was written of."""
-    return StoredJob(**_members(row), params=dict(new.params), shape=dict(new.shape), state={})
+    return StoredJob(**_members(row), params=dict(new.params), selection=dict(new.selection), state={})
 
 
 def _members(row: Any) -> dict[str, Any]:

@@ -265,7 +265,7 @@ class JobStore:
             new.entity,
             new.action,
             self._sealing.seal(key, "params", json.dumps(dict(new.params))),
-            json.dumps(dict(new.shape)),
+            json.dumps(dict(new.selection)),
             new.effect,
             new.is_inline,
             json.dumps(dict(new.labels)),

@@ -19,7 +19,7 @@ from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.kinds.spec import Effect
 from tests.jobs.conftest import SEALING, SHARES, WORKER
 
-#: after three losses in a row a job is the only suspect of its worker, and the next loss ends it
+#: after three losses in a row a job is the only poison candidate of its worker, and the next loss ends it
 ISOLATED = "UPDATE jobs SET crashes = 3 WHERE id = $1"
 KEY = IdempotencyKey("k", b"request", 3600)
 HALF = Effects(

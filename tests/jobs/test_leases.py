@@ -161,7 +161,7 @@ async def test_what_goes_back_counts_as_never_taken(jobs, leases, claimed):
     returned = await jobs.get(job.organization_id, job.id)
 
     assert needs_another
-    assert (returned.status, returned.attempt, returned.crashes) == (JobStatus.QUEUED, 0, 0)
+    assert (returned.status, returned.attempt, returned.worker_losses) == (JobStatus.QUEUED, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ async def claimed_again(claims) -> tuple[str, StoredJob]:
     """The job that is due, and how it was claimed."""
     for how, claim in (
         ("as any", lambda: claims.claim(WORKER, 1, SHARES)),
-        ("in a group", lambda: claims.claim_suspects(WORKER, 1, is_group=True)),
-        ("alone", lambda: claims.claim_suspects(WORKER, 1, is_group=False)),
+        ("in a group", lambda: claims.claim_poison_candidates(WORKER, 1, is_group=True)),
+        ("alone", lambda: claims.claim_poison_candidates(WORKER, 1, is_group=False)),
     ):
         if found := await claim():
             return how, found[0]
@@ -68,7 +68,7 @@ async def test_a_job_that_kills_its_workers_is_isolated_and_then_given_up(jobs, 
         await lost(job)
         await maintenance.sweep()
         how, job = await claimed_again(claims)
-        assert (how, job.crashes) == (NEXT[losses], losses)
+        assert (how, job.worker_losses) == (NEXT[losses], losses)
     await lost(job)
 
     await maintenance.sweep()

@@ -75,7 +75,7 @@ def test_an_end_is_as_honest_as_what_is_known(effect, error, sent_at, state, sta
 
 
 def test_what_an_earlier_attempt_may_have_done_is_not_undone_by_a_later_refusal():
-    tried_before = job(IDEMPOTENT, sending_since=SENT)
+    tried_before = job(IDEMPOTENT, in_flight_since=SENT)
 
     ending = classify_outcome(tried_before, errors.UpstreamRejected("closed"), SENT)
 

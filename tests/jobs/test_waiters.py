@@ -106,5 +106,5 @@ async def test_a_look_at_a_job_and_a_list_of_jobs_leave_out_what_may_be_large(jo
 
     assert not isinstance(seen, StoredJob)
     assert seen.is_stored
-    assert {"params", "state", "shape", "result"} & set(JobSummary.__struct_fields__) == set()
+    assert {"params", "state", "selection", "result"} & set(JobSummary.__struct_fields__) == set()
     assert (whole.params, whole.state) == ({"large": "x" * 1000}, {"at": 1})
