@@ -28,7 +28,7 @@ from gateway.errors import (
 from gateway.jobs import results
 from gateway.jobs.leases import LEASE, JobOutcome, LeaseKey, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, JobStatus, StoredJob
-from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, must_go_on, told
+from gateway.jobs.outcome import classify_outcome, is_requeued, must_go_on, releases_key, with_outcome
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import add_context
@@ -65,10 +65,10 @@ class JobRunContext:
         #: requests on their way whose answer is not there; a run may send several side by side
         self._in_flight = 0
         #: what is noted of them goes out one after the other, as it happened
-        self._noting = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
         self._parts = job.parts
-        self._told_at = float("-inf")
-        self.last: tuple[int, int | None] = (job.progress, job.total)
+        self._reported_at = float("-inf")
+        self.last_progress: tuple[int, int | None] = (job.progress, job.total)
 
     @property
     def may_be_repeated(self) -> bool:
@@ -76,7 +76,7 @@ class JobRunContext:
         return self.sent_at is None or self._job.effect is not Effect.WRITE
 
     async def mark_in_flight(self) -> None:
-        async with self._noting:
+        async with self._write_lock:
             asked_at = steady()
             if not await self._leases.mark_in_flight(self._job):
                 raise JobCanceled("canceled before it was sent")
@@ -87,7 +87,7 @@ class JobRunContext:
             raise LostLease
 
     async def clear_in_flight(self) -> None:
-        async with self._noting:
+        async with self._write_lock:
             self._in_flight -= 1
             if not self._in_flight:
                 await retry_until_available(lambda: self._leases.clear_in_flight(self._job))
@@ -98,7 +98,7 @@ class JobRunContext:
 
     async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
         lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
-        async with self._noting:
+        async with self._write_lock:
             number = part or self._parts + bool(lines)
             is_answered = not self._in_flight
             await retry_until_available(
@@ -110,10 +110,10 @@ class JobRunContext:
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
         now = asyncio.get_running_loop().time()
-        is_changed = (done, total) != self.last
-        if not is_changed or (now - self._told_at < _PROGRESS_INTERVAL and done != total):
+        is_changed = (done, total) != self.last_progress
+        if not is_changed or (now - self._reported_at < _PROGRESS_INTERVAL and done != total):
             return
-        self._told_at, self.last = now, (done, total)
+        self._reported_at, self.last_progress = now, (done, total)
         try:
             is_canceled = await self._leases.progress(self._job, done, total, message)
         except Unavailable:
@@ -128,12 +128,12 @@ class Lease:
     def __init__(self, leases: Leases, job: StoredJob, work: Task) -> None:
         self.job = job
         self.run_context = JobRunContext(leases, job)
-        #: done once PostgreSQL is found away and the outcome cannot be written yet
-        self.is_stuck: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        #: done once PostgreSQL is away, so that the outcome cannot be written yet
+        self.database_away: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leases = leases
         self._is_canceled = False
         #: whether the work is over and its outcome is being written: from here on only the fence decides whose it is
-        self._is_ending = False
+        self._is_finishing = False
         #: the outcome once it is written; None where it is no longer ours to write
         self.task: asyncio.Task[Outcome | None] = asyncio.create_task(self._run(work), name=f"job {job.id}")
 
@@ -143,13 +143,13 @@ class Lease:
 
     def cancel(self) -> None:
         """Stop a read in progress; a write already sent runs to its true end, and nothing more is sent after it."""
-        if self.job.effect is Effect.READ and not (self._is_canceled or self._is_ending):
+        if self.job.effect is Effect.READ and not (self._is_canceled or self._is_finishing):
             self._is_canceled = True
             self.task.cancel()
 
     def lose(self) -> bool:
         """Stop, because another holds the job now or it has ended, unless that is our own end on its way: False."""
-        return not self._is_ending and self.task.cancel()
+        return not self._is_finishing and self.task.cancel()
 
     async def _run(self, work: Task) -> Outcome | None:
         job = self.job
@@ -157,7 +157,7 @@ class Lease:
         try:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)
-            self._is_ending = True
+            self._is_finishing = True
             # Written twice it does no harm: the fence, or the end that was written, refuses the second.
             return await retry_until_available(lambda: self._write(outcome), self._on_away)
         except LostLease:
@@ -171,8 +171,8 @@ class Lease:
             return None
 
     def _on_away(self) -> None:
-        if not self.is_stuck.done():
-            self.is_stuck.set_result(None)
+        if not self.database_away.done():
+            self.database_away.set_result(None)
 
     async def _outcome(self, work: Task) -> Outcome:
         if self.job.cancel_requested and not must_go_on(self.job, self.run_context.state):
@@ -195,25 +195,25 @@ class Lease:
             return InternalError()
 
     async def _write(self, outcome: Outcome) -> Outcome:
-        """The one write that ends the job, puts it aside, or lets go of it; what a caller who waits is told."""
+        """The one write that ends the job, defers it, or deletes an inline one; what a caller who waits gets."""
         job, run_context = self.job, self.run_context
         if isinstance(outcome, OperationResult):
             await self._leases.finish(job, await self._success(outcome))
             return outcome
         if is_requeued(job, outcome, run_context.sent_at) and CLOCK.now() - job.created_at < _OLDEST:
-            await self._leases.wait(job, float(outcome.retry_after or _SOON), outcome.detail)
+            await self._leases.defer(job, float(outcome.retry_after or _SOON), outcome.detail)
             await self._hold_connector(outcome)
             return outcome
-        ending = classify_outcome(job, outcome, run_context.sent_at, run_context.state)
-        if job.is_inline and ending.status is not JobStatus.UNKNOWN and gives_key_back(outcome):
+        job_outcome = classify_outcome(job, outcome, run_context.sent_at, run_context.state)
+        if job.is_inline and job_outcome.status is not JobStatus.UNKNOWN and releases_key(outcome):
             await self._leases.release(job)
         else:
-            await self._leases.finish(job, ending)
-        return told(outcome, ending)
+            await self._leases.finish(job, job_outcome)
+        return with_outcome(outcome, job_outcome)
 
     def _too_late(self) -> GatewayError:
         lost = OutcomeUnknown("a write was sent, and its answer came too late", extra={"outcome": "unknown"})
-        return told(lost, classify_outcome(self.job, lost, self.run_context.sent_at, self.run_context.state))
+        return with_outcome(lost, classify_outcome(self.job, lost, self.run_context.sent_at, self.run_context.state))
 
     async def _hold_connector(self, outcome: GatewayError) -> None:
         """Others would be refused as well. What nobody waits for gets less of the limit, and says nothing of them."""
@@ -226,22 +226,22 @@ class Lease:
             with contextlib.suppress(Unavailable):
                 await self._leases.hold(self.job.connector_id, float(outcome.retry_after))
 
-    async def _success(self, answer: OperationResult) -> JobOutcome:
-        head, number, lines = results.head_of(answer), 0, None
-        for part in results.parts_of(answer):
+    async def _success(self, result: OperationResult) -> JobOutcome:
+        head, number, lines = results.head_of(result), 0, None
+        for part in results.parts_of(result):
             if lines is not None:
-                await self._leases.put_part(self.job, number, lines)
+                await self._leases.store_part(self.job, number, lines)
             number, lines = number + 1, part
         if lines is not None and len(lines) > _SMALL:
-            await self._leases.put_part(self.job, number, lines)
+            await self._leases.store_part(self.job, number, lines)
             lines = None
-        if answer.collected is None:
+        if result.collected is None:
             head["parts"] = number
-        done, total = self.run_context.last
+        done, total = self.run_context.last_progress
         return JobOutcome(
             JobStatus.SUCCEEDED,
             result=head,
-            message=results.message(answer),
+            message=results.message(result),
             progress=total or done,
             total=total,
             part=number,
@@ -254,8 +254,8 @@ class Lease:
             if self.run_context.may_be_repeated:
                 return not self.job.is_inline and await self._leases.requeue(self.job)
             lost = InternalError("the process was stopped after the write had been sent; look it up")
-            ending = classify_outcome(self.job, lost, self.run_context.sent_at, self.run_context.state)
-            await self._leases.finish(self.job, ending)
+            job_outcome = classify_outcome(self.job, lost, self.run_context.sent_at, self.run_context.state)
+            await self._leases.finish(self.job, job_outcome)
         except (LostLease, Unavailable):
             log.warning("left a job to its lease", extra={"job_id": str(self.job.id)})
         return False

@@ -84,7 +84,7 @@ _CHECKPOINT = """
     SELECT id FROM saved
 """
 # An earlier attempt may have left some: this one's stand in their place.
-_PUT_PART = """
+_STORE_PART = """
     INSERT INTO job_results (job_id, organization_id, part, lines)
     SELECT id, organization_id, $3::integer, $4::text FROM jobs WHERE id = $1 AND fence = $2 AND status = 'running'
     ON CONFLICT (job_id, part) DO UPDATE SET lines = EXCLUDED.lines
@@ -119,7 +119,7 @@ _FINISH = f"""
 NOTHING_DONE = "(effect = 'read' OR sending_since IS NULL AND state = '{}')"
 _ENDS_CANCELED = f"cancel_requested AND {NOTHING_DONE}"
 # Canceled meanwhile, it ends instead of waiting. What was sent and not answered stays noted.
-_WAIT = f"""
+_DEFER = f"""
     UPDATE jobs
     SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' WHEN cancel_requested THEN 'queued' ELSE 'waiting' END,
         next_attempt_at = CASE WHEN NOT cancel_requested THEN now() + make_interval(secs => $3) END,
@@ -205,8 +205,8 @@ class Leases:
     async def _mark_all_in_flight(self, jobs: Sequence[StoredJob]) -> Sequence[bool | None]:
         async with self._database.system() as connection:
             rows = await connection.fetch(_MARK_IN_FLIGHT, [job.id for job in jobs], [job.fence for job in jobs])
-        noted = {row["id"]: row["cancel_requested"] for row in rows}
-        return [noted.get(job.id) for job in jobs]
+        canceled = {row["id"]: row["cancel_requested"] for row in rows}
+        return [canceled.get(job.id) for job in jobs]
 
     async def clear_in_flight(self, job: StoredJob) -> None:
         """Commit that what was about to be sent was certainly not done."""
@@ -220,14 +220,14 @@ class Leases:
         sealed_lines = self._sealing.seal(key_of(job), part_field(part), lines) if lines else ""
         await self._fenced(_CHECKPOINT, job, sealed_state, part, sealed_lines, is_answered, timeout=LARGE_TIMEOUT)
 
-    async def put_part(self, job: StoredJob, part: int, lines: str) -> None:
-        """Store one part of a result that is whole in memory."""
+    async def store_part(self, job: StoredJob, part: int, lines: str) -> None:
+        """Store one part of a result that is complete in memory."""
         sealed = self._sealing.seal(key_of(job), part_field(part), lines)
-        await self._fenced(_PUT_PART, job, part, sealed, timeout=LARGE_TIMEOUT)
+        await self._fenced(_STORE_PART, job, part, sealed, timeout=LARGE_TIMEOUT)
 
     async def progress(self, job: StoredJob, done: int, total: int | None, message: str) -> bool:
         """Tell how far it is; whether a caller wants it canceled."""
-        return bool(await self._fenced(_PROGRESS, job, done, total, _plain(message), done > job.progress))
+        return bool(await self._fenced(_PROGRESS, job, done, total, _without_nul(message), done > job.progress))
 
     async def finish(self, job: StoredJob, outcome: JobOutcome) -> None:
         """The one write that ends a job."""
@@ -236,20 +236,20 @@ class Leases:
         JOBS_ENDED.add(job.task, outcome.status)
 
     async def _finish_all(self, outcomes: Sequence[tuple[StoredJob, JobOutcome]]) -> Sequence[bool]:
-        columns = zip(*(self._ended(job, outcome) for job, outcome in outcomes), strict=True)
+        columns = zip(*(self._finish_columns(job, outcome) for job, outcome in outcomes), strict=True)
         async with self._database.system() as connection:
             rows = await connection.fetch(_FINISH, *map(list, columns), self._retention)
         ended = {row["id"] for row in rows}
         return [job.id in ended for job, _ in outcomes]
 
-    def _ended(self, job: StoredJob, outcome: JobOutcome) -> tuple[Any, ...]:
+    def _finish_columns(self, job: StoredJob, outcome: JobOutcome) -> tuple[Any, ...]:
         return (
             job.id,
             job.fence,
             outcome.status,
             sealed_head(self._sealing, job, outcome.result),
             None if outcome.error is None else json.dumps(dict(outcome.error)),
-            None if outcome.message is None else _plain(outcome.message),
+            None if outcome.message is None else _without_nul(outcome.message),
             outcome.progress,
             outcome.total,
             outcome.part,
@@ -258,9 +258,9 @@ class Leases:
             else self._sealing.seal(key_of(job), part_field(outcome.part or 0), outcome.lines),
         )
 
-    async def wait(self, job: StoredJob, seconds: float, reason: str) -> None:
-        """Put it aside until the application takes requests again."""
-        await self._fenced(_WAIT, job, seconds, _plain(reason), self._retention)
+    async def defer(self, job: StoredJob, seconds: float, reason: str) -> None:
+        """Set it waiting until the application takes requests again."""
+        await self._fenced(_DEFER, job, seconds, _without_nul(reason), self._retention)
 
     async def hold(self, connector_id: UUID, seconds: float) -> None:
         """Let no new job of a connector be claimed for so long: its rate scope is used up."""
@@ -292,6 +292,6 @@ def sealed_head(sealing: JobSealing, job: StoredJob, head: Mapping[str, Any] | N
     return None if head is None else sealing.seal(key_of(job), "result", json.dumps(dict(head)))
 
 
-def _plain(text: str) -> str:
+def _without_nul(text: str) -> str:
     """PostgreSQL's text knows no NUL, and an application's words may hold one."""
     return text.replace("\0", "")

@@ -33,7 +33,7 @@ def classify_outcome(
     effects = Effects.of(job.state if state is None else state)
     sentence = f"{error.detail}; {effects.summary}" if effects.known else error.detail
     document = {**errors.document(error), "detail": sentence}
-    facts = {"known": known(job, sent_at, effects), "safe_to_retry": job.effect is not Effect.WRITE}
+    facts = {"known": known_facts(job, sent_at, effects), "safe_to_retry": job.effect is not Effect.WRITE}
     result = _partial(effects)
     if _may_have_been_done(job, error, sent_at, effects):
         document = {**document, "code": UNKNOWN, "outcome": "unknown", **facts}
@@ -61,7 +61,7 @@ def _may_have_been_done(job: StoredJob, error: GatewayError, sent_at: datetime |
     return sent_at is not None and (job.in_flight_since is not None or not is_refusal(error))
 
 
-def known(job: StoredJob, sent_at: datetime | None, effects: Effects) -> dict[str, Any]:
+def known_facts(job: StoredJob, sent_at: datetime | None, effects: Effects) -> dict[str, Any]:
     """What is sure, and what there is to go by for whoever looks the write up."""
     facts = {
         "request_id": job.request_id,
@@ -92,7 +92,7 @@ def must_go_on(job: StoredJob, state: Mapping[str, Any]) -> bool:
     return job.effect is not Effect.READ and Effects.of(state).is_open
 
 
-def gives_key_back(error: GatewayError) -> bool:
+def releases_key(error: GatewayError) -> bool:
     """Whether an inline call that ended so came to nothing, so that its idempotency key may be used again.
 
     An answer of the application is kept and replayed; a refusal that passes is not.
@@ -100,8 +100,8 @@ def gives_key_back(error: GatewayError) -> bool:
     return error.retryable or isinstance(error, ReauthorizationRequired | InternalError)
 
 
-def told(error: GatewayError, outcome: JobOutcome) -> GatewayError:
-    """The error as the caller who waits is told it, with what its end says."""
+def with_outcome(error: GatewayError, outcome: JobOutcome) -> GatewayError:
+    """The error for the caller who waits, with what the job's outcome says."""
     if outcome.status is not JobStatus.UNKNOWN or outcome.error is None:
         return error
     return errors.with_unknown_outcome(error, outcome.error["known"], safe_to_retry=outcome.error["safe_to_retry"])

@@ -83,9 +83,11 @@ class JobRemoval:
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             for row in await connection.fetch(_RUN_ON, organization_id, connector_id):
                 job = job_of(row, self._sealing)
-                end = classify_outcome(job, _DELETED, job.in_flight_since)
-                error = end.error and json.dumps(end.error)
-                await connection.execute(_END, organization_id, job.id, end.status, error, end.message, self._retention)
+                outcome = classify_outcome(job, _DELETED, job.in_flight_since)
+                error = outcome.error and json.dumps(outcome.error)
+                await connection.execute(
+                    _END, organization_id, job.id, outcome.status, error, outcome.message, self._retention
+                )
 
     async def after(self, organization_id: UUID, connector_id: UUID, job_id: UUID) -> list[tuple[UUID, int]]:
         """Ids and fences of the next of its jobs in the order of their ids, some at a time."""

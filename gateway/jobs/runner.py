@@ -50,7 +50,7 @@ class Runner:
         when its caller goes away.
         """
         lease = self._hold(job, work)
-        ends: list[asyncio.Future[Any]] = [lease.task, lease.is_stuck]
+        ends: list[asyncio.Future[Any]] = [lease.task, lease.database_away]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         outcome = lease.task.result() if lease.task.done() and not lease.task.cancelled() else None
         if isinstance(outcome, OperationResult):

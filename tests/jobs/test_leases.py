@@ -51,12 +51,12 @@ async def test_an_end_is_written_once(jobs, leases, claimed):
         lambda leases, job: leases.finish(job, SUCCESS),
         lambda leases, job: leases.mark_in_flight(job),
         lambda leases, job: leases.checkpoint(job, {}, 1, "1\n"),
-        lambda leases, job: leases.put_part(job, 1, "1\n"),
+        lambda leases, job: leases.store_part(job, 1, "1\n"),
         lambda leases, job: leases.progress(job, 1, 2, "m"),
-        lambda leases, job: leases.wait(job, 1, "m"),
+        lambda leases, job: leases.defer(job, 1, "m"),
         lambda leases, job: leases.requeue(job),
     ],
-    ids=["finish", "mark_in_flight", "checkpoint", "put_part", "progress", "wait", "requeue"],
+    ids=["finish", "mark_in_flight", "checkpoint", "store_part", "progress", "defer", "requeue"],
 )
 async def test_who_lost_its_lease_writes_nothing(leases, claims, maintenance, claimed, lost, late):
     job = await claimed(effect=Effect.READ)
@@ -165,7 +165,7 @@ async def test_what_goes_back_counts_as_never_taken(jobs, leases, claimed):
 
 
 @pytest.mark.parametrize(
-    "give_up", [lambda leases, job: leases.requeue(job), lambda leases, job: leases.wait(job, 9, "m")]
+    "give_up", [lambda leases, job: leases.requeue(job), lambda leases, job: leases.defer(job, 9, "m")]
 )
 async def test_a_canceled_job_that_is_given_up_ends(jobs, leases, claimed, give_up):
     job = await claimed()

@@ -133,7 +133,7 @@ async def test_an_inline_write_that_was_lost_after_sending_stays_unknown_under_i
 
 async def test_a_waiting_job_is_due_again_at_its_time(jobs, leases, maintenance, claimed, sql):
     job = await claimed()
-    await leases.wait(job, 60, "limited")
+    await leases.defer(job, 60, "limited")
     early = await maintenance.sweep()
     await sql("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
 

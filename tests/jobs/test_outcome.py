@@ -9,7 +9,7 @@ import pytest
 from gateway import errors
 from gateway.connectors.run_context import Effects
 from gateway.jobs.model import JobStatus, StoredJob
-from gateway.jobs.outcome import classify_outcome, gives_key_back, is_requeued, told
+from gateway.jobs.outcome import classify_outcome, is_requeued, releases_key, with_outcome
 from gateway.kinds.spec import Effect
 
 SENT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -77,18 +77,18 @@ def test_an_end_is_as_honest_as_what_is_known(effect, error, sent_at, state, sta
 def test_what_an_earlier_attempt_may_have_done_is_not_undone_by_a_later_refusal():
     tried_before = job(IDEMPOTENT, in_flight_since=SENT)
 
-    ending = classify_outcome(tried_before, errors.UpstreamRejected("closed"), SENT)
+    outcome = classify_outcome(tried_before, errors.UpstreamRejected("closed"), SENT)
 
-    assert ending.status is JobStatus.UNKNOWN
+    assert outcome.status is JobStatus.UNKNOWN
 
 
 def test_an_unknown_end_tells_what_there_is_to_go_by():
-    ending = classify_outcome(job(WRITE), LOST, SENT)
+    outcome = classify_outcome(job(WRITE), LOST, SENT)
 
-    assert ending.error["code"] == "outcome_unknown"
-    assert ending.error["outcome"] == "unknown"
-    assert ending.error["safe_to_retry"] is False
-    assert ending.error["known"] == {
+    assert outcome.error["code"] == "outcome_unknown"
+    assert outcome.error["outcome"] == "unknown"
+    assert outcome.error["safe_to_retry"] is False
+    assert outcome.error["known"] == {
         "request_id": "r-1",
         "request_sent": True,
         "sent_at": "2026-01-02T00:00:00Z",
@@ -102,11 +102,11 @@ def test_what_can_be_sent_again_without_harm_says_so():
 
 @pytest.mark.parametrize("error", [errors.WorkerCrashed("its workers crashed"), errors.JobCanceled("canceled")])
 def test_an_end_in_the_middle_counts_what_was_done_and_keeps_it_readable(error):
-    ending = classify_outcome(job(IDEMPOTENT), error, None, HALF_DONE)
+    outcome = classify_outcome(job(IDEMPOTENT), error, None, HALF_DONE)
 
-    assert ending.message == f"{error.detail}; 100 of 250 tickets updated"
-    assert ending.error["known"]["items_done"] == 100
-    assert ending.result == {
+    assert outcome.message == f"{error.detail}; 100 of 250 tickets updated"
+    assert outcome.error["known"]["items_done"] == 100
+    assert outcome.result == {
         "result": {"total": 250, "succeeded": 100, "failed": 0},
         "collected": "results",
         "meta": None,
@@ -114,13 +114,13 @@ def test_an_end_in_the_middle_counts_what_was_done_and_keeps_it_readable(error):
 
 
 def test_a_caller_who_waits_is_told_the_same():
-    ending = classify_outcome(job(IDEMPOTENT), errors.UpstreamInvalidResponse("odd"), SENT)
+    outcome = classify_outcome(job(IDEMPOTENT), errors.UpstreamInvalidResponse("odd"), SENT)
 
-    error = told(errors.UpstreamInvalidResponse("odd"), ending)
+    error = with_outcome(errors.UpstreamInvalidResponse("odd"), outcome)
 
     assert isinstance(error, errors.UpstreamInvalidResponse)
     assert error.is_outcome_unknown
-    assert (error.extra["known"], error.extra["safe_to_retry"]) == (ending.error["known"], True)
+    assert (error.extra["known"], error.extra["safe_to_retry"]) == (outcome.error["known"], True)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_caller_who_waits_is_told_the_same():
     ],
 )
 def test_a_key_is_given_back_only_by_what_came_to_nothing(error, is_given_back):
-    assert gives_key_back(error) is is_given_back
+    assert releases_key(error) is is_given_back
 
 
 @pytest.mark.parametrize(

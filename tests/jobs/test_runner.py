@@ -70,7 +70,7 @@ async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, r
 
     job = await claimed()
     for part in (1, 2, 3):
-        await leases.put_part(job, part, "0\n")
+        await leases.store_part(job, part, "0\n")
     job = await ended(jobs, runner, job, run)
 
     assert json.loads(await whole(jobs, job)) == [1]
