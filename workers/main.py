@@ -88,7 +88,7 @@ class Worker:
         async with running(
             self._wakeup.main(),
             every(0, self._fetcher.fetch, name="fetcher"),
-            every(INTERVAL, self._sweep, name="maintenance"),
+            every(INTERVAL, self._maintain, name="maintenance"),
             every(1, synchronization.enqueue_due, name="due synchronizations"),
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.deletion.resume, name="unfinished deletions"),
@@ -118,7 +118,7 @@ class Worker:
         with contextlib.suppress(Unavailable):
             await services.maintenance.deregister(services.runner.worker)
 
-    async def _sweep(self) -> None:
+    async def _maintain(self) -> None:
         await self._services.maintenance.heartbeat(self._services.runner.worker)
-        if await self._services.maintenance.sweep():
+        if await self._services.maintenance.reap():
             self._fetcher.wake()

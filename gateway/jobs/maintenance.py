@@ -1,4 +1,4 @@
-"""The sweeper: finds what killed processes left behind. Every worker runs it, one at a time sweeps."""
+"""Maintenance: reaps what killed processes left behind. Every worker runs it, one at a time reaps."""
 
 import json
 import logging
@@ -13,16 +13,16 @@ from gateway.jobs.rows import COLUMNS, PLAIN, JobSealing, job_of
 
 log = logging.getLogger(__name__)
 
-#: seconds between sweeps
+#: seconds between rounds
 INTERVAL = 2.0
 #: workers that a job may lose in a row, without progress in between, before it is given up: one is no evidence, after a
 #: second it runs in a small group, after a third as the only candidate; and where others were lost in the same death
 _MAX_LOSSES, _MAX_LOSSES_AMONG_OTHERS = 4, 6
-#: seconds after which a worker without a sign of life counts as gone
+#: seconds after which a worker without a heartbeat counts as gone
 _GONE = 15
-#: between two sweeps, by the database's clock, of a process that was frozen for so long that leases may have run out;
-#: and the sweeps for which their holders get to say that they are there again
-_FREEZE, _SWEEPS_AFTER_FREEZE = timedelta(seconds=0.7 * LEASE), 2
+#: between two rounds, by the database's clock, of a process that was frozen for so long that leases may have run out;
+#: and the rounds for which their holders get to say that they are there again
+_FREEZE, _ROUNDS_AFTER_FREEZE = timedelta(seconds=0.7 * LEASE), 2
 #: any number; all gateways agree on it
 _LOCK = 0x73776570
 
@@ -30,7 +30,7 @@ _TRY_LOCK = "SELECT now() AS now, pg_try_advisory_xact_lock($1) AS is_ours"
 # A server that was away let all leases run out: their holders get the time to say that they are still there.
 _JUST_STARTED = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => $1)"
 _LOST = "status = 'running' AND lease_until < now()"
-_IS_GIVEN_UP = f"""
+_LOST_TOO_MANY = f"""
     (crashes + 1 >= {_MAX_LOSSES_AMONG_OTHERS} OR crashes + 1 >= {_MAX_LOSSES} AND NOT EXISTS (
         SELECT FROM jobs AS other
         WHERE other.status = 'running' AND other.worker = jobs.worker AND other.id <> jobs.id))
@@ -38,10 +38,10 @@ _IS_GIVEN_UP = f"""
 _ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $6), lease_until = NULL, worker = NULL"
 
 # What is not run again: writes whose answer was lost, also those of callers who waited, and what lost too many workers.
-_ENDING = f"""
+_NOT_RUN_AGAIN = f"""
     SELECT {COLUMNS} FROM jobs
     WHERE {_LOST} AND effect <> 'read' AND sending_since IS NOT NULL AND (effect = 'write' OR is_inline)
-       OR {_LOST} AND NOT is_inline AND {_IS_GIVEN_UP}
+       OR {_LOST} AND NOT is_inline AND {_LOST_TOO_MANY}
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 _END = f"""
@@ -50,24 +50,24 @@ _END = f"""
     WHERE id = $1
 """
 # What was run for a caller who waited, and did not go out, leaves no trace: with the row goes its idempotency key.
-_FORGET_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
+_DELETE_LOST_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
 # What was sent stays noted: should nobody ever learn what came of it, the job says so. Who held it may take it back.
-_RETURN_LOST = f"""
+_REQUEUE_LOST = f"""
     UPDATE jobs
     SET status = 'queued', crashes = crashes + 1, lease_until = NULL,
         message = 'its worker was lost; waiting for another'
     WHERE {_LOST}
     RETURNING id
 """
-_RETURN_DUE = """
+_REQUEUE_DUE = """
     UPDATE jobs SET status = 'queued', next_attempt_at = NULL
     WHERE status = 'waiting' AND next_attempt_at <= now()
     RETURNING id
 """
 _LOST_WORKER = WorkerCrashed("the worker was lost while it ran the job")
-_SEEN = "INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()"
-_LEAVE = "DELETE FROM workers WHERE id = $1"
-_A_WORKER_SEEN = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_GONE} seconds')"
+_HEARTBEAT = "INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()"
+_DEREGISTER = "DELETE FROM workers WHERE id = $1"
+_A_WORKER_IS_THERE = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_GONE} seconds')"
 
 
 class Maintenance:
@@ -79,73 +79,73 @@ class Maintenance:
         self._database = database
         self._sealing = sealing
         self._retention = retention
-        #: seconds after an absence of PostgreSQL for which nothing is taken for lost
+        #: seconds after an absence of PostgreSQL for which nothing counts as lost
         self._timeout = timeout
-        self._sweeps_to_wait = 0
-        self._swept_at: datetime | None = None
+        self._rounds_to_skip = 0
+        self._reaped_at: datetime | None = None
 
-    async def sweep(self) -> int:
-        """End, return and forget what is overdue; how many jobs became due. Nothing while another worker sweeps."""
+    async def reap(self) -> int:
+        """End, requeue and delete what is overdue; how many jobs became due. Nothing while another worker reaps."""
         try:
             async with self._database.system() as connection, connection.transaction():
                 locked = await connection.fetchrow(_TRY_LOCK, _LOCK)
                 self._notice_freeze(locked["now"])
                 if not locked["is_ours"]:
                     return 0
-                due = len(await connection.fetch(_RETURN_DUE))
-                return due + (await self._lost(connection) if await self._may_judge(connection) else 0)
+                due = len(await connection.fetch(_REQUEUE_DUE))
+                return due + (await self._lost(connection) if await self._may_reap_lost(connection) else 0)
         except Unavailable:
-            self._wait()
+            self._skip_rounds()
             raise
 
-    def _wait(self) -> None:
-        self._sweeps_to_wait = round(self._timeout / INTERVAL)
+    def _skip_rounds(self) -> None:
+        self._rounds_to_skip = round(self._timeout / INTERVAL)
 
     def _notice_freeze(self, now: datetime) -> None:
         """What froze this process may have frozen others, who get the time to say that they are still there."""
-        if self._swept_at is not None and now - self._swept_at > _FREEZE:
-            self._sweeps_to_wait = max(self._sweeps_to_wait, _SWEEPS_AFTER_FREEZE + 1)
-        self._swept_at = now
+        if self._reaped_at is not None and now - self._reaped_at > _FREEZE:
+            self._rounds_to_skip = max(self._rounds_to_skip, _ROUNDS_AFTER_FREEZE + 1)
+        self._reaped_at = now
 
-    async def _may_judge(self, connection: Connection) -> bool:
-        self._sweeps_to_wait = max(0, self._sweeps_to_wait - 1)
-        return not self._sweeps_to_wait and not await connection.fetchval(_JUST_STARTED, self._timeout)
+    async def _may_reap_lost(self, connection: Connection) -> bool:
+        self._rounds_to_skip = max(0, self._rounds_to_skip - 1)
+        return not self._rounds_to_skip and not await connection.fetchval(_JUST_STARTED, self._timeout)
 
     async def _lost(self, connection: Connection) -> int:
         """What lost its worker: how much of it goes back to the queue."""
         await self._end_lost(connection)
-        for row in await connection.fetch(_FORGET_INLINE):
+        for row in await connection.fetch(_DELETE_LOST_INLINE):
             log.warning(
                 "a call was lost with the process that ran it, and nothing was sent", extra={"job_id": str(row["id"])}
             )
-        returned: Sequence[object] = await connection.fetch(_RETURN_LOST)
-        return len(returned)
+        requeued: Sequence[object] = await connection.fetch(_REQUEUE_LOST)
+        return len(requeued)
 
     async def _end_lost(self, connection: Connection) -> None:
-        for row in await connection.fetch(_ENDING):
+        for row in await connection.fetch(_NOT_RUN_AGAIN):
             job = job_of(row, self._sealing)
-            ending = classify_outcome(job, _LOST_WORKER, job.in_flight_since)
+            outcome = classify_outcome(job, _LOST_WORKER, job.in_flight_since)
             await connection.execute(
                 _END,
                 job.id,
-                ending.status,
-                sealed_head(self._sealing, job, ending.result),
-                json.dumps(ending.error),
-                ending.message,
+                outcome.status,
+                sealed_head(self._sealing, job, outcome.result),
+                json.dumps(outcome.error),
+                outcome.message,
                 self._retention,
             )
-            log.warning("a job ended with its worker", extra={"job_id": str(job.id), "status": ending.status})
+            log.warning("a job ended with its worker", extra={"job_id": str(job.id), "status": outcome.status})
 
     async def heartbeat(self, worker: str) -> None:
         async with self._database.system() as connection:
-            await connection.execute(_SEEN, worker)
+            await connection.execute(_HEARTBEAT, worker)
 
     async def deregister(self, worker: str) -> None:
         """Tell that a worker is gone for good."""
         async with self._database.system() as connection:
-            await connection.execute(_LEAVE, worker)
+            await connection.execute(_DEREGISTER, worker)
 
     async def is_a_worker_there(self) -> bool:
-        """Whether any worker gave a sign of life lately."""
+        """Whether any worker sent a heartbeat lately."""
         async with self._database.system() as connection:
-            return bool(await connection.fetchval(_A_WORKER_SEEN))
+            return bool(await connection.fetchval(_A_WORKER_IS_THERE))

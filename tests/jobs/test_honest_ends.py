@@ -97,7 +97,7 @@ async def test_a_refusal_for_now_is_durable_before_the_wait(jobs, leases, mainte
     await run_context.clear_in_flight()
 
     await lost(job)
-    await maintenance.sweep()
+    await maintenance.reap()
 
     assert (await after(jobs, job)).status is JobStatus.QUEUED
 
@@ -132,7 +132,7 @@ async def test_an_updates_key_stays_taken_when_its_front_end_dies_after_sending(
     await leases.mark_in_flight(call)
     await lost(call)
 
-    await maintenance.sweep()
+    await maintenance.reap()
     again = await jobs.accept(new_job(effect=Effect.IDEMPOTENT, is_inline=True), KEY, claimed_by=WORKER)
 
     assert not again.is_new
@@ -161,7 +161,7 @@ async def test_an_update_that_lost_its_workers_after_sending_is_unknown(jobs, le
     await sql(ISOLATED, job.id)
     await lost(job)
 
-    await maintenance.sweep()
+    await maintenance.reap()
     given_up = await after(jobs, job)
 
     assert given_up.status is JobStatus.UNKNOWN
@@ -176,7 +176,7 @@ async def test_a_bulk_update_that_lost_its_workers_is_unknown_with_what_was_done
     await sql(ISOLATED, job.id)
     await lost(job)
 
-    await maintenance.sweep()
+    await maintenance.reap()
     given_up = await after(jobs, job)
 
     assert given_up.status is JobStatus.UNKNOWN
@@ -224,7 +224,7 @@ async def test_an_update_that_was_sent_and_lost_its_worker_is_not_canceled_as_if
     job = await claimed(effect=Effect.IDEMPOTENT)
     await leases.mark_in_flight(job)
     await lost(job)
-    await maintenance.sweep()
+    await maintenance.reap()
     await jobs.request_cancel(job.organization_id, job.id)
     (again,) = await claims.claim("another", 1, SHARES)
     canceled = await ended(jobs, runner, again, nothing_more)

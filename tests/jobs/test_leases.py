@@ -61,7 +61,7 @@ async def test_an_end_is_written_once(jobs, leases, claimed):
 async def test_who_lost_its_lease_writes_nothing(leases, claims, maintenance, claimed, lost, late):
     job = await claimed(effect=Effect.READ)
     await lost(job)
-    await maintenance.sweep()
+    await maintenance.reap()
     await claims.claim("another", 1, SHARES)
 
     with pytest.raises(LostLease):
@@ -81,7 +81,7 @@ async def test_a_heartbeat_tells_what_is_still_ours_and_what_is_to_be_canceled(j
 async def test_a_holder_that_was_taken_for_lost_takes_its_job_back(jobs, leases, maintenance, claimed, lost, sql):
     job = await claimed(effect=Effect.READ)
     await lost(job)
-    await maintenance.sweep()
+    await maintenance.reap()
 
     ours = await leases.heartbeat(WORKER, [(job.id, job.fence)])
     (again,) = await sql("SELECT status, worker, crashes FROM jobs WHERE id = $1", job.id)
@@ -94,7 +94,7 @@ async def test_a_holder_that_was_taken_for_lost_takes_its_job_back(jobs, leases,
 async def test_a_job_that_another_has_claimed_is_not_taken_back(jobs, leases, claims, maintenance, claimed, lost):
     job = await claimed(effect=Effect.READ)
     await lost(job)
-    await maintenance.sweep()
+    await maintenance.reap()
     await claims.claim("another", 1, SHARES)
 
     assert await leases.heartbeat(WORKER, [(job.id, job.fence)]) == {}
@@ -107,7 +107,7 @@ async def test_a_loss_is_forgiven_when_its_worker_is_still_there_but_not_for_eve
     job = await claimed(effect=Effect.READ)
     await sql("UPDATE jobs SET attempt = $2 WHERE id = $1", job.id, attempts)
     await lost(job)
-    await maintenance.sweep()
+    await maintenance.reap()
 
     await leases.forgive([(job.id, job.fence)])
 

@@ -1,4 +1,4 @@
-"""The sweeper: what a lost worker means for each effect class, and what outlives its time."""
+"""Maintenance: what a lost worker means for each effect class, and what outlives its time."""
 
 import pytest
 
@@ -27,7 +27,7 @@ async def test_a_lost_worker_means_what_the_effect_says(
         await leases.mark_in_flight(job)
     await lost(job)
 
-    await maintenance.sweep()
+    await maintenance.reap()
     after = await jobs.get(job.organization_id, job.id)
 
     assert after.status is status
@@ -38,7 +38,7 @@ async def test_an_unknown_write_tells_what_is_known(jobs, leases, maintenance, c
     await leases.mark_in_flight(job)
     await lost(job)
 
-    await maintenance.sweep()
+    await maintenance.reap()
     error = (await jobs.get(job.organization_id, job.id)).error
 
     assert error["code"] == "outcome_unknown"
@@ -66,12 +66,12 @@ async def test_a_job_that_kills_its_workers_is_isolated_and_then_given_up(jobs, 
     job = await claimed(effect=Effect.READ)
     for losses in (1, 2, 3):
         await lost(job)
-        await maintenance.sweep()
+        await maintenance.reap()
         how, job = await claimed_again(claims)
         assert (how, job.worker_losses) == (NEXT[losses], losses)
     await lost(job)
 
-    await maintenance.sweep()
+    await maintenance.reap()
     ended = await jobs.get(job.organization_id, job.id)
 
     assert (ended.status, ended.error["code"]) == (JobStatus.FAILED, "worker_crashed")
@@ -86,7 +86,7 @@ async def test_a_death_in_which_others_were_lost_too_is_little_evidence(
     await lost(job)
     await lost(another)
 
-    await maintenance.sweep()
+    await maintenance.reap()
 
     assert (await jobs.get(job.organization_id, job.id)).status is status
     assert (await jobs.get(another.organization_id, another.id)).status is JobStatus.QUEUED
@@ -101,7 +101,7 @@ async def test_all_jobs_of_a_dead_worker_are_due_at_once(claims, maintenance, sq
         organization_id,
     )
 
-    await maintenance.sweep()
+    await maintenance.reap()
     claimed = [await claims.claim(f"worker-{number}", 20, SHARES) for number in range(10)]
 
     assert sum(map(len, claimed)) == 200
@@ -111,7 +111,7 @@ async def test_an_inline_call_that_was_lost_before_sending_gives_its_key_back(jo
     call = (await jobs.accept(new_job(is_inline=True), KEY, claimed_by="gone")).job
     await lost(call)
 
-    await maintenance.sweep()
+    await maintenance.reap()
     again = await jobs.accept(new_job(is_inline=True), KEY, claimed_by="here")
 
     assert again.is_new
@@ -124,7 +124,7 @@ async def test_an_inline_write_that_was_lost_after_sending_stays_unknown_under_i
     await leases.mark_in_flight(call)
     await lost(call)
 
-    await maintenance.sweep()
+    await maintenance.reap()
     again = await jobs.accept(new_job(is_inline=True), KEY, claimed_by="here")
 
     assert not again.is_new
@@ -134,10 +134,10 @@ async def test_an_inline_write_that_was_lost_after_sending_stays_unknown_under_i
 async def test_a_waiting_job_is_due_again_at_its_time(jobs, leases, maintenance, claimed, sql):
     job = await claimed()
     await leases.defer(job, 60, "limited")
-    early = await maintenance.sweep()
+    early = await maintenance.reap()
     await sql("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
 
-    due = await maintenance.sweep()
+    due = await maintenance.reap()
     after = await jobs.get(job.organization_id, job.id)
 
     assert (early, due) == (0, 1)

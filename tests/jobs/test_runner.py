@@ -302,7 +302,7 @@ async def test_a_job_that_the_same_process_claims_again_keeps_its_result(
     job = await claimed(effect=Effect.READ)
     runner.start(job, first, both_ended.release)
     await lost(job)
-    await maintenance.sweep()
+    await maintenance.reap()
     runner.start((await claims.claim(WORKER, 1, SHARES))[0], second, both_ended.release)
 
     first_may_end.set()
