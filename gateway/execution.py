@@ -341,7 +341,7 @@ class Execution:
             )
         if job.connector_id is not None and job.task not in (DELETE_CONNECTOR, DELETE_WORKSPACE):
             (await self._connectors.get(job.organization_id, job.connector_id)).require_active()
-        work = await self._jobs.get_whole(job.organization_id, job.id)
+        work = await self._jobs.get_stored(job.organization_id, job.id)
         new = NewJob(
             id=uuid4(),
             organization_id=job.organization_id,

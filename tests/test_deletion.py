@@ -176,7 +176,7 @@ async def test_a_deletion_whose_job_ended_undone_gets_another_and_only_one(setti
 
     assert resumed == [1, 0]  # both lie in the workspace, whose job deletes all
     (job_id,) = await _queued(setting)
-    await setting.carry_out(await setting.jobs.get_whole(setting.world.organization_id, job_id))
+    await setting.carry_out(await setting.jobs.get_stored(setting.world.organization_id, job_id))
     assert await setting.left(connector.id) == await setting.left(workspace.id) == {}
 
 

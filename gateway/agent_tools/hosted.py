@@ -151,7 +151,7 @@ class HostedBackend:
                 media_type = file.headers.get("Content-Type", "application/octet-stream")
                 return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))
         lines = services.jobs.lines(job, results.stored_parts(job, head))
-        if head["collected"] == results.WHOLE:
+        if head["collected"] == results.ROOT:
             return await part_of_records(lines, offset, limit)
         return await part_of_text(results.document(head, lines), offset, limit)
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 from gateway.db.pool import Database
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import StoredJob
-from gateway.jobs.rows import COLUMNS, PLAIN, JobSealing, job_of
+from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
 from gateway.telemetry.metrics import QUEUE_WAIT
 
 #: queues that one claim looks at, from a random one on
@@ -79,7 +79,7 @@ class Shares:
 class Claims:
     """Claims of queued jobs, by compare-and-set; a claimed job is its worker's to run."""
 
-    def __init__(self, database: Database, sealing: JobSealing = PLAIN) -> None:
+    def __init__(self, database: Database, sealing: JobSealing = NO_SEALING) -> None:
         self._database = database
         self._sealing = sealing
 

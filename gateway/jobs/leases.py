@@ -13,7 +13,7 @@ from uuid import UUID
 from gateway.aio.batching import Batcher
 from gateway.db.pool import Database
 from gateway.jobs.model import JobStatus, StoredJob
-from gateway.jobs.rows import PLAIN, JobSealing, key_of, part_field
+from gateway.jobs.rows import NO_SEALING, JobSealing, key_of, part_field
 from gateway.telemetry.metrics import JOBS_ENDED
 
 #: seconds that a claim holds without a heartbeat
@@ -177,7 +177,7 @@ class LostLease(Exception):
 class Leases:
     """What the process that runs a job writes; a write whose fence does not match raises LostLease."""
 
-    def __init__(self, database: Database, retention: int, sealing: JobSealing = PLAIN) -> None:
+    def __init__(self, database: Database, retention: int, sealing: JobSealing = NO_SEALING) -> None:
         self._database = database
         self._sealing = sealing
         self._retention = retention

@@ -9,7 +9,7 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import Unavailable, WorkerCrashed
 from gateway.jobs.leases import LEASE, sealed_head
 from gateway.jobs.outcome import classify_outcome
-from gateway.jobs.rows import COLUMNS, PLAIN, JobSealing, job_of
+from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Maintenance:
     """What keeps the promise that an accepted job is never lost."""
 
     def __init__(
-        self, database: Database, retention: int, sealing: JobSealing = PLAIN, *, timeout: float = LEASE
+        self, database: Database, retention: int, sealing: JobSealing = NO_SEALING, *, timeout: float = LEASE
     ) -> None:
         self._database = database
         self._sealing = sealing

@@ -29,9 +29,9 @@ class _Room:
 class JobQuota:
     """Room for jobs, by organization."""
 
-    def __init__(self, database: Database, most: int) -> None:
+    def __init__(self, database: Database, max_queued: int) -> None:
         self._database = database
-        self._most = most
+        self._max_queued = max_queued
         self._rooms: dict[UUID, _Room] = {}
 
     async def require_room(self, organization_id: UUID) -> None:
@@ -43,14 +43,15 @@ class JobQuota:
         if room.left <= 0:
             REFUSED.add("organization_jobs")
             raise RateLimited(
-                f"the organization has {self._most} jobs queued; try again when some are done", retry_after=_RETRY_AFTER
+                f"the organization has {self._max_queued} jobs queued; try again when some are done",
+                retry_after=_RETRY_AFTER,
             )
         room.left -= 1
 
     async def _looked_up(self, organization_id: UUID, now: float) -> _Room:
         async with self._database.tenant(organization_id) as connection:
-            queued = await connection.fetchval(_QUEUED, organization_id, self._most)
+            queued = await connection.fetchval(_QUEUED, organization_id, self._max_queued)
         if len(self._rooms) >= _REMEMBERED:
             self._rooms.clear()
-        room = self._rooms[organization_id] = _Room(self._most - queued, now + _FRESH)
+        room = self._rooms[organization_id] = _Room(self._max_queued - queued, now + _FRESH)
         return room

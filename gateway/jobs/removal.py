@@ -10,7 +10,7 @@ from uuid import UUID
 from gateway.db.pool import Connection, Database
 from gateway.errors import JobCanceled
 from gateway.jobs.outcome import classify_outcome
-from gateway.jobs.rows import COLUMNS, PLAIN, JobSealing, job_of
+from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
 
 #: the tasks that delete; they are spared, because they carry the deletion out
 DELETE_CONNECTOR, DELETE_WORKSPACE = "delete_connector", "delete_workspace"
@@ -62,7 +62,7 @@ _DELETE_KEYS = "DELETE FROM idempotency_keys WHERE organization_id = $1 AND job_
 class JobRemoval:
     """What becomes of a connector's jobs when it is deleted; `retention` is the seconds that their rows stay."""
 
-    def __init__(self, database: Database, retention: int, sealing: JobSealing = PLAIN) -> None:
+    def __init__(self, database: Database, retention: int, sealing: JobSealing = NO_SEALING) -> None:
         self._database = database
         self._retention = retention
         self._sealing = sealing

@@ -15,8 +15,8 @@ from gateway.jobs.model import JobStatus, JobSummary, url_of
 _PART, _PART_BYTES = 1000, 1 << 20
 #: bytes of a document that stands in its job's row
 _SMALL = 64 << 10
-#: where the records of a plain list stand: they are the result itself; and one document that is too large for its row
-WHOLE, DOCUMENT = "$", "."
+#: where the records of a result are: its root, where it is a list; and one document that is too large for its row
+ROOT, DOCUMENT = "$", "."
 
 
 def head_of(answer: OperationResult) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def head_of(answer: OperationResult) -> dict[str, Any]:
     if answer.collected is not None:
         return {"result": answer.decoded(), "collected": answer.collected, "meta": answer.meta}
     if _is_list(answer):
-        return {"result": None, "collected": WHOLE, "meta": answer.meta, **_page(answer)}
+        return {"result": None, "collected": ROOT, "meta": answer.meta, **_page(answer)}
     if _is_large(answer):
         return {"result": None, "collected": DOCUMENT, "meta": answer.meta}
     return {"result": answer.decoded(), "collected": None, "meta": answer.meta}
@@ -71,8 +71,8 @@ def message(answer: OperationResult) -> str | None:
     """What the result says of itself, for people."""
     if answer.collected is None:
         return None
-    told: str | None = answer.decoded().get("message")
-    return told
+    text: str | None = answer.decoded().get("message")
+    return text
 
 
 def require_result(job: JobSummary, head: dict[str, Any] | None) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _is_expired(job: JobSummary) -> bool:
 
 def completed(head: Mapping[str, Any], job: JobSummary, base_url: str) -> Mapping[str, Any]:
     """The head with what only the job knows: the record that it ends with is the job's own."""
-    if head["collected"] in (None, WHOLE, DOCUMENT):
+    if head["collected"] in (None, ROOT, DOCUMENT):
         return head
     status = {} if job.status is JobStatus.SUCCEEDED else {"status": job.status.value}
     return {**head, "result": {"id": str(job.id), "url": url_of(job, base_url), **head["result"], **status}}
@@ -115,7 +115,7 @@ def stored_parts(job: JobSummary, head: Mapping[str, Any]) -> int:
 
 
 async def document(head: Mapping[str, Any], lines: AsyncIterator[str]) -> AsyncIterator[bytes]:
-    """The result as JSON, in pieces, whatever its size."""
+    """The result as JSON, in chunks, whatever its size."""
     collected = head["collected"]
     if collected is None:
         yield msgspec.json.encode(head["result"])
@@ -125,7 +125,7 @@ async def document(head: Mapping[str, Any], lines: AsyncIterator[str]) -> AsyncI
             yield part.encode()
         return
     before, after = b"[", b"]"
-    if collected != WHOLE:
+    if collected != ROOT:
         others = {name: value for name, value in head["result"].items() if name != collected}
         before = msgspec.json.encode(others)[:-1] + b"," + msgspec.json.encode(collected) + b":["
         after = b"]}"

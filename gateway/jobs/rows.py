@@ -1,8 +1,8 @@
 """Job rows as they are read and written: their columns, what is sealed in them, and the way to a `StoredJob`.
 
 Params, state and results are sealed like credentials: a data key for each job, wrapped by the newest key. A sealed text
-begins with a word that no JSON begins with, so that plain rows, of before or of a gateway that does not seal, are read
-beside sealed ones.
+begins with a word that no JSON begins with, so that unsealed rows, of before or of a gateway that does not seal, are
+read beside sealed ones.
 """
 
 import binascii
@@ -38,7 +38,7 @@ _FIELD = "job"
 
 @dataclass(frozen=True, slots=True)
 class JobKey:
-    """Whose texts they are, and what opens them: a wrapped data key; None where they are plain."""
+    """Whose texts they are, and what opens them: a wrapped data key; None where they are not sealed."""
 
     organization_id: UUID
     job_id: UUID
@@ -112,7 +112,7 @@ def part_field(part: int) -> str:
 
 
 #: for a process without a vault: it seals nothing, and opens nothing that is sealed
-PLAIN = JobSealing()
+NO_SEALING = JobSealing()
 
 
 def summary_of(row: Any) -> JobSummary:

@@ -16,7 +16,7 @@ from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobSummary, 
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.rows import (
     COLUMNS,
-    PLAIN,
+    NO_SEALING,
     SUMMARY_COLUMNS,
     JobSealing,
     accepted_job,
@@ -49,8 +49,8 @@ _INSERT_CLAIMED = f"""
     SELECT *, 'running', $22::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {_NEW}
     RETURNING {SUMMARY_COLUMNS}
 """
-# The first to come keeps the key, and who comes at the same time waits here; a key past its time is as good as none.
-_KEEP_KEY = """
+# The first to come reserves the key, and who comes at the same time waits here; a key past its time is as good as none.
+_RESERVE_KEY = """
     INSERT INTO idempotency_keys (organization_id, client_id, connector_id, key, fingerprint, job_id, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7))
     ON CONFLICT (organization_id, client_id, connector_id, key) DO UPDATE
@@ -58,7 +58,7 @@ _KEEP_KEY = """
     WHERE idempotency_keys.expires_at < now()
     RETURNING job_id
 """
-_KEPT = f"""
+_FIND_BY_KEY = f"""
     SELECT fingerprint, {COLUMNS}
     FROM idempotency_keys JOIN jobs USING (organization_id, client_id, connector_id)
     WHERE organization_id = $1 AND client_id = $2 AND connector_id = $3 AND key = $4 AND jobs.id = job_id
@@ -88,8 +88,8 @@ _LIST = f"""
     ORDER BY created_at DESC, id DESC
     LIMIT $10
 """
-# Queued and waiting work of which nothing was done ends at once; running work is told. What may have been done is taken
-# up by a worker, which follows what is under way and says what was. What is deleted stays deleted.
+# Queued and waiting work of which nothing was done ends at once; running work is notified. What may have been done is
+# taken up by a worker, which follows what is under way and says what was. What is deleted stays deleted.
 _ENDS = f"(status IN ('queued', 'waiting') AND {NOTHING_DONE})"
 _CANCEL = f"""
     UPDATE jobs
@@ -104,7 +104,7 @@ _CANCEL = f"""
       AND task NOT IN ('{DELETE_CONNECTOR}', '{DELETE_WORKSPACE}')
     RETURNING {SUMMARY_COLUMNS}
 """
-_GET_WHOLE = f"SELECT {COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"
+_GET_STORED = f"SELECT {COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"
 _QUEUED = f"""
     SELECT {COLUMNS} FROM jobs
     WHERE organization_id = $1 AND connector_id = $2 AND task = $3 AND status = 'queued' ORDER BY created_at LIMIT $4
@@ -180,11 +180,11 @@ class JobFilter:
 class JobStore:
     """What callers do with jobs; `retention` is the seconds that a finished job's result is kept.
 
-    `timeout`: seconds for which a job is accepted again whose acceptance was not heard of.
+    `timeout`: seconds for which a job is accepted again whose acceptance was not confirmed.
     """
 
     def __init__(
-        self, database: Database, retention: int, *, sealing: JobSealing = PLAIN, timeout: float = 5.0
+        self, database: Database, retention: int, *, sealing: JobSealing = NO_SEALING, timeout: float = 5.0
     ) -> None:
         self._database = database
         self._sealing = sealing
@@ -213,9 +213,9 @@ class JobStore:
                     _LOCK_CONNECTOR, new.organization_id, new.connector_id
                 ):
                     raise NotFound("there is no such connector")
-                if key is None or await self._is_kept(connection, new, key):
+                if key is None or await self._reserve_key(connection, new, key):
                     return AcceptedJob(await self._inserted(connection, new, claimed_by), is_new=True)
-                row = await connection.fetchrow(_KEPT, *_owner(new, key))
+                row = await connection.fetchrow(_FIND_BY_KEY, *_owner(new, key))
             # None: the key was given back between the two statements, so it is free.
             if row is not None:
                 members = dict(row)
@@ -287,9 +287,9 @@ class JobStore:
         async with self._database.system() as connection:
             await connection.execute(_IS_THERE)
 
-    async def _is_kept(self, connection: Connection, new: NewJob, key: IdempotencyKey) -> bool:
-        kept = await connection.fetchval(_KEEP_KEY, *_owner(new, key), key.fingerprint, new.id, key.seconds)
-        return kept is not None
+    async def _reserve_key(self, connection: Connection, new: NewJob, key: IdempotencyKey) -> bool:
+        job_id = await connection.fetchval(_RESERVE_KEY, *_owner(new, key), key.fingerprint, new.id, key.seconds)
+        return job_id is not None
 
     async def _accept_all(self, new: Sequence[NewJob]) -> Sequence[StoredJob]:
         async with self._database.system() as connection:
@@ -308,7 +308,7 @@ class JobStore:
         return summary_of(row)
 
     async def find(
-        self, organization_id: UUID, wanted: JobFilter, before: tuple[datetime, UUID] | None, limit: int
+        self, organization_id: UUID, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> Sequence[JobSummary]:
         """The newest first."""
         created_at, job_id = before or (None, None)
@@ -316,12 +316,12 @@ class JobStore:
             rows = await connection.fetch(
                 _LIST,
                 organization_id,
-                wanted.statuses,
-                wanted.connector_id,
-                wanted.workspace_name,
-                wanted.entity,
-                wanted.created_after,
-                wanted.created_before,
+                filter_.statuses,
+                filter_.connector_id,
+                filter_.workspace_name,
+                filter_.entity,
+                filter_.created_after,
+                filter_.created_before,
                 created_at,
                 job_id,
                 limit,
@@ -329,15 +329,15 @@ class JobStore:
         return [summary_of(row) for row in rows]
 
     async def request_cancel(self, organization_id: UUID, job_id: UUID) -> JobSummary | None:
-        """The job, canceled or told so; None when it has ended."""
+        """The job, canceled or asked to stop; None when it has ended."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_CANCEL, organization_id, job_id, self._retention)
         return None if row is None else summary_of(row)
 
-    async def get_whole(self, organization_id: UUID, job_id: UUID) -> StoredJob:
+    async def get_stored(self, organization_id: UUID, job_id: UUID) -> StoredJob:
         """The job with its params and state; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
-            row = await connection.fetchrow(_GET_WHOLE, organization_id, job_id)
+            row = await connection.fetchrow(_GET_STORED, organization_id, job_id)
         if row is None:
             raise NotFound("there is no such job")
         return job_of(row, self._sealing)
@@ -371,10 +371,10 @@ class JobStore:
                 yield self._sealing.open(key_of(job), part_field(row["part"]), row["lines"])
             last = rows[-1]["part"]
 
-    async def events(self, job: JobSummary, after: int, most: int = 500) -> list[JobChange]:
+    async def events(self, job: JobSummary, after: int, limit: int = 500) -> list[JobChange]:
         """The changes after that number up to where the job was when it was looked at, oldest first."""
         async with self._database.tenant(job.organization_id) as connection:
-            rows = await connection.fetch(_EVENTS, job.organization_id, job.id, after, job.version, most)
+            rows = await connection.fetch(_EVENTS, job.organization_id, job.id, after, job.version, limit)
         return [JobChange(**row) for row in rows]
 
     async def follower(self, job_id: UUID, token_hash: bytes, seconds: int) -> tuple[UUID, UUID] | None:
@@ -387,8 +387,10 @@ class JobStore:
 def _perhaps_accepted(new: NewJob, away: Unavailable) -> GatewayError:
     if new.effect is Effect.READ:
         return away
-    told = Unavailable("PostgreSQL went away while the job was accepted; it may run", retry_after=away.retry_after)
-    return with_unknown_outcome(told, {"job_id": str(new.id)}, safe_to_retry=new.effect is Effect.IDEMPOTENT)
+    unavailable = Unavailable(
+        "PostgreSQL went away while the job was accepted; it may run", retry_after=away.retry_after
+    )
+    return with_unknown_outcome(unavailable, {"job_id": str(new.id)}, safe_to_retry=new.effect is Effect.IDEMPOTENT)
 
 
 def _owner(new: NewJob, key: IdempotencyKey) -> tuple[Any, ...]:

@@ -10,13 +10,13 @@ from gateway.aio.single_flight import SingleFlight
 from gateway.jobs.model import JobSummary
 from gateway.jobs.store import JobStore
 
-#: seconds after which a waiter looks for itself, should a notification have been lost
-_LOOK = 5.0
+#: seconds after which a waiter polls, should a notification have been lost
+_POLL_INTERVAL = 5.0
 
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
-    #: the version that its caller has seen: None until the first look, infinite for one who waits for the end only
+    #: the version that its caller has seen: None until the first read, infinite for one who waits for the end only
     version: float | None
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -25,13 +25,13 @@ class _Waiter:
 
 
 class JobWaiters:
-    """Tells waiters when their job changed; those of one job share a look at it."""
+    """Wakes waiters when their job changed; those of one job share a read of it."""
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
-        self._look: SingleFlight[tuple[UUID, UUID], JobSummary] = SingleFlight(lambda key: store.get(*key))
+        self._reading: SingleFlight[tuple[UUID, UUID], JobSummary] = SingleFlight(lambda key: store.get(*key))
         self._waiters: defaultdict[str, set[_Waiter]] = defaultdict(set)
-        self._is_over = False
+        self._is_shutting_down = False
         #: how many wait now
         self.waiting = 0
 
@@ -40,24 +40,24 @@ class JobWaiters:
         job_id, version, is_final = change.split(":")
         waiters = self._waiters.get(job_id)
         if waiters:
-            self._look.forget()  # what began before the change is out of date
+            self._reading.forget()  # what began before the change is out of date
             for waiter in waiters:
                 if waiter.is_interested(int(version), is_final=is_final == "true"):
                     waiter.woken.set()
 
     @property
     def shutting_down(self) -> bool:
-        return self._is_over
+        return self._is_shutting_down
 
     def wake_all(self) -> None:
-        """Notifications may have been missed: everybody looks."""
+        """Notifications may have been missed: every waiter reads its job."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.woken.set()
 
     def stop_waiting(self) -> None:
         """The process stops: every waiter gets its job as it is, now."""
-        self._is_over = True
+        self._is_shutting_down = True
         self.wake_all()
 
     async def changed(self, organization_id: UUID, job_id: UUID, version: int | None, seconds: float) -> JobSummary:
@@ -78,17 +78,17 @@ class JobWaiters:
         try:
             job = await self._store.get(*key)
             seen = waiter.version = job.version if waiter.version is None else waiter.version
-            while not (job.is_done or job.version > seen or self._is_over):
+            while not (job.is_done or job.version > seen or self._is_shutting_down):
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= 0:
                     break
                 self.waiting += 1
                 try:
-                    await _set_within(waiter.woken, min(left, _LOOK))
+                    await _set_within(waiter.woken, min(left, _POLL_INTERVAL))
                 finally:
                     self.waiting -= 1
                 waiter.woken.clear()
-                job = await self._look(key)
+                job = await self._reading(key)
             return job
         finally:
             waiters.discard(waiter)

@@ -19,7 +19,7 @@ async def test_an_accepted_job_is_there_as_it_was_given(jobs, new_job):
     new = new_job(params={"a": "\u0000 ü"}, labels={"team": "x"}, workspace_name="w", kind="support-desk")
 
     accepted = await jobs.accept(new)
-    job = await jobs.get_whole(new.organization_id, new.id)
+    job = await jobs.get_stored(new.organization_id, new.id)
 
     assert accepted.is_new
     assert accepted.job == job

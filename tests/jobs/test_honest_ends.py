@@ -273,4 +273,4 @@ async def test_a_job_whose_acceptance_was_heard_of_late_is_there_once(database, 
     new = new_job()
     accepted = await HardOfHearing(database, 3600, sealing=SEALING).accept(new)
 
-    assert accepted.job == await jobs.get_whole(new.organization_id, new.id)
+    assert accepted.job == await jobs.get_stored(new.organization_id, new.id)

@@ -194,7 +194,7 @@ async def test_state_and_records_are_kept_together(jobs, leases, claimed):
     await leases.checkpoint(job, {"at": 1}, 1, "1\n2\n")
     await leases.checkpoint(job, {"at": 2}, 2, "3\n")
     await leases.finish(job, SUCCESS)
-    ended = await jobs.get_whole(job.organization_id, job.id)
+    ended = await jobs.get_stored(job.organization_id, job.id)
     lines = [part async for part in jobs.lines(ended, ended.parts)]
 
     assert ended.state == {"at": 2}

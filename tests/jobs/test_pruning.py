@@ -20,7 +20,7 @@ OLD_JOBS = """
 
 async def test_an_expired_result_is_dropped_and_its_job_stays_for_a_while(jobs, leases, database, claimed, sql):
     job = await claimed()
-    head = {"result": None, "collected": results.WHOLE, "meta": None, "parts": 1}
+    head = {"result": None, "collected": results.ROOT, "meta": None, "parts": 1}
     await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result=head, part=1, lines="1\n"))
     await sql("UPDATE jobs SET expires_at = now() - interval '1 second' WHERE id = $1", job.id)
 

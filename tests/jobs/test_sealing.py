@@ -44,10 +44,10 @@ async def test_a_sealed_job_is_read_as_it_was_and_nothing_of_it_is_in_the_databa
     job = await claimed(params={"subject": CANARY})
     await done(leases, job)
 
-    whole = await jobs.get_whole(job.organization_id, job.id)
+    stored = await jobs.get_stored(job.organization_id, job.id)
 
     assert CANARY not in await at_rest(sql, job)
-    assert (job.params, whole.params, whole.state) == ({"subject": CANARY}, {"subject": CANARY}, STATE)
+    assert (job.params, stored.params, stored.state) == ({"subject": CANARY}, {"subject": CANARY}, STATE)
     assert await jobs.head(job) == HEAD
     assert all(CANARY in lines for lines in await read(jobs, job))
 
@@ -68,7 +68,7 @@ async def test_another_jobs_params_do_not_open(jobs, new_job, sql):
     await sql("UPDATE jobs SET params = (SELECT params FROM jobs WHERE id = $1)", mine.id)
 
     with pytest.raises(InternalError):
-        await jobs.get_whole(theirs.organization_id, theirs.id)
+        await jobs.get_stored(theirs.organization_id, theirs.id)
 
 
 async def test_with_the_setting_off_new_jobs_are_plain_and_sealed_ones_are_read_all_the_same(
@@ -79,8 +79,8 @@ async def test_with_the_setting_off_new_jobs_are_plain_and_sealed_ones_are_read_
     plain = (await off.accept(new_job(params={"subject": CANARY}))).job
 
     assert CANARY in await at_rest(sql, plain)
-    assert (await off.get_whole(sealed.organization_id, sealed.id)).params == {"subject": CANARY}
-    assert (await jobs.get_whole(plain.organization_id, plain.id)).params == {"subject": CANARY}
+    assert (await off.get_stored(sealed.organization_id, sealed.id)).params == {"subject": CANARY}
+    assert (await jobs.get_stored(plain.organization_id, plain.id)).params == {"subject": CANARY}
 
 
 async def test_after_a_rotation_the_old_key_opens_nothing_that_the_new_one_does_not(
@@ -92,11 +92,11 @@ async def test_after_a_rotation_the_old_key_opens_nothing_that_the_new_one_does_
     rotation = Rotation(database, Vault([NEW, KEY]), SEALED_TABLES)
     rows = [each async for each in rotation.run()]
     renewed = JobStore(database, RETENTION, sealing=JobSealing(Vault([NEW])))
-    whole = await renewed.get_whole(job.organization_id, job.id)
+    stored = await renewed.get_stored(job.organization_id, job.id)
 
     assert (sum(rows), rotation.failures) == (1, [])
-    assert whole.params == {"subject": CANARY}
-    assert all(CANARY in lines for lines in await read(renewed, whole))
+    assert stored.params == {"subject": CANARY}
+    assert all(CANARY in lines for lines in await read(renewed, stored))
 
 
 async def test_a_claim_opens_what_another_process_sealed(database: Database, jobs, new_job, organization_id: UUID):

@@ -102,9 +102,9 @@ async def test_a_look_at_a_job_and_a_list_of_jobs_leave_out_what_may_be_large(jo
     await leases.finish(job, SUCCESS)
 
     seen = await jobs.get(job.organization_id, job.id)
-    whole = await jobs.get_whole(job.organization_id, job.id)
+    stored = await jobs.get_stored(job.organization_id, job.id)
 
     assert not isinstance(seen, StoredJob)
     assert seen.is_stored
     assert {"params", "state", "selection", "result"} & set(JobSummary.__struct_fields__) == set()
-    assert (whole.params, whole.state) == ({"large": "x" * 1000}, {"at": 1})
+    assert (stored.params, stored.state) == ({"large": "x" * 1000}, {"at": 1})

@@ -64,7 +64,7 @@ async def stored_file(request: web.Request, job: JobSummary, document: Mapping[s
 
 
 async def _range_of(request: web.Request, job: JobSummary) -> str | None:
-    work = await request.app[SERVICES].jobs.get_whole(job.organization_id, job.id)
+    work = await request.app[SERVICES].jobs.get_stored(job.organization_id, job.id)
     return work.params.get("range_header")
 
 
