@@ -54,18 +54,20 @@ def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> 
     """The method that the fields belong to, and the fields; raises InvalidCredentials naming each fault."""
     name = _method_of(spec, credentials)
     method = spec.authentication[name]
-    found = [
-        _fault(spec, method, field, "required") for field in method.required if credentials.get(field) in (None, "")
+    faults = [
+        _field_error(spec, method, field, "required")
+        for field in method.required
+        if credentials.get(field) in (None, "")
     ]
     unknown = (field for field in credentials if field not in method.credentials)
-    found += [_fault(spec, method, field, "unknown") for field in islice(unknown, MAX_FAULTS)]
-    found += [
-        _fault(spec, method, field, "type")
+    faults += [_field_error(spec, method, field, "unknown") for field in islice(unknown, MAX_FAULTS)]
+    faults += [
+        _field_error(spec, method, field, "type")
         for field, value in credentials.items()
         if field in method.credentials and value is not None and not _is_header_text(value)
     ]
-    if found:
-        raise InvalidCredentials(None if credentials else _all_methods(spec), faults=found)
+    if faults:
+        raise InvalidCredentials(None if credentials else _all_methods(spec), faults=faults)
     return name, {field: value for field, value in credentials.items() if value is not None}
 
 
@@ -73,9 +75,9 @@ def _method_of(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> str:
     """The method that knows most of the fields given and misses fewest of its own."""
 
     def fit(method: AuthMethod) -> tuple[int, int]:
-        known = sum(field in method.credentials for field in credentials)
+        named = sum(field in method.credentials for field in credentials)
         missing = sum(field not in credentials for field in method.required)
-        return known - missing, -missing
+        return named - missing, -missing
 
     return max(spec.authentication, key=lambda name: fit(spec.authentication[name]))
 
@@ -96,13 +98,13 @@ def _is_header_text(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable() and len(value) <= 8192
 
 
-def _fault(spec: ConnectorSpec, method: AuthMethod, field: str, code: str) -> FieldError:
-    known = method.credentials
+def _field_error(spec: ConnectorSpec, method: AuthMethod, field: str, code: str) -> FieldError:
+    credentials = method.credentials
     match code:
         case "required":
-            said = f"{field} is missing: {known[field].description}"
+            text = f"{field} is missing: {credentials[field].description}"
         case "unknown":
-            said = f"{field} is not a credential of {method.title}; {did_you_mean(field, known)}"
+            text = f"{field} is not a credential of {method.title}; {did_you_mean(field, credentials)}"
         case _:
-            said = f"{field} must be a string of printable characters"
-    return FieldError(pointer=f"/credentials/{field}", field=field, code=code, message=f"{spec.kind}: {said}")
+            text = f"{field} must be a string of printable characters"
+    return FieldError(pointer=f"/credentials/{field}", field=field, code=code, message=f"{spec.kind}: {text}")

@@ -132,13 +132,13 @@ class BulkUpdate:
     async def _follow(self, number: int) -> None:
         """Follow a batch to its end, and save a result for each of its tickets."""
         ids, status = _ids(self._portions[number]), {}
-        looks = self._run.followed(
+        polls = self._run.poll(
             f"/job_statuses/{self._started[number]}.json",
             ("job_status", "status"),
             ("queued", "working"),
             ("completed", "failed", "killed"),
         )
-        async for document in looks:
+        async for document in polls:
             status = document["job_status"]
             self._under_way[number] = min(int(status.get("progress") or 0), len(ids))
             await self._progress()
@@ -219,11 +219,11 @@ def _limited(full: UpstreamQueueFull) -> UpstreamRateLimited:
 
 def ticket_ids(text: str) -> list[str]:
     """The comma-separated ids, blanks and repetitions removed; raises InvalidParams for what is no id."""
-    ids = list(dict.fromkeys(part for part in (piece.strip() for piece in text.split(",")) if part))
+    ids = list(dict.fromkeys(each for each in (part.strip() for part in text.split(",")) if each))
     wrong = next((part for part in ids if not (part.isascii() and part.isdigit())), None)
     if wrong is not None or not ids:
-        said = "ids names no ticket" if wrong is None else f"{wrong!r} is not a ticket id"
-        message = f"ticket_bulk_updates.create: {said}; send ids as digits separated by commas"
+        reason = "ids names no ticket" if wrong is None else f"{wrong!r} is not a ticket id"
+        message = f"ticket_bulk_updates.create: {reason}; send ids as digits separated by commas"
         raise InvalidParams(faults=[FieldError("/params/ids", "ids", "pattern", message)])
     return ids
 
@@ -251,5 +251,5 @@ def _ticket_result(
     is_updated = entry.get("success", "error" not in entry) if entry else status["status"] == "completed"
     if is_updated:
         return {"id": int(ticket_id), "success": True}
-    said = (entry or {}).get("details") or (entry or {}).get("error") or status.get("message") or status["status"]
-    return {"id": int(ticket_id), "success": False, "error": secrets.masked(str(said))}
+    reason = (entry or {}).get("details") or (entry or {}).get("error") or status.get("message") or status["status"]
+    return {"id": int(ticket_id), "success": False, "error": secrets.masked(str(reason))}

@@ -78,17 +78,17 @@ class UpstreamConnector:
     ) -> AsyncIterator[File]:
         """A file, or the part of it that a Range header names; raises GatewayError, and so may reading it.
 
-        `async with connector.download("attachments", {"attachment_id": 64}) as file: async for piece in file: ...`
+        `async with connector.download("attachments", {"attachment_id": 64}) as file: async for chunk in file: ...`
         """
         call = prepare(self.kind.operation(entity, download.ACTION), params or {})
         stated = {} if range_header is None else {"Range": range_header}
-        wanted = RangeRequest.of(stated, range_header=call.params.get("range_header"))
-        async with self.open_file(call, wanted) as file:
+        range_request = RangeRequest.of(stated, range_header=call.params.get("range_header"))
+        async with self.open_file(call, range_request) as file:
             yield file
 
-    def open_file(self, call: PreparedCall, wanted: RangeRequest) -> AbstractAsyncContextManager[File]:
+    def open_file(self, call: PreparedCall, range_request: RangeRequest) -> AbstractAsyncContextManager[File]:
         """The file of a prepared download, its status and headers judged, for as long as the block lasts."""
-        return download.opened(self.session, call, wanted)
+        return download.open_file(self.session, call, range_request)
 
     async def check(self) -> None:
         """Call the kind's health check; raises what is wrong."""

@@ -42,18 +42,20 @@ class Described:
     name: str | None = None
     content_type: str | None = None
 
-    def labels(self) -> dict[str, str]:
+    def headers(self) -> dict[str, str]:
         """The record's words in the form of the headers that they stand in for."""
-        found = {}
+        headers = {}
         if self.content_type:
-            found["content-type"] = self.content_type
+            headers["content-type"] = self.content_type
         if self.name:
-            found["content-disposition"] = f"attachment; filename*=UTF-8''{quote(self.name, safe='', errors='replace')}"
-        return found
+            headers["content-disposition"] = (
+                f"attachment; filename*=UTF-8''{quote(self.name, safe='', errors='replace')}"
+            )
+        return headers
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Target:
     """Where the bytes are said to be, as the application spells it, and whether credentials may go there."""
 
     url: URL
@@ -62,7 +64,7 @@ class _Place:
 
 
 @asynccontextmanager
-async def opened(session: UpstreamSession, call: PreparedCall, wanted: RangeRequest) -> AsyncIterator[File]:
+async def open_file(session: UpstreamSession, call: PreparedCall, range_request: RangeRequest) -> AsyncIterator[File]:
     """The file of a download operation, its status and headers judged; closed upstream when the block ends.
 
     Raises UpstreamError and its kin, RangeNotSatisfiable, and what the application's refusals mean.
@@ -70,8 +72,8 @@ async def opened(session: UpstreamSession, call: PreparedCall, wanted: RangeRequ
     deadline = monotonic() + call.operation.action.timeout
     how = call.operation.action.download
     assert how is not None
-    async with AsyncExitStack() as held:
-        yield await _Opening(session, _without_range(call), how, wanted, held, deadline).file()
+    async with AsyncExitStack() as exit_stack:
+        yield await _Opening(session, _without_range(call), how, range_request, exit_stack, deadline).file()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,8 @@ class _Opening:
     session: UpstreamSession
     call: PreparedCall
     how: Download
-    wanted: RangeRequest
-    held: AsyncExitStack
+    range_request: RangeRequest
+    exit_stack: AsyncExitStack
     #: when the first byte must have come, by the monotonic clock
     deadline: float
 
@@ -103,9 +105,9 @@ class _Opening:
         return file
 
     def _judged(self, described: Described, stream: UpstreamStream, *, ranged: bool) -> File | None:
-        headers = CIMultiDict({**described.labels(), **stream.headers})
-        reply = relayed_reply(self.wanted, stream.status, headers, size=described.size, ranged=ranged)
-        return None if reply is None else judged_file(reply, headers, described.size, stream.pieces())
+        headers = CIMultiDict({**described.headers(), **stream.headers})
+        reply = relayed_reply(self.range_request, stream.status, headers, size=described.size, ranged=ranged)
+        return None if reply is None else judged_file(reply, headers, described.size, stream.chunks())
 
     async def _described(self) -> Described:
         """The record of the file, read anew each time: its address may be signed for minutes only."""
@@ -117,40 +119,40 @@ class _Opening:
 
     async def _stream(self, described: Described, *, ranged: bool) -> UpstreamStream:
         """The answer that has the bytes, or that speaks of them, redirects followed by hand."""
-        place, headers = self._first_place(described), self.wanted.upstream_headers(ranged=ranged)
+        target, headers = self._first_target(described), self.range_request.upstream_headers(ranged=ranged)
         for _ in range(REDIRECTS + 1):
-            url = relocated(place.url, self.session.override)
+            url = relocated(target.url, self.session.override)
             stream = await self.session.stream(
-                UpstreamRequest("GET", url, {**place.headers, **headers}),
-                self.held,
+                UpstreamRequest("GET", url, {**target.headers, **headers}),
+                self.exit_stack,
                 deadline=self.deadline,
-                is_trusted=place.is_trusted,
+                is_trusted=target.is_trusted,
                 accepted=_PASSED_ON,
             )
             if stream.status not in _REDIRECTING:
                 return stream
-            place = self._next_place(place, stream.headers.get("location"))
+            target = self._next_target(target, stream.headers.get("location"))
         raise UpstreamInvalidResponse(f"the file's address redirects more than {REDIRECTS} times")
 
-    def _first_place(self, described: Described) -> _Place:
+    def _first_target(self, described: Described) -> _Target:
         if self.how.url is None:
             request = self.call.request(self._home)
-            return _Place(request.url, is_trusted=True, headers=request.headers)
+            return _Target(request.url, is_trusted=True, headers=request.headers)
         if described.url is None:
             raise UpstreamNotFound(
                 f"{self.call.operation}: the application has no address for this file; "
                 "it may lie with another service, or have been removed"
             )
         url = self._checked(described.url)
-        return _Place(url, is_trusted=not self.how.presigned and self._is_own(url))
+        return _Target(url, is_trusted=not self.how.presigned and self._is_own(url))
 
-    def _next_place(self, place: _Place, location: str | None) -> _Place:
+    def _next_target(self, target: _Target, location: str | None) -> _Target:
         """Where a redirect leads; credentials lost on the way stay lost."""
         if not location:
             raise UpstreamInvalidResponse("the file's address redirects to nowhere")
-        url = self._checked(_joined(place.url, location))
-        is_trusted = place.is_trusted and self._is_own(url)
-        return _Place(url, is_trusted, place.headers if is_trusted else {})
+        url = self._checked(_joined(target.url, location))
+        is_trusted = target.is_trusted and self._is_own(url)
+        return _Target(url, is_trusted, target.headers if is_trusted else {})
 
     def _checked(self, url: str) -> URL:
         spec = self.session.spec
@@ -168,13 +170,13 @@ class _Opening:
 
 
 def _described(how: Download, document: Any) -> Described:
-    url, size, name, ending, content_type = (
-        None if place is None else value_at(document, place)
-        for place in (how.url, how.size, how.name, how.extension, how.content_type)
+    url, size, name, extension, content_type = (
+        None if path is None else value_at(document, path)
+        for path in (how.url, how.size, how.name, how.extension, how.content_type)
     )
     name = name if isinstance(name, str) else None
-    if name and isinstance(ending, str) and ending and not name.lower().endswith(f".{ending.lower()}"):
-        name = f"{name}.{ending}"
+    if name and isinstance(extension, str) and extension and not name.lower().endswith(f".{extension.lower()}"):
+        name = f"{name}.{extension}"
     return Described(
         url=url if isinstance(url, str) and url else None,
         size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,

@@ -59,8 +59,8 @@ _PLAIN_URL = re.compile(r"https?://[a-z0-9._:\[\]-]+(?:[/?][\x21\x22\x24-\x7e]*)
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
-#: the host and port that the connection now being made was asked for
-_ASKED: ContextVar[tuple[str, int] | None] = ContextVar("egress_asked", default=None)
+#: host and port of the request that a connection is being made for
+_REQUEST_AUTHORITY: ContextVar[tuple[str, int] | None] = ContextVar("request_authority", default=None)
 
 
 class ForbiddenAddress(OSError):
@@ -132,9 +132,9 @@ class EgressPolicy:
         """The policy that lets through these overrides and nothing else of the inner network."""
         return cls(frozenset(((url.raw_host or "").lower(), url.port or 0) for url in overrides))
 
-    def permits(self, address: str, port: int, asked: tuple[str, int] | None = None) -> bool:
+    def permits(self, address: str, port: int, authority: tuple[str, int] | None = None) -> bool:
         """Whether a socket may connect there, given the host and port that the request asked for."""
-        is_operators = asked is not None and asked in self.allowed and asked[1] == port
+        is_operators = authority is not None and authority in self.allowed and authority[1] == port
         return is_operators or is_public_address(address)
 
 
@@ -153,15 +153,15 @@ class EgressConnector(TCPConnector):
         self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout
     ) -> ResponseHandler:
         """As the base does, whenever none is kept; the socket factory then knows which host was asked for."""
-        token = _ASKED.set(((req.url.raw_host or "").lower(), req.url.port or 0))
+        token = _REQUEST_AUTHORITY.set(((req.url.raw_host or "").lower(), req.url.port or 0))
         try:
             return await super()._create_connection(req, traces, timeout)
         finally:
-            _ASKED.reset(token)
+            _REQUEST_AUTHORITY.reset(token)
 
     def _open_socket(self, address_info: AddrInfoType) -> socket.socket:
         family, kind, protocol, _, address = address_info
-        if not self._policy.permits(str(address[0]), int(address[1]), _ASKED.get()):
+        if not self._policy.permits(str(address[0]), int(address[1]), _REQUEST_AUTHORITY.get()):
             raise ForbiddenAddress
         return socket.socket(family, kind, protocol)
 

@@ -1,4 +1,4 @@
-"""A long operation under way: what the application works off itself, followed to its end by looks at how it stands."""
+"""A long operation under way: what the application works off itself, polled to its end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -18,10 +18,10 @@ from gateway.kinds.spec import Effect, JsonPath
 
 Params = Mapping[str, Any]
 
-#: seconds between looks at a run: soon at first, then rarer
-_FIRST_LOOK, _LOOK_FACTOR, _RAREST_LOOK = 0.2, 1.5, 5.0
-#: looks in a row that may fail, about a minute of them: what was started goes on without us
-_MISSED_LOOKS = 20
+#: seconds between polls of a run: soon at first, then rarer
+_FIRST_INTERVAL, _INTERVAL_FACTOR, _MAX_INTERVAL = 0.2, 1.5, 5.0
+#: polls in a row that may fail, about a minute of them: what was started goes on without us
+_MAX_FAILED_POLLS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class OperationRun:
         return PreparedCall.of(self.call.operation, params)
 
     def request(self, method: str, path: str) -> UpstreamRequest:
-        """A request beside the operation's own, such as a look at what it started."""
+        """A request beside the operation's own, such as a poll of what it started."""
         session = self.session
         headers = {"Accept": "application/json", **session.spec.headers}
         body = None
@@ -52,20 +52,20 @@ class OperationRun:
         exchange = await self.session.exchange(self.request(method, path), timeout=timeout)
         return responses.read(self.call.operation.unpaged, exchange.succeeded())
 
-    async def followed(
+    async def poll(
         self, path: str, state: JsonPath, going: Collection[str], ended: Collection[str]
     ) -> AsyncIterator[Any]:
         """What the application says of a run, again and again, the last time when it has ended."""
-        wait, missed = _FIRST_LOOK, 0
+        interval, failed_polls = _FIRST_INTERVAL, 0
         while True:
             try:
                 document = (await self.ask("GET", path)).decoded()
             except UpstreamError as error:
-                missed += 1
-                if not error.retryable or missed > _MISSED_LOOKS:
+                failed_polls += 1
+                if not error.retryable or failed_polls > _MAX_FAILED_POLLS:
                     raise
             else:
-                missed = 0
+                failed_polls = 0
                 status = value_at(document, state)
                 if status not in going and status not in ended:
                     shown = (await self.session.secrets()).masked(repr(status))[:100]
@@ -73,5 +73,5 @@ class OperationRun:
                 yield document
                 if status in ended:
                     return
-            await asyncio.sleep(wait)
-            wait = min(wait * _LOOK_FACTOR, _RAREST_LOOK)
+            await asyncio.sleep(interval)
+            interval = min(interval * _INTERVAL_FACTOR, _MAX_INTERVAL)

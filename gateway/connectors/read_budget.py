@@ -13,9 +13,9 @@ class ReadBudget:
     """Shared by all answers of a process; what one of them may have at most is up to its reader."""
 
     def __init__(self, shared: int = SHARED) -> None:
-        self.left = shared
+        self.available = shared
         #: held by the one answer that goes on beyond them
-        self.beyond = asyncio.Lock()
+        self.overflow = asyncio.Lock()
 
     @contextmanager
     def reading(self) -> Iterator["Reservation"]:
@@ -24,9 +24,9 @@ class ReadBudget:
         try:
             yield reading
         finally:
-            self.left += reading.taken
+            self.available += reading.reserved
             if reading.is_beyond:
-                self.beyond.release()
+                self.overflow.release()
 
 
 @dataclass(slots=True)
@@ -34,16 +34,16 @@ class Reservation:
     """What one answer holds of the budget."""
 
     budget: ReadBudget
-    taken: int = 0
+    reserved: int = 0
     is_beyond: bool = False
 
     async def grow(self, size: int) -> None:
         """Hold so many bytes more; waits, not reading on, while other large answers are being read."""
         if self.is_beyond:
             return
-        if size > self.budget.left:
-            await self.budget.beyond.acquire()
+        if size > self.budget.available:
+            await self.budget.overflow.acquire()
             self.is_beyond = True
         else:
-            self.budget.left -= size
-            self.taken += size
+            self.budget.available -= size
+            self.reserved += size

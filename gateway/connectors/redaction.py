@@ -68,8 +68,8 @@ def _forms_of(value: str) -> Iterator[str]:
     yield quote(value, safe="", errors="replace")
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     yield from (escaped, escaped.replace("/", "\\/"))
-    whole = b64encode(value.encode(errors="surrogatepass")).decode()
-    yield from (whole, whole.rstrip("="), whole.replace("+", "-").replace("/", "_"))
+    padded = b64encode(value.encode(errors="surrogatepass")).decode()
+    yield from (padded, padded.rstrip("="), padded.replace("+", "-").replace("/", "_"))
     for offset in range(3):
         encoded = b64encode(b"\0" * offset + value.encode(errors="surrogatepass")).decode().rstrip("=")
         # The characters at both ends depend on what stands beside the value.
@@ -80,11 +80,11 @@ def _forms_of(value: str) -> Iterator[str]:
 
 
 def _without_beginnings(text: str, secret: str) -> str:
-    head, found = secret[:_HEAD], text.find(secret[:_HEAD])
-    while found >= 0:
-        end = found + len(head)
-        while end < len(text) and end - found < len(secret) and text[end] == secret[end - found]:
+    head, start = secret[:_HEAD], text.find(secret[:_HEAD])
+    while start >= 0:
+        end = start + len(head)
+        while end < len(text) and end - start < len(secret) and text[end] == secret[end - start]:
             end += 1
-        text = f"{text[:found]}{MASK}{text[end:]}"
-        found = text.find(head, found + len(MASK))
+        text = f"{text[:start]}{MASK}{text[end:]}"
+        start = text.find(head, start + len(MASK))
     return text

@@ -16,18 +16,18 @@ _A_MOMENT: Final = 1_000_000_000
 
 def with_details(spec: Failure, document: Any, code: str | None, message: str | None) -> str | None:
     """The application's message and what its details add, each text once."""
-    said = [message] if message else []
-    for place in spec.details:
-        for text in _texts_at(document, place):
-            if text != code and not any(text in known for known in said):
-                said.append(text)
-    return "; ".join(said)[:_CHARACTERS] or None
+    texts = [message] if message else []
+    for path in spec.details:
+        for text in _texts_at(document, path):
+            if text != code and not any(text in earlier for earlier in texts):
+                texts.append(text)
+    return "; ".join(texts)[:_CHARACTERS] or None
 
 
 def field(spec: Failure, document: Any) -> str | None:
     """The members of the request that the application complains about, with commas between them."""
-    found = (list(dict.fromkeys(_texts_at(document, place))) for place in spec.field)
-    return ", ".join(next((names for names in found if names), [])) or None
+    names_by_path = (list(dict.fromkeys(_texts_at(document, path))) for path in spec.field)
+    return ", ".join(next((names for names in names_by_path if names), [])) or None
 
 
 def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> tuple[int | None, bool]:
@@ -35,10 +35,10 @@ def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> tupl
 
     The limit that was hit goes before the code, and that before the status.
     """
-    limits = [text for place in spec.limit for text in _texts_at(document, place)]
+    limits = [text for path in spec.limit for text in _texts_at(document, path)]
     for name in (*limits, code or "", str(status)):
-        for known, wait in spec.retry_after.items():
-            if name == known or (known.endswith("*") and name.startswith(known[:-1])):
+        for pattern, wait in spec.retry_after.items():
+            if name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1])):
                 return (_DAY, True) if wait == "day" else (int(wait), False)
     return None, False
 
@@ -48,17 +48,17 @@ def reset_in(headers: Mapping[str, str], names: Sequence[str], now: float | None
     for name in names:
         text = headers.get(name, "").strip()
         if text.isascii() and text.isdigit() and len(text) < 12:
-            told = int(text)
-            return max(1, told - int(now if now is not None else CLOCK.unix_time()) if told > _A_MOMENT else told)
+            number = int(text)
+            return max(1, number - int(now if now is not None else CLOCK.unix_time()) if number > _A_MOMENT else number)
     return None
 
 
-def _texts_at(document: Any, place: JsonPath) -> Iterator[str]:
+def _texts_at(document: Any, path: JsonPath) -> Iterator[str]:
     """Every text below a place; `*` in it stands for each item of a list and each member of an object."""
-    if not place:
+    if not path:
         yield from _texts(document)
         return
-    member, rest = place[0], place[1:]
+    member, rest = path[0], path[1:]
     if member == "*":
         for inner in _inner(document):
             yield from _texts_at(inner, rest)

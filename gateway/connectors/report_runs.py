@@ -29,7 +29,7 @@ async def run_report(run: OperationRun) -> OperationResult:
         await run.run_context.checkpoint({"instance": instance})
     report: dict[str, Any] = {}
     path = _instances({"id": run.call.params["id"]}, f"/{instance}")
-    async for report in run.followed(path, ("attributes", "status"), ("New", "Running"), ("Success", "Error")):
+    async for report in run.poll(path, ("attributes", "status"), ("New", "Running"), ("Success", "Error")):
         await run.run_context.progress(0, None, f"report run: {report['attributes']['status']}")
     if report["attributes"]["status"] == "Error":
         raise UpstreamError(f"{run.call.operation}: the application could not run the report")

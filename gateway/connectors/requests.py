@@ -85,29 +85,29 @@ def checked_environment(
 ) -> dict[str, str]:
     """The kind's variables, known and well typed, with defaults; raises InvalidCredentials with every fault."""
     unknown = (name for name in environment if name not in spec.environment)
-    found = [
-        _variable_fault(name, "unknown", f"environment has no variable {name}; {did_you_mean(name, spec.environment)}")
+    faults = [
+        _variable_error(name, "unknown", f"environment has no variable {name}; {did_you_mean(name, spec.environment)}")
         for name in islice(unknown, MAX_FAULTS)
     ]
     for name, variable in spec.environment.items():
         value = environment.get(name)
         if value is None:
             if variable.required and variable.default is None:
-                found.append(_variable_fault(name, "required", f"{name} is missing: {variable.description}"))
+                faults.append(_variable_error(name, "required", f"{name} is missing: {variable.description}"))
         elif not isinstance(value, str):
-            found.append(_variable_fault(name, "type", f"{name} must be a string"))
+            faults.append(_variable_error(name, "type", f"{name} must be a string"))
         elif variable.type == "dns_label" and not _DNS_LABEL.fullmatch(value):
             text = (
                 f"{name} must be one DNS label: lower-case letters, digits and hyphens, for example {variable.example}"
             )
-            found.append(_variable_fault(name, "pattern", text))
+            faults.append(_variable_error(name, "pattern", text))
         elif variable.type == "host" and not host_matches(value, spec.hosts):
-            found.append(_variable_fault(name, "pattern", f"{name} must be a host name: {' or '.join(spec.hosts)}"))
+            faults.append(_variable_error(name, "pattern", f"{name} must be a host name: {' or '.join(spec.hosts)}"))
         elif variable.type == "origin" and _origin_of(spec, value, override) is None:
             text = f"{name} must be an https origin on {' or '.join(spec.hosts)}"
-            found.append(_variable_fault(name, "pattern", text))
-    if found:
-        raise InvalidCredentials(faults=found)
+            faults.append(_variable_error(name, "pattern", text))
+    if faults:
+        raise InvalidCredentials(faults=faults)
     return {
         name: _origin_of(spec, value, override) or value if variable.type == "origin" else value
         for name, variable in spec.environment.items()
@@ -122,8 +122,8 @@ def _origin_of(spec: ConnectorSpec, value: str, override: URL | None) -> str | N
     """
     try:
         url = URL(value)
-        is_plain = url.path in ("", "/") and not url.query_string and not url.fragment and not url.user
-        if not is_plain or not url.host:
+        is_bare_origin = url.path in ("", "/") and not url.query_string and not url.fragment and not url.user
+        if not is_bare_origin or not url.host:
             return None
         origin = url.origin()
     except ValueError:
@@ -134,7 +134,7 @@ def _origin_of(spec: ConnectorSpec, value: str, override: URL | None) -> str | N
     return str(origin) if is_default and host_matches(origin.host or "", spec.hosts) else None
 
 
-def _variable_fault(name: str, code: str, message: str) -> FieldError:
+def _variable_error(name: str, code: str, message: str) -> FieldError:
     return FieldError(pointer=f"/environment/{name}", field=name, code=code, message=message)
 
 

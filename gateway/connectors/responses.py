@@ -41,8 +41,8 @@ _NO_RECORDS = msgspec.Raw(b"[]")
 DEFAULT_RETRY_AFTER = 30
 #: characters of an application's own words that an error repeats
 _MESSAGE_CHARACTERS = 500
-#: bytes of a failure that is parsed as a whole, and of a member of a larger one
-_PARSED_WHOLE, _PARSED_MEMBER = 1 << 20, 64 << 10
+#: bytes of a failure that is parsed completely, and of a member of a larger one
+_MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
 
 
 @dataclass(slots=True)
@@ -85,75 +85,75 @@ class OperationResult(msgspec.Struct, frozen=True):
 
 def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     """Records and Meta of an answer that `failure` took for a success; raises UpstreamInvalidResponse."""
-    place = operation.action.records if operation.is_list else operation.action.record
+    path = operation.action.records if operation.is_list else operation.action.record
     try:
-        found, meta = _found(response, place or (), operation.paging)
+        raw, meta = _record_and_meta(response, path or (), operation.paging)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
     if not operation.is_list:
-        return OperationResult(found or NULL, meta)
-    begin = None if found is None else _first_byte(found)
+        return OperationResult(raw or NULL, meta)
+    begin = None if raw is None else _first_byte(raw)
     if begin == b"n":
         return OperationResult(_NO_RECORDS, meta)
-    if found is None or begin != b"[":
+    if raw is None or begin != b"[":
         raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
-    return OperationResult(found, meta)
+    return OperationResult(raw, meta)
 
 
-def _found(
-    response: UpstreamResponse, place: JsonPath, paging: Paging | None
+def _record_and_meta(
+    response: UpstreamResponse, path: JsonPath, paging: Paging | None
 ) -> tuple[msgspec.Raw | None, dict[str, Any] | None]:
-    """What lies at the place, and the Meta, in one pass over the answer; bytes passed on are proven to be UTF-8."""
+    """What lies at the path, and the Meta, in one pass over the answer; bytes passed on are proven to be UTF-8."""
     body = response.body
     if not body or body.isspace():
         return None, None
     if not body.isascii():
         body.decode()
-    if not place and paging is None:
+    if not path and paging is None:
         return msgspec.json.decode(body, type=msgspec.Raw), None
     members = response.members
     meta = None if paging is None else _meta(paging, members)
-    if not place:
+    if not path:
         return msgspec.Raw(body), meta
-    found = members.get(place[0])
-    return (raw_at(found, place[1:]) if found is not None and len(place) > 1 else found), meta
+    raw = members.get(path[0])
+    return (raw_at(raw, path[1:]) if raw is not None and len(path) > 1 else raw), meta
 
 
 def _meta(paging: Paging, members: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
     # Some applications end their cursors with an empty string.
-    meta = {name: None if (value := _at(members, place)) == "" else value for name, place in paging.meta.items()}
+    meta = {name: None if (value := _at(members, path)) == "" else value for name, path in paging.meta.items()}
     if paging.incomplete is not None:
-        said = _at(members, paging.incomplete.place)
-        if isinstance(said, dict) and said.items() >= paging.incomplete.when.items():
-            meta[paging.incomplete.meta] = said
+        incomplete = _at(members, paging.incomplete.place)
+        if isinstance(incomplete, dict) and incomplete.items() >= paging.incomplete.when.items():
+            meta[paging.incomplete.meta] = incomplete
     return meta
 
 
-def raw_at(document: msgspec.Raw, place: JsonPath) -> msgspec.Raw | None:
+def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
     """The unparsed member at a place of a JSON document; None where there is none."""
-    found: msgspec.Raw | None = document
-    for member in place:
-        if found is None or _first_byte(found) != b"{":
+    raw: msgspec.Raw | None = document
+    for member in path:
+        if raw is None or _first_byte(raw) != b"{":
             return None
-        found = _MEMBERS.decode(found).get(member)
-    return found
+        raw = _MEMBERS.decode(raw).get(member)
+    return raw
 
 
 def _first_byte(raw: msgspec.Raw) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 
-def _at(members: Mapping[str, msgspec.Raw], place: JsonPath) -> Any:
-    raw = members.get(place[0])
+def _at(members: Mapping[str, msgspec.Raw], path: JsonPath) -> Any:
+    raw = members.get(path[0])
     if raw is None:
         return None
     value = _VALUE.decode(raw)
-    return value_at(value, place[1:]) if len(place) > 1 else value
+    return value_at(value, path[1:]) if len(path) > 1 else value
 
 
-def value_at(document: Any, place: JsonPath) -> Any:
+def value_at(document: Any, path: JsonPath) -> Any:
     """The value at a place of a parsed document; list positions are written as numbers; None where there is none."""
-    for member in place:
+    for member in path:
         if isinstance(document, list):
             document = document[int(member)] if member.isdigit() and int(member) < len(document) else None
         elif isinstance(document, dict):
@@ -185,7 +185,7 @@ def failure(
     )
     cls = _class_by_code(spec, code) or _class_by_status(response.status)
     wait = refusals.wait_of(spec, document, code, response.status)
-    return _meant(spec, cls, fault, wait, response.headers)
+    return _error_of(spec, cls, fault, wait, response.headers)
 
 
 def _is_true(response: UpstreamResponse, member: str) -> bool:
@@ -219,7 +219,7 @@ def _masked(document: Any, secrets: Secrets) -> Any:
         return None
 
 
-def _meant(
+def _error_of(
     spec: Failure,
     cls: type[GatewayError],
     fault: UpstreamFault,
@@ -230,13 +230,12 @@ def _meant(
     words = f"the application answered {fault.status}{words}"
     if fault.field and fault.field not in words:
         words = f"{words} ({fault.field})"
-    wait, (known, is_day) = retry_after(headers), waiting
+    wait, (spec_wait, is_day) = retry_after(headers), waiting
     if issubclass(cls, UpstreamRateLimited):
         words = f"{words}; the allowance of a day is used up" if is_day else words
-        told = wait or refusals.reset_in(headers, spec.retry_headers) or known
-        wait = told or spec.window or DEFAULT_RETRY_AFTER
-    elif known is not None and cls is not UpstreamQueueFull:
-        cls, wait = UpstreamBusy, wait or known
+        wait = wait or refusals.reset_in(headers, spec.retry_headers) or spec_wait or spec.window or DEFAULT_RETRY_AFTER
+    elif spec_wait is not None and cls is not UpstreamQueueFull:
+        cls, wait = UpstreamBusy, wait or spec_wait
     return cls(words, upstream=fault, retry_after=wait)
 
 
@@ -264,11 +263,11 @@ def _class_by_status(status: int) -> type[GatewayError]:
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
     """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3), at least one; a fraction is rounded up."""
-    told = headers.get("retry-after", "")
+    value = headers.get("retry-after", "")
     try:
-        return max(1, ceil(float(told)))
+        return max(1, ceil(float(value)))
     except ValueError:
-        return _until(told, headers.get("date", ""))
+        return _until(value, headers.get("date", ""))
     except OverflowError:
         return None
 
@@ -289,9 +288,9 @@ def _lenient(response: UpstreamResponse) -> Any:
     Of a large one only the small members: what an application says of a failure is short.
     """
     try:
-        if len(response.body) <= _PARSED_WHOLE:
+        if len(response.body) <= _MAX_PARSED_BODY:
             return _VALUE.decode(response.body)
-        return {name: _VALUE.decode(raw) for name, raw in response.members.items() if len(raw) <= _PARSED_MEMBER}
+        return {name: _VALUE.decode(raw) for name, raw in response.members.items() if len(raw) <= _MAX_PARSED_MEMBER}
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
 

@@ -98,5 +98,5 @@ def answer_lost(effect: Effect, error: GatewayError) -> GatewayError:
     is_safe = effect is Effect.IDEMPOTENT
     hint = "it can be sent again without harm" if is_safe else "look it up before sending it again"
     detail = f"{error.detail} after the write had been sent; {hint}"
-    told = type(error)(detail, upstream=error.upstream)
-    return with_unknown_outcome(told, {"request_sent": True}, safe_to_retry=is_safe)
+    error = type(error)(detail, upstream=error.upstream)
+    return with_unknown_outcome(error, {"request_sent": True}, safe_to_retry=is_safe)

@@ -23,7 +23,7 @@ Params = dict[str, Any]
 #: records of a query without a LIMIT of its own (product document 2, crm-query rule 1)
 _DEFAULT_LIMIT = 200
 #: a query's strings (one left open goes to the end), its parentheses, and what is between them
-_PIECES = re.compile(r"'(?:\\.|[^'\\])*'?|[()]|[^'()]+", re.DOTALL)
+_QUERY_TOKENS = re.compile(r"'(?:\\.|[^'\\])*'?|[()]|[^'()]+", re.DOTALL)
 #: the clauses of a query that come after LIMIT
 _AFTER_LIMIT = re.compile(
     r"\b(?:offset\s+[\d:]|for\s+(?:view|reference|update)\b|update\s+(?:tracking|viewstat)\b|all\s+rows\b)|;",
@@ -63,8 +63,8 @@ def _with_limit(operation: Operation, params: Params) -> Params:
     if not isinstance(query, str) or has_outer_limit(query) or is_one_row(query):
         return params
     later = _AFTER_LIMIT.search(_outer(query))
-    place = later.start() if later else len(query)
-    parts = (query[:place].rstrip(), f"LIMIT {_DEFAULT_LIMIT}", query[place:].rstrip())
+    position = later.start() if later else len(query)
+    parts = (query[:position].rstrip(), f"LIMIT {_DEFAULT_LIMIT}", query[position:].rstrip())
     return {**params, "q": " ".join(part for part in parts if part)}
 
 
@@ -75,19 +75,19 @@ def has_outer_limit(query: str) -> bool:
 
 def is_one_row(query: str) -> bool:
     """Whether the query adds up all rows into one; such a query may have no LIMIT."""
-    found = re.match(r"\s*select\b(.*?)\bfrom\b(.*)", _outer(query), flags=re.IGNORECASE | re.DOTALL)
-    if found is None or re.search(r"\bgroup\s+by\b", found[2], flags=re.IGNORECASE):
+    clauses = re.match(r"\s*select\b(.*?)\bfrom\b(.*)", _outer(query), flags=re.IGNORECASE | re.DOTALL)
+    if clauses is None or re.search(r"\bgroup\s+by\b", clauses[2], flags=re.IGNORECASE):
         return False
-    return re.search(r"\b(count|count_distinct|sum|avg|min|max)\s*\(", found[1], flags=re.IGNORECASE) is not None
+    return re.search(r"\b(count|count_distinct|sum|avg|min|max)\s*\(", clauses[1], flags=re.IGNORECASE) is not None
 
 
 def _outer(query: str) -> str:
     """The query with its strings and all that stands in parentheses blotted out, every other character in its place."""
     shown, depth = [], 0
-    for piece in _PIECES.findall(query):
-        depth -= piece == ")"
-        shown.append(piece if depth == 0 and piece[0] != "'" else "'" * len(piece))
-        depth += piece == "("
+    for token in _QUERY_TOKENS.findall(query):
+        depth -= token == ")"
+        shown.append(token if depth == 0 and token[0] != "'" else "'" * len(token))
+        depth += token == "("
     return "".join(shown)
 
 

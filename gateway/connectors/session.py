@@ -116,9 +116,9 @@ class UpstreamSession:
         before = None if run_context is None else run_context.mark_in_flight
         failure = self.failure or self.spec.failure
 
-        async def attempt(credentials: Mapping[str, str], left: float) -> tuple[Exchange, GatewayError | None]:
+        async def attempt(credentials: Mapping[str, str], remaining: float) -> tuple[Exchange, GatewayError | None]:
             response = await self.transport.fetch(
-                request, self.scope, credentials=credentials, timeout=left, before=before
+                request, self.scope, credentials=credentials, timeout=remaining, before=before
             )
             error = responses.failure(failure, response, credentials)
             return Exchange(response, error), error
@@ -129,24 +129,26 @@ class UpstreamSession:
     async def stream(
         self,
         request: UpstreamRequest,
-        held: AsyncExitStack,
+        exit_stack: AsyncExitStack,
         *,
         deadline: float,
         is_trusted: bool,
         accepted: Collection[int],
     ) -> UpstreamStream:
-        """An answer of an accepted status, open until `held` is closed; raises what any other means.
+        """An answer of an accepted status, open until `exit_stack` is closed; raises what any other means.
 
         Credentials go only where it `is_trusted`. The headers must have come by `deadline`, of the monotonic clock.
         """
 
-        async def attempt(credentials: Mapping[str, str], left: float) -> tuple[UpstreamStream, GatewayError | None]:
-            await held.aclose()
+        async def attempt(
+            credentials: Mapping[str, str], remaining: float
+        ) -> tuple[UpstreamStream, GatewayError | None]:
+            await exit_stack.aclose()
             scope = self.scope if is_trusted else self.scope.at_host(request.url.host or "")
             opening = self.transport.open(request, scope, credentials=credentials, timeout=LONGEST_STREAM)
             try:
-                async with asyncio.timeout(left):
-                    stream = await held.enter_async_context(opening)
+                async with asyncio.timeout(remaining):
+                    stream = await exit_stack.enter_async_context(opening)
             except TimeoutError as error:
                 raise UpstreamTimeout("the application did not begin to send the file in time") from error
             if stream.status in accepted:
@@ -204,8 +206,8 @@ class UpstreamSession:
     async def _refusal(self, stream: UpstreamStream, credentials: Mapping[str, str]) -> GatewayError:
         """What the application's answer without the file means."""
         body = b""
-        async for piece in stream.pieces():
-            body += piece
+        async for chunk in stream.chunks():
+            body += chunk
             if len(body) > _REFUSAL_CAP:
                 break
         response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])

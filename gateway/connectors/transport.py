@@ -58,15 +58,15 @@ class UpstreamStream:
     headers: Mapping[str, str]
     _content: aiohttp.StreamReader
 
-    def pieces(self) -> AsyncIterator[bytes]:
-        """The body, never decoded, in the pieces the network brings; reading no further holds the application back.
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body, never decoded, in the chunks the network brings; reading no further holds the application back.
 
         Raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes.
         """
-        return _Pieces(self._content)
+        return _Chunks(self._content)
 
 
-class _Pieces:
+class _Chunks:
     """An iterator rather than a generator, which would cost a tenth of the speed of a file."""
 
     __slots__ = ("_content",)
@@ -74,19 +74,19 @@ class _Pieces:
     def __init__(self, content: aiohttp.StreamReader) -> None:
         self._content = content
 
-    def __aiter__(self) -> "_Pieces":
+    def __aiter__(self) -> "_Chunks":
         return self
 
     async def __anext__(self) -> bytes:
         try:
-            piece = await self._content.readany()
+            chunk = await self._content.readany()
         except TimeoutError as error:
             raise UpstreamTimeout("the application fell silent in the middle of the file") from error
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamTruncated("the file was cut short on its way from the application") from error
-        if not piece:
+        if not chunk:
             raise StopAsyncIteration
-        return piece
+        return chunk
 
 
 class ConnectionBudget:
@@ -137,11 +137,11 @@ class Transport:
         self.under_way = 0
         #: seconds of an application's silence
         self._idle = idle
-        self._opened: aiohttp.ClientSession | None = None
+        self._client_session: aiohttp.ClientSession | None = None
         self._budget = ReadBudget()
 
     async def __aenter__(self) -> "Transport":
-        self._opened = aiohttp.ClientSession(
+        self._client_session = aiohttp.ClientSession(
             connector=EgressConnector(self._policy, limit=0, ttl_dns_cache=30),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
@@ -152,13 +152,13 @@ class Transport:
             max_field_size=32 << 10,
         )
         # aiohttp would by itself send a PUT or DELETE again on a connection that broke; `retries` alone decides that.
-        self._opened._retry_connection = False
+        self._client_session._retry_connection = False
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._opened is not None:
-            await self._opened.close()
-            self._opened = None
+        if self._client_session is not None:
+            await self._client_session.close()
+            self._client_session = None
 
     async def fetch(
         self,
@@ -206,11 +206,11 @@ class Transport:
         """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
         decoder = decoder_of(answer.headers.get("Content-Encoding", ""))
         try:
-            # It holds the first piece as it is, and grows in place, where pieces and their sum would be there at once.
+            # It holds the first chunk as it is, and grows in place, where chunks and their sum would be there at once.
             body = io.BytesIO()
             with self._budget.reading() as reading:
-                while piece := await answer.content.readany():
-                    for step in decoder.decoded(piece):
+                while chunk := await answer.content.readany():
+                    for step in decoder.decoded(chunk):
                         if body.tell() + len(step) > ANSWER_CAP:
                             raise UpstreamTooLarge(
                                 f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less"
@@ -241,27 +241,27 @@ class Transport:
 
         Raises as `fetch` does.
         """
-        more = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
+        extra_headers = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
         with self._connections.one(scope):
             async with self.limiter.permit(scope, PERMIT_TIMEOUT):
-                answer = await self._sent(request, more, timeout)
+                answer = await self._sent(request, extra_headers, timeout)
             async with answer:
                 headers = _lower(answer.headers)
                 self.limiter.observe(scope, headers)
                 yield UpstreamStream(answer.status, headers, answer.content)
 
     async def _sent(
-        self, request: UpstreamRequest, more: Mapping[str, str], timeout: float | None
+        self, request: UpstreamRequest, extra_headers: Mapping[str, str], timeout: float | None
     ) -> aiohttp.ClientResponse:
-        """The answer up to its headers, to a request with `more` headers than its own; the caller closes it."""
-        if self._opened is None:
+        """The answer up to its headers, to a request with `extra_headers` beside its own; the caller closes it."""
+        if self._client_session is None:
             raise RuntimeError("the transport is used before it was opened")
         with tracing.span(request.method, "client", **{"server.address": request.url.host or ""}):
             try:
-                return await self._opened.request(
+                return await self._client_session.request(
                     request.method,
                     request.url,
-                    headers={**request.headers, **more, **tracing.outgoing()},
+                    headers={**request.headers, **extra_headers, **tracing.outgoing()},
                     data=request.body,
                     timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=self._idle),
                     allow_redirects=False,

@@ -99,7 +99,7 @@ FORBIDDEN_ADDRESSES = [
 def test_an_address_that_is_not_plainly_public_is_forbidden(address):
     policy = EgressPolicy()
 
-    permitted = policy.permits(address, 443, asked=("files.example.com", 443))
+    permitted = policy.permits(address, 443, authority=("files.example.com", 443))
 
     assert not permitted
 
@@ -130,7 +130,7 @@ def test_a_public_address_is_permitted(address):
 
 
 @pytest.mark.parametrize(
-    ("address", "port", "asked", "permitted"),
+    ("address", "port", "authority", "permitted"),
     [
         ("127.0.0.1", 9001, ("127.0.0.1", 9001), True),
         ("10.1.2.3", 9001, ("stub", 9001), True),
@@ -143,10 +143,10 @@ def test_a_public_address_is_permitted(address):
         ("10.1.2.3", 443, ("stub", 443), False),
     ],
 )
-def test_an_override_permits_exactly_its_host_and_port(address, port, asked, permitted):
+def test_an_override_permits_exactly_its_host_and_port(address, port, authority, permitted):
     policy = EgressPolicy.of([URL("http://127.0.0.1:9001"), URL("http://stub:9001")])
 
-    assert policy.permits(address, port, asked=asked) is permitted
+    assert policy.permits(address, port, authority=authority) is permitted
 
 
 FORBIDDEN_HOSTS = [
