@@ -15,7 +15,7 @@ from gateway.credentials.model import ConnectorStatus
 from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
 from gateway.db.pool import Database
 from gateway.errors import InvalidQuery, UnknownAction
-from gateway.field_selection import ensure_known, selected_records
+from gateway.field_selection import ensure_declared, selected_records
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
@@ -35,43 +35,43 @@ class CopySearch:
     async def search(self, caller: Caller, call: OperationCall) -> Done:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
         page = await self._page(caller, call)
-        result = msgspec.json.encode({"data": selected_records(page.data, call.shape), "meta": _meta(page)})
+        result = msgspec.json.encode({"data": selected_records(page.data, call.selection), "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
         return Done(OperationResult(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The search as it would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""
-        _, asked, query = await self._prepared(caller, call)
-        return [{"entity": call.entity, "action": SEARCH_ACTION, "params": {**asked, "limit": query.limit}}]
+        _, params, query = await self._prepared(caller, call)
+        return [{"entity": call.entity, "action": SEARCH_ACTION, "params": {**params, "limit": query.limit}}]
 
     async def _page(self, caller: Caller, call: OperationCall) -> SearchPage:
-        opened, _, query = await self._prepared(caller, call)
+        resolved, _, query = await self._prepared(caller, call)
         async with self._database.tenant(caller.organization_id) as connection:
-            return await self._context_store.search(connection, opened.record.id, call.entity, query)
+            return await self._context_store.search(connection, resolved.record.id, call.entity, query)
 
     async def _prepared(
         self, caller: Caller, call: OperationCall
     ) -> tuple[ResolvedConnector, Mapping[str, Any], Query]:
         """The connector, the params under declared names, and the query that they are."""
-        opened = await self._connectors.get(caller.organization_id, call.connector_id)
-        kind = opened.connector.kind
+        resolved = await self._connectors.get(caller.organization_id, call.connector_id)
+        kind = resolved.connector.kind
         if SEARCH_ACTION not in kind.actions_of(call.entity):
             searchable = ", ".join(
                 sorted(name for name in kind.spec.entities if SEARCH_ACTION in kind.actions_of(name))
             )
             raise UnknownAction(f"{kind.name} {call.entity} has no {SEARCH_ACTION}; entities that have: {searchable}")
         caller.require(Scope.READ)
-        if opened.record.status is ConnectorStatus.DISABLED:
-            opened.require_active()
+        if resolved.record.status is ConnectorStatus.DISABLED:
+            resolved.require_active()
         fields = search_fields(kind, call.entity)
         search = kind.entity(call.entity).search
         assert search is not None
         example = search_call(call.entity, search)
         selectable = _selectable(kind.entity(call.entity), fields)
-        ensure_known(call.shape, f"{call.entity}.{SEARCH_ACTION}", selectable, example)
+        ensure_declared(call.selection, f"{call.entity}.{SEARCH_ACTION}", selectable, example)
         try:
-            asked = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
-            return opened, asked, parse(asked, fields, "/params")
+            params = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
+            return resolved, params, parse(params, fields, "/params")
         except InvalidQuery as error:
             error.extra["example"] = example
             raise

@@ -28,7 +28,7 @@ from gateway.errors import (
     ReauthorizationRequired,
     Unavailable,
 )
-from gateway.field_selection import FieldSelection, ensure_known, selected
+from gateway.field_selection import FieldSelection, ensure_declared, selected
 from gateway.http_ranges.integrity import File
 from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
@@ -61,21 +61,21 @@ class PreparedExecution(msgspec.Struct, frozen=True):
 
     caller: Caller
     call: OperationCall
-    opened: ResolvedConnector
+    resolved: ResolvedConnector
     engine_call: PreparedCall
 
     @property
     def sunset_headers(self) -> Mapping[str, str]:
         """What the answer says of the end of what the call relies on."""
-        known = self.engine_call.operation.sunset_headers
-        return known.get(self.opened.record.auth_method, known[None])
+        headers_by_method = self.engine_call.operation.sunset_headers
+        return headers_by_method.get(self.resolved.record.auth_method, headers_by_method[None])
 
     @property
     def cache_key(self) -> Key:
-        return key_of(self.opened.record.id, self.engine_call)
+        return key_of(self.resolved.record.id, self.engine_call)
 
     def new_job(self, *, is_inline: bool = False) -> NewJob:
-        record, operation = self.opened.record, self.engine_call.operation
+        record, operation = self.resolved.record, self.engine_call.operation
         return NewJob(
             id=uuid4(),
             organization_id=record.organization_id,
@@ -86,7 +86,7 @@ class PreparedExecution(msgspec.Struct, frozen=True):
             entity=operation.entity_id,
             action=operation.action_id,
             params=self.engine_call.params,
-            selection=self.call.shape.as_document(),
+            selection=self.call.selection.as_document(),
             effect=self.engine_call.effect,
             is_inline=is_inline,
             labels=self.call.labels,
@@ -119,7 +119,7 @@ class Execution:
         connectors: ConnectorResolver,
         jobs: JobStore,
         wakeup: Wakeup,
-        watch: JobWaiters,
+        waiters: JobWaiters,
         runner: Runner,
         files: StoredFiles,
         quota: JobQuota,
@@ -132,7 +132,7 @@ class Execution:
         self._connectors = connectors
         self._jobs = jobs
         self._wakeup = wakeup
-        self._watch = watch
+        self._waiters = waiters
         self._runner = runner
         self._files = files
         self._quota = quota
@@ -150,8 +150,8 @@ class Execution:
         try:
             return await counted(prepared.engine_call.operation, self._executed(prepared))
         except ReauthorizationRequired as refusal:
-            opened = prepared.opened
-            explain_refusal(refusal, opened.connector.kind.spec, opened.record.auth_method)
+            resolved = prepared.resolved
+            explain_refusal(refusal, resolved.connector.kind.spec, resolved.record.auth_method)
             raise
 
     async def _executed(self, prepared: PreparedExecution) -> Done | Accepted:
@@ -170,38 +170,40 @@ class Execution:
         return replace(outcome, cache="fwd=miss") if isinstance(outcome, Done) else outcome
 
     @asynccontextmanager
-    async def download(self, caller: Caller, call: OperationCall, wanted: RangeRequest) -> AsyncIterator[File]:
-        """The file that the call names, or the part of it that is wanted, on its way; raises GatewayError."""
+    async def download(self, caller: Caller, call: OperationCall, range_request: RangeRequest) -> AsyncIterator[File]:
+        """The file that the call names, or the part of it that is requested, on its way; raises GatewayError."""
         prepared = await self.prepare(caller, call)
-        async with prepared.opened.connector.open_file(prepared.engine_call, wanted) as file:
+        async with prepared.resolved.connector.open_file(prepared.engine_call, range_request) as file:
             yield file
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
-        opened = await self._connectors.get(caller.organization_id, call.connector_id)
-        engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
+        resolved = await self._connectors.get(caller.organization_id, call.connector_id)
+        engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         caller.require(_SCOPE_OF[engine_call.effect])
-        return opened.connector.preview(engine_call)
+        return resolved.connector.preview(engine_call)
 
     async def prepare(self, caller: Caller, call: OperationCall) -> PreparedExecution:
         """What is to run, and that the caller may run it; raises what is wrong with the call."""
-        opened = await self._connectors.get(caller.organization_id, call.connector_id)
-        engine_call = prepare(opened.connector.kind.operation(call.entity, call.action), call.params)
+        resolved = await self._connectors.get(caller.organization_id, call.connector_id)
+        engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         caller.require(_SCOPE_OF[engine_call.effect])
-        if not call.shape.is_plain:
+        if not call.selection.is_empty:
             operation = engine_call.operation
-            ensure_known(call.shape, str(operation), operation.fields, operation.example)
-        opened.require_active()
+            ensure_declared(call.selection, str(operation), operation.fields, operation.example)
+        resolved.require_active()
         if engine_call.limit is not None:
-            call = replace(call, shape=replace(call.shape, limit=engine_call.limit))
-        return PreparedExecution(caller, call, opened, engine_call)
+            call = replace(call, selection=replace(call.selection, limit=engine_call.limit))
+        return PreparedExecution(caller, call, resolved, engine_call)
 
     def _remembered(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
         """An answer at hand that is fresh enough; raises NotCached where the caller wants no other."""
         started = time.monotonic()
-        found = self._cache.find(prepared.cache_key, freshness.max_age)
-        if found is not None:
-            return Done(selected(found.answer, prepared.call.shape), _milliseconds(started), cache="hit", age=found.age)
+        cached = self._cache.find(prepared.cache_key, freshness.max_age)
+        if cached is not None:
+            return Done(
+                selected(cached.answer, prepared.call.selection), _milliseconds(started), cache="hit", age=cached.age
+            )
         if freshness.only_if_cached:
             raise NotCached("no answer is remembered that is fresh enough; leave out only-if-cached to ask for one")
         return None
@@ -226,19 +228,19 @@ class Execution:
             return Done(await reading, _milliseconds(started))
 
     async def _run(self, prepared: PreparedExecution) -> OperationResult:
-        opened, call, freshness = prepared.opened, prepared.engine_call, prepared.call.freshness
+        resolved, call, freshness = prepared.resolved, prepared.engine_call, prepared.call.freshness
         if call.effect is not Effect.READ:
-            answer = await self._written(opened, call, opened.connector.run_to_end(call))
+            answer = await self._with_write_through(resolved, call, resolved.connector.run_to_end(call))
         elif freshness is None:
-            answer = await opened.connector.run_to_end(call)
+            answer = await resolved.connector.run_to_end(call)
         else:
-            answer = await self._cache.ask(
-                prepared.cache_key, lambda: opened.connector.run_to_end(call), may_store=freshness.may_store
+            answer = await self._cache.fetch(
+                prepared.cache_key, lambda: resolved.connector.run_to_end(call), may_store=freshness.may_store
             )
-        return selected(answer, prepared.call.shape)
+        return selected(answer, prepared.call.selection)
 
-    async def _written(
-        self, opened: ResolvedConnector, call: PreparedCall, work: Awaitable[OperationResult]
+    async def _with_write_through(
+        self, resolved: ResolvedConnector, call: PreparedCall, work: Awaitable[OperationResult]
     ) -> OperationResult:
         """The answer of a write, which is in the copies that are searched before its caller hears of it.
 
@@ -246,10 +248,10 @@ class Execution:
         """
         try:
             answer = await work
-            record, write = opened.record, Write(call.operation, call.params, answer)
-            await self._write_through.apply_write(record.organization_id, record.id, opened.connector, write)
+            record, write = resolved.record, Write(call.operation, call.params, answer)
+            await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
         finally:
-            await self._cache.written(opened.record.id)
+            await self._cache.publish_write(resolved.record.id)
         return answer
 
     async def _promoted(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> Accepted:
@@ -262,7 +264,7 @@ class Execution:
         return Accepted(accepted.job)
 
     async def _as_job(self, prepared: PreparedExecution) -> Done | Accepted:
-        """Accept it, ring for it, and wait as long as the caller allows."""
+        """Accept it, notify the workers, and wait as long as the caller allows."""
         new, key = prepared.new_job(), self._key(prepared.call)
         await self._ensure_room(new, key)
         accepted = await self._jobs.accept(new, key)
@@ -297,7 +299,7 @@ class Execution:
             raise IdempotencyInFlight("a request with this Idempotency-Key is in flight; try again", retry_after=1)
         wait = 0.0 if prepared.call.respond_async else self._wait_of(prepared)
         if wait and not job.is_done:
-            job = await self._watch.done(job.organization_id, job.id, wait)
+            job = await self._waiters.done(job.organization_id, job.id, wait)
         if (
             not job.is_done or prepared.engine_call.operation.is_download
         ):  # a file is the job's result and never an envelope
@@ -322,9 +324,9 @@ class Execution:
         """The answer of a job that is done, whole in memory; raises the job's own error."""
         head = results.completed(results.require_result(job, await self._jobs.head(job)), job, base_url)
         lines = self._jobs.lines(job, results.stored_parts(job, head))
-        pieces = [piece async for piece in results.document(head, lines)]
+        chunks = [chunk async for chunk in results.document(head, lines)]
         return OperationResult(
-            msgspec.Raw(b"".join(pieces)), head["meta"], is_page="next" in head, next=head.get("next")
+            msgspec.Raw(b"".join(chunks)), head["meta"], is_page="next" in head, next=head.get("next")
         )
 
     async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
@@ -367,19 +369,19 @@ class Execution:
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """The worker's side: run a job's operation, checkpointing as it goes."""
         assert job.connector_id is not None
-        opened = await self._connectors.get(job.organization_id, job.connector_id)
-        opened.require_active()
-        operation = opened.connector.kind.operation(job.entity or "", job.action or "")
+        resolved = await self._connectors.get(job.organization_id, job.connector_id)
+        resolved.require_active()
+        operation = resolved.connector.kind.operation(job.entity or "", job.action or "")
         call = PreparedCall.of(operation, job.params)
-        return await counted(operation, self._ran(opened, call, job, run_context))
+        return await counted(operation, self._ran(resolved, call, job, run_context))
 
     async def _ran(
-        self, opened: ResolvedConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
+        self, resolved: ResolvedConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
     ) -> OperationResult:
         if call.operation.is_download:
-            return await self._stored(opened.connector, call, job, run_context)
-        work = opened.connector.run(call, run_context)
-        answer = await (work if call.effect is Effect.READ else self._written(opened, call, work))
+            return await self._stored(resolved.connector, call, job, run_context)
+        work = resolved.connector.run(call, run_context)
+        answer = await (work if call.effect is Effect.READ else self._with_write_through(resolved, call, work))
         return selected(answer, FieldSelection(**job.selection))
 
     async def _stored(

@@ -11,8 +11,8 @@ from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.suggestions import did_you_mean
 
 #: characters of a text that are kept when a caller asks for truncation
-_KEPT = 1000
-_CUT = "… [truncated]"
+_MAX_CHARACTERS = 1000
+_TRUNCATED = "… [truncated]"
 
 
 class FieldSelection(msgspec.Struct, frozen=True):
@@ -25,59 +25,59 @@ class FieldSelection(msgspec.Struct, frozen=True):
     limit: int | None = None
 
     @property
-    def is_plain(self) -> bool:
+    def is_empty(self) -> bool:
         return self.skip_truncation and self.limit is None and not (self.select_fields or self.exclude_fields)
 
     def as_document(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def ensure_known(
-    selection: FieldSelection, subject: str, known: Collection[str], example: Mapping[str, Any] | None = None
+def ensure_declared(
+    selection: FieldSelection, subject: str, fields: Collection[str], example: Mapping[str, Any] | None = None
 ) -> None:
     """Raise InvalidParams for fields that no record has; of nested ones the first name decides.
 
-    `known` may be empty: nothing is declared. `example` is a call that is right.
+    `fields` may be empty: nothing is declared. `example` is a call that is right.
     """
-    if known:
-        faults = [*_unknown(selection.select_fields, "select_fields", subject, known)]
-        faults += _unknown(selection.exclude_fields, "exclude_fields", subject, known)
+    if fields:
+        faults = [*_unknown(selection.select_fields, "select_fields", subject, fields)]
+        faults += _unknown(selection.exclude_fields, "exclude_fields", subject, fields)
         if faults:
             raise InvalidParams(faults=faults, extra={"example": example} if example else None)
 
 
-def _unknown(paths: Sequence[str] | None, member: str, subject: str, known: Collection[str]) -> Iterator[FieldError]:
+def _unknown(paths: Sequence[str] | None, member: str, subject: str, fields: Collection[str]) -> Iterator[FieldError]:
     for index, path in enumerate(paths or ()):
-        if path.split(".")[0] not in known:
-            message = f"{subject}: {member} names {path!r}; {did_you_mean(path.split('.')[0], known)}"
+        if path.split(".")[0] not in fields:
+            message = f"{subject}: {member} names {path!r}; {did_you_mean(path.split('.')[0], fields)}"
             yield FieldError(f"/{member}/{index}", f"{member}[{index}]", "unknown", message)
 
 
-def selected(answer: OperationResult, shape: FieldSelection) -> OperationResult:
+def selected(answer: OperationResult, selection: FieldSelection) -> OperationResult:
     """The answer as wished for; untouched when nothing is."""
-    if shape.is_plain:
+    if selection.is_empty:
         return answer
     document = answer.decoded()
     if isinstance(document, list):
-        document = [_record(record, shape) for record in document[: shape.limit]]
+        document = [_record(record, selection) for record in document[: selection.limit]]
     else:
-        document = _record(document, shape)
+        document = _record(document, selection)
     return replace(answer, result=msgspec.Raw(msgspec.json.encode(document)))
 
 
-def selected_records(records: Sequence[msgspec.Raw], shape: FieldSelection) -> Sequence[Any]:
+def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelection) -> Sequence[Any]:
     """The records of a search as wished for; untouched when nothing is."""
-    if shape.is_plain:
+    if selection.is_empty:
         return records
-    return [_record(msgspec.json.decode(record), shape) for record in records]
+    return [_record(msgspec.json.decode(record), selection) for record in records]
 
 
-def _record(record: Any, shape: FieldSelection) -> Any:
-    if shape.select_fields:
-        record = _selected(record, [path.split(".") for path in shape.select_fields])
-    for path in shape.exclude_fields or ():
+def _record(record: Any, selection: FieldSelection) -> Any:
+    if selection.select_fields:
+        record = _selected(record, [path.split(".") for path in selection.select_fields])
+    for path in selection.exclude_fields or ():
         record = _without(record, path.split("."))
-    return record if shape.skip_truncation else _cut(record)
+    return record if selection.skip_truncation else _truncated(record)
 
 
 def _selected(record: Any, paths: Sequence[Sequence[str]]) -> Any:
@@ -86,12 +86,14 @@ def _selected(record: Any, paths: Sequence[Sequence[str]]) -> Any:
         return [_selected(item, paths) for item in record]
     if not isinstance(record, Mapping):
         return record
-    kept = {}
+    selected_members = {}
     for name in dict.fromkeys(path[0] for path in paths):
         if name in record:
             deeper = [path[1:] for path in paths if path[0] == name]
-            kept[name] = record[name] if any(not path for path in deeper) else _selected(record[name], deeper)
-    return kept
+            selected_members[name] = (
+                record[name] if any(not path for path in deeper) else _selected(record[name], deeper)
+            )
+    return selected_members
 
 
 def _without(record: Any, path: Sequence[str]) -> Any:
@@ -104,11 +106,11 @@ def _without(record: Any, path: Sequence[str]) -> Any:
     return {name: _without(value, path[1:]) if name == path[0] else value for name, value in record.items()}
 
 
-def _cut(value: Any) -> Any:
+def _truncated(value: Any) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= _KEPT else value[:_KEPT] + _CUT
+        return value if len(value) <= _MAX_CHARACTERS else value[:_MAX_CHARACTERS] + _TRUNCATED
     if isinstance(value, list):
-        return [_cut(item) for item in value]
+        return [_truncated(item) for item in value]
     if isinstance(value, Mapping):
-        return {name: _cut(member) for name, member in value.items()}
+        return {name: _truncated(member) for name, member in value.items()}
     return value

@@ -20,7 +20,7 @@ class OperationCall(msgspec.Struct, frozen=True):
     entity: str
     action: str
     params: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    shape: FieldSelection = msgspec.field(default_factory=FieldSelection)
+    selection: FieldSelection = msgspec.field(default_factory=FieldSelection)
     intent: str | None = None
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     idempotency_key: str | None = None
@@ -38,8 +38,8 @@ class OperationCall(msgspec.Struct, frozen=True):
 
     def fingerprint(self) -> bytes:
         """SHA-256 of what makes it this request and no other."""
-        whole = [self.entity, self.action, self.params, self.shape.as_document()]
-        return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).digest()
+        identity = [self.entity, self.action, self.params, self.selection.as_document()]
+        return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 
 class Done(msgspec.Struct, frozen=True):

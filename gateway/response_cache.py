@@ -40,11 +40,11 @@ class Freshness:
     def of(cls, lines: Iterable[str]) -> "Freshness | None":
         """What `Cache-Control` lines of a request say; None where they accept no remembered answer."""
         matches = (_DIRECTIVE.fullmatch(part.strip()) for line in lines for part in line.split(","))
-        found = {match[1].lower(): match[2] for match in matches if match is not None}
-        age, only_if_cached = found.get("max-age"), "only-if-cached" in found
-        if "no-cache" in found or (age is None and not only_if_cached):
+        directives = {match[1].lower(): match[2] for match in matches if match is not None}
+        age, only_if_cached = directives.get("max-age"), "only-if-cached" in directives
+        if "no-cache" in directives or (age is None and not only_if_cached):
             return None
-        return cls(None if age is None else float(age), "no-store" not in found, only_if_cached)
+        return cls(None if age is None else float(age), "no-store" not in directives, only_if_cached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +100,24 @@ class ResponseCache:
         self._entries.move_to_end(key)
         return CachedAnswer(entry.answer, age)
 
-    async def ask(self, key: Key, ask: Callable[[], Awaitable[OperationResult]], *, may_store: bool) -> OperationResult:
+    async def fetch(
+        self, key: Key, fetch: Callable[[], Awaitable[OperationResult]], *, may_store: bool
+    ) -> OperationResult:
         """The application's answer, shared by all who ask for the same meanwhile; raises what asking raises."""
         task = self._in_flight.get(key)
         if task is None:
-            task = asyncio.ensure_future(self._asked(key, ask, may_store))
+            task = asyncio.ensure_future(self._fetch(key, fetch, may_store))
             self._in_flight[key] = task
             self._keys.setdefault(key[0], set()).add(key)
-            task.add_done_callback(_seen)
+            task.add_done_callback(_retrieved)
         return await asyncio.shield(task)
 
-    async def _asked(self, key: Key, ask: Callable[[], Awaitable[OperationResult]], may_store: bool) -> OperationResult:
+    async def _fetch(
+        self, key: Key, fetch: Callable[[], Awaitable[OperationResult]], may_store: bool
+    ) -> OperationResult:
         task = asyncio.current_task()
         try:
-            answer = await ask()
+            answer = await fetch()
             # Another task, or none, means that a write came in between.
             if may_store and self._in_flight.get(key) is task:
                 self._store(key, answer)
@@ -148,7 +152,7 @@ class ResponseCache:
         if not keys:
             self._keys.pop(key[0], None)
 
-    async def written(self, connector_id: UUID) -> None:
+    async def publish_write(self, connector_id: UUID) -> None:
         """Forget what is remembered of the connector, here and in every other process."""
         self.invalidate(connector_id)
         try:
@@ -175,7 +179,7 @@ class ResponseCache:
             self.invalidate(connector_id)
 
 
-def _seen(task: "asyncio.Task[OperationResult]") -> None:
+def _retrieved(task: "asyncio.Task[OperationResult]") -> None:
     """Also when everybody who asked has gone away."""
     if not task.cancelled():
         task.exception()

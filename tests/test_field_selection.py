@@ -5,7 +5,7 @@ import pytest
 
 from gateway.connectors.responses import OperationResult
 from gateway.errors import InvalidParams
-from gateway.field_selection import FieldSelection, ensure_known, selected
+from gateway.field_selection import FieldSelection, ensure_declared, selected
 
 TICKET = {
     "id": 1,
@@ -101,11 +101,11 @@ def test_a_shape_kept_with_a_job_holds_only_what_was_wished_for():
 def test_fields_that_no_record_has_are_named_with_the_nearest(selection, faults):
     known = ("id", "subject", "via")
 
-    ensure_known(selection, "tickets.list", ())
+    ensure_declared(selection, "tickets.list", ())
     if not faults:
-        ensure_known(selection, "tickets.list", known)
+        ensure_declared(selection, "tickets.list", known)
         return
     with pytest.raises(InvalidParams) as refused:
-        ensure_known(selection, "tickets.list", known)
+        ensure_declared(selection, "tickets.list", known)
 
     assert {fault.pointer: fault.message for fault in refused.value.faults} == faults

@@ -66,7 +66,7 @@ def test_what_a_caller_accepts_is_read_from_its_directives(lines, freshness):
 async def test_an_answer_is_remembered_for_those_who_accept_its_age(cache):
     same, application = key(uuid4(), id=1), Application()
 
-    await cache.ask(same, application, may_store=True)
+    await cache.fetch(same, application, may_store=True)
 
     assert cache.find(same, 5).answer.decoded()[0] == 1
     assert cache.find(same, None) is not None
@@ -77,7 +77,7 @@ async def test_an_answer_is_remembered_for_those_who_accept_its_age(cache):
 async def test_another_call_has_another_answer(cache, other):
     connector_id = uuid4()
 
-    await cache.ask(key(connector_id, id=1), Application(), may_store=True)
+    await cache.fetch(key(connector_id, id=1), Application(), may_store=True)
 
     assert cache.find(key(connector_id, **other), 5) is None
     assert cache.find(key(uuid4(), id=1), 5) is None
@@ -87,7 +87,7 @@ async def test_equal_calls_in_flight_are_asked_once(cache):
     same, application = key(uuid4(), id=1), Application()
     application.may_answer.clear()
 
-    asking = [asyncio.create_task(cache.ask(same, application, may_store=False)) for _ in range(1000)]
+    asking = [asyncio.create_task(cache.fetch(same, application, may_store=False)) for _ in range(1000)]
     await application.is_asked.wait()
     application.may_answer.set()
     answers = await asyncio.gather(*asking)
@@ -101,7 +101,7 @@ async def test_a_caller_that_goes_away_takes_no_answer_with_it(cache):
     same, application = key(uuid4(), id=1), Application()
     application.may_answer.clear()
 
-    first, second = (asyncio.create_task(cache.ask(same, application, may_store=True)) for _ in range(2))
+    first, second = (asyncio.create_task(cache.fetch(same, application, may_store=True)) for _ in range(2))
     await application.is_asked.wait()
     first.cancel()
     application.may_answer.set()
@@ -112,15 +112,15 @@ async def test_a_caller_that_goes_away_takes_no_answer_with_it(cache):
 async def test_a_write_forgets_what_was_remembered_and_what_is_under_way(cache):
     connector_id, other, application = uuid4(), uuid4(), Application()
     remembered, under_way, others = key(connector_id, id=1), key(connector_id, id=2), key(other, id=1)
-    await cache.ask(remembered, Application(), may_store=True)
-    await cache.ask(others, Application(), may_store=True)
+    await cache.fetch(remembered, Application(), may_store=True)
+    await cache.fetch(others, Application(), may_store=True)
     application.may_answer.clear()
-    stale = asyncio.create_task(cache.ask(under_way, application, may_store=True))
+    stale = asyncio.create_task(cache.fetch(under_way, application, may_store=True))
     await application.is_asked.wait()
 
-    await cache.written(connector_id)
+    await cache.publish_write(connector_id)
     application.is_asked.clear()
-    fresh = asyncio.create_task(cache.ask(under_way, application, may_store=True))
+    fresh = asyncio.create_task(cache.fetch(under_way, application, may_store=True))
     await application.is_asked.wait()
     application.may_answer.set()
 
@@ -143,9 +143,9 @@ async def elsewhere(database, database_url) -> AsyncIterator[ResponseCache]:
 
 async def test_a_write_forgets_in_every_process(cache, elsewhere):
     same = key(uuid4(), id=1)
-    await elsewhere.ask(same, Application(), may_store=True)
+    await elsewhere.fetch(same, Application(), may_store=True)
 
-    await cache.written(same[0])
+    await cache.publish_write(same[0])
 
     assert await eventually(lambda: elsewhere.find(same, 60) is None)
 
@@ -153,7 +153,7 @@ async def test_a_write_forgets_in_every_process(cache, elsewhere):
 async def test_the_memory_is_capped_and_the_least_used_goes_first(cache):
     connector_id = uuid4()
     for number in range(12):
-        await cache.ask(key(connector_id, id=number), Application(size=8000), may_store=True)
+        await cache.fetch(key(connector_id, id=number), Application(size=8000), may_store=True)
         assert cache.find(key(connector_id, id=0), 60) is not None
 
     left = [number for number in range(12) if cache.find(key(connector_id, id=number), 60)]
@@ -166,6 +166,6 @@ async def test_the_memory_is_capped_and_the_least_used_goes_first(cache):
 async def test_an_answer_that_would_fill_the_memory_is_not_kept(cache):
     huge = key(uuid4(), id=1)
 
-    await cache.ask(huge, Application(size=50_000), may_store=True)
+    await cache.fetch(huge, Application(size=50_000), may_store=True)
 
     assert cache.find(huge, 60) is None

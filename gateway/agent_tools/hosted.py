@@ -111,7 +111,7 @@ class HostedBackend:
             entity=call.entry.entity_id,
             action=call.entry.action_id,
             params=call.params,
-            shape=FieldSelection(select_fields=call.fields),
+            selection=FieldSelection(select_fields=call.fields),
             idempotency_key=call.idempotency_key,
             request_id=caller.request_id,
             base_url=caller.base_url,

@@ -11,7 +11,7 @@ from gateway.aio.paging import records_of
 from gateway.connectors.connector import UpstreamConnector
 from gateway.connectors.responses import OperationResult
 from gateway.errors import UnknownAction
-from gateway.field_selection import FieldSelection, ensure_known, selected
+from gateway.field_selection import FieldSelection, ensure_declared, selected
 from gateway.in_process.saving import FileSource
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
@@ -137,7 +137,7 @@ class LocalConnector:
                 "create a connector on a gateway, or use list or api_search here"
             )
         selection = FieldSelection(select, exclude)
-        if not selection.is_plain:
+        if not selection.is_empty:
             operation = self.kind.operation(entity, action)
-            ensure_known(selection, str(operation), operation.fields, operation.example)
+            ensure_declared(selection, str(operation), operation.fields, operation.example)
         return selection

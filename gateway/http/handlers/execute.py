@@ -62,7 +62,7 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         entity=body.entity,
         action=body.action,
         params=body.params or {},
-        shape=FieldSelection(body.select_fields, body.exclude_fields, body.skip_truncation is not False),
+        selection=FieldSelection(body.select_fields, body.exclude_fields, body.skip_truncation is not False),
         intent=body.intent,
         labels=body.labels or {},
         idempotency_key=idempotency_key(request),
