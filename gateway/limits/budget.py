@@ -1,4 +1,4 @@
-"""What is known of a rate scope's limits, and what follows from it: pure, and told the time.
+"""What is known of a rate scope's limits, and what follows from it: pure, and given the time.
 
 An application is believed: its published budget is not held to until it limits, or says that little is left. From then
 on requests are throttled to an even rate, for as long as the budget's own time.
@@ -23,16 +23,16 @@ _WINDOWS, _SHORTEST_WINDOW = 10, 1.0
 _LONGEST_QUEUE = 300
 #: a reset beyond this is a moment (Unix time), not a number of seconds
 _A_MOMENT = 1_000_000_000
-#: parts of a window after which an allowance that does not say when it is full again is looked at, and at most how
+#: parts of a window after which an allowance that does not say when it is full again is tried again, and at most how
 #: many seconds: when a day ends, no application says
-_PARTS, _LONGEST_LOOK = 10, 3600.0
+_PARTS, _MAX_RECHECK = 10, 3600.0
 #: the first number of a header, which may be a list (RateLimit fields of older drafts); and a `name=number/number`
 _NUMBER = re.compile(r"\s*([0-9]{1,18})\s*(?:[,;]|$)", re.ASCII)
 _MEMBER = re.compile(r"(?<![\w-])([\w-]+)\s*=\s*([0-9]{1,18})(?![0-9])(?:/([0-9]{1,18})(?![0-9]))?", re.ASCII)
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """An allowance as an answer tells it; what it does not tell is None."""
+    """An allowance as a response reports it; what it does not report is None."""
 
     limit: int | None = None
     remaining: int | None = None
@@ -108,7 +108,7 @@ class Budget:
         self.throttled_until = max(self.throttled_until, self.paused_until + self.limit.seconds)
 
     def observe(self, now: float, unix_time: float, headers: Mapping[str, str]) -> bool:
-        """Take in what an answer says; whether others should hear of it."""
+        """Apply what a response says; whether other processes should know."""
         is_little = False
         for allowance in self.limit.allowances:
             for reading in readings(allowance, headers):
@@ -156,16 +156,16 @@ def readings(allowance: Allowance, headers: Mapping[str, str]) -> Iterator[Readi
 def full_in(reading: Reading, seconds: float, requests: int, unix_time: float) -> float:
     """Seconds until an allowance with a window of so many seconds is full again, or worth another look."""
     if reading.reset is None:
-        return min(_LONGEST_LOOK, max(seconds / _PARTS, min(1.0, seconds), seconds / max(1, requests)))
+        return min(_MAX_RECHECK, max(seconds / _PARTS, min(1.0, seconds), seconds / max(1, requests)))
     left = reading.reset - unix_time if reading.reset > _A_MOMENT else float(reading.reset)
     return min(float(seconds), max(0.0, left))
 
 
 def _of_members(allowance: Allowance, text: str) -> Reading:
-    found = {name: (int(number), int(other) if other else None) for name, number, other in _MEMBER.findall(text)}
-    told = {what: found[name] for what, name in allowance.members.items() if name in found}
-    used, of = told.get("used", (None, None))
-    limit, remaining, reset = (told.get(what, (None, None))[0] for what in ("limit", "remaining", "reset"))
+    values = {name: (int(number), int(other) if other else None) for name, number, other in _MEMBER.findall(text)}
+    by_role = {role: values[name] for role, name in allowance.members.items() if name in values}
+    used, of = by_role.get("used", (None, None))
+    limit, remaining, reset = (by_role.get(role, (None, None))[0] for role in ("limit", "remaining", "reset"))
     limit = of if limit is None else limit
     if remaining is None and used is not None and limit is not None:
         remaining = limit - used
@@ -174,5 +174,5 @@ def _of_members(allowance: Allowance, text: str) -> Reading:
 
 def _number(headers: Mapping[str, str], name: str | None) -> int | None:
     text = headers.get(name) if name else None
-    found = _NUMBER.match(text) if text else None
-    return int(found[1]) if found else None
+    match = _NUMBER.match(text) if text else None
+    return int(match[1]) if match else None

@@ -26,12 +26,12 @@ from gateway.limits.budget import BACKGROUND_SHARE, Budget
 from gateway.limits.pauses import Pauses
 from gateway.limits.shared import GONE, Restriction, SharedLimits
 
-#: seconds between looks at what limits, and within which every scope that shares its concurrency is looked at
-_SHARED_INTERVAL, _ROUND = 0.5, GONE / 2
-#: scopes in one look-up at their first use
-_FIRST_LOOKS = 1000
-#: seconds after which an unused scope is forgotten
-_FORGOTTEN = 600.0
+#: seconds between refreshes of what limits, and within which the processes of every shared scope are counted
+_REFRESH_INTERVAL, _COUNT_INTERVAL = 0.5, GONE / 2
+#: scopes in one read at their first use
+_MAX_READS = 1000
+#: seconds after which an unused scope is dropped
+_IDLE_TIMEOUT = 600.0
 #: a scope of which nothing is published
 _UNLIMITED = RateLimit(requests=1_000_000, seconds=1)
 
@@ -44,20 +44,20 @@ class ScopeLimiter:
         scope_id: str,
         limit: RateLimit,
         shared: SharedLimits,
-        learn: Callable[["ScopeLimiter"], Awaitable[None]] | None,
+        read_pause: Callable[["ScopeLimiter"], Awaitable[None]] | None,
         join: Callable[["ScopeLimiter"], Awaitable[None]],
     ) -> None:
         self.scope_id = scope_id
         self.budget = Budget.of(limit)
-        #: what limits the scope, where it is not known and has to be asked for before the first permit
-        self._learn = learn
+        #: reads how long the scope is paused, where that is not known before the first permit
+        self._read_pause = read_pause
         #: counts this process among those that share the scope's concurrency
         self._join = join
-        self._asking: asyncio.Task[None] | None = None
+        self._preparing: asyncio.Task[None] | None = None
         #: whether this process is counted; one that has a single request under way need not be
         self.has_joined = limit.concurrent is None
-        #: the most requests under way since the last look, and when that was
-        self.peak, self.looked_at = 0, 0.0
+        #: the most requests under way since the processes were counted last, and when that was
+        self.peak, self.counted_at = 0, 0.0
         self.used_at = 0.0
         self._shared = shared
         self._in_flight = 0
@@ -74,7 +74,7 @@ class ScopeLimiter:
         """Take a permit at once, where nobody waits and nothing limits."""
         self.used_at = now
         is_limited = now < self.budget.paused_until or now < self.budget.throttled_until
-        if self._waiting or is_limited or self._has_to_ask() or self._in_flight >= self.budget.share:
+        if self._waiting or is_limited or self._needs_preparation() or self._in_flight >= self.budget.share:
             return False
         self._count()
         return True
@@ -83,25 +83,25 @@ class ScopeLimiter:
         self._in_flight += 1
         self.peak = max(self.peak, self._in_flight)
 
-    def _has_to_ask(self) -> bool:
-        return self._learn is not None or (not self.has_joined and (self._in_flight > 0 or bool(self._waiting)))
+    def _needs_preparation(self) -> bool:
+        return self._read_pause is not None or (not self.has_joined and (self._in_flight > 0 or bool(self._waiting)))
 
-    def looked(self, now: float) -> None:
+    def begin_count(self, now: float) -> None:
         """Begin to count the peak anew; a process that used one permit at a time is counted no longer."""
         if self.peak < 2 and self.budget.limit.concurrent is not None:
             self.has_joined = False
-        self.peak, self.looked_at = self._in_flight, now
+        self.peak, self.counted_at = self._in_flight, now
 
-    def is_due(self, now: float) -> bool:
+    def is_count_due(self, now: float) -> bool:
         """Whether the processes that share the scope are to be counted: often, where its limit is near."""
         if self.budget.limit.concurrent is None or not self.has_joined:
             return False
-        return bool(self._waiting) or 2 * self.peak >= self.budget.share or now - self.looked_at >= _ROUND
+        return bool(self._waiting) or 2 * self.peak >= self.budget.share or now - self.counted_at >= _COUNT_INTERVAL
 
     async def acquire(self, timeout: float, *, is_background: bool) -> None:
         """Take a permit in turn, callers first; raises UpstreamRateLimited."""
-        if self._has_to_ask():
-            await self._asked()
+        if self._needs_preparation():
+            await self._prepared()
         now = monotonic()
         if self.budget.paused_until - now > timeout:
             raise self._refusal(now)
@@ -118,23 +118,23 @@ class ScopeLimiter:
                 raise self._refusal(monotonic()) from None
             raise
 
-    async def _asked(self) -> None:
-        """Once for all who come first; what cannot be learned now comes with the next look at the others."""
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._ask(), name="first look at a rate scope")
-        await asyncio.wait([self._asking])
+    async def _prepared(self) -> None:
+        """Once for all who come first; what cannot be read now comes with the next refresh of all scopes."""
+        if self._preparing is None:
+            self._preparing = asyncio.create_task(self._prepare(), name="prepare a rate scope")
+        await asyncio.wait([self._preparing])
 
-    async def _ask(self) -> None:
+    async def _prepare(self) -> None:
         try:
-            if self._learn is not None:
-                await self._learn(self)
-                self._learn = None
+            if self._read_pause is not None:
+                await self._read_pause(self)
+                self._read_pause = None
             if not self.has_joined:
                 await self._join(self)
-                self.has_joined, self.looked_at = True, monotonic()
+                self.has_joined, self.counted_at = True, monotonic()
                 self.peak = max(self.peak, 2)
         finally:
-            self._asking = None
+            self._preparing = None
 
     def _refusal(self, now: float) -> UpstreamRateLimited:
         return UpstreamRateLimited(
@@ -165,7 +165,7 @@ class ScopeLimiter:
             if now < self.budget.paused_until:
                 await self._change_within(self.budget.paused_until - now)
             elif self._in_flight >= self.budget.share:
-                await self._change_within(_SHARED_INTERVAL)
+                await self._change_within(_REFRESH_INTERVAL)
             elif self.budget.is_throttled(now) and not await self._token(is_background=self._waiting[0][0]):
                 await self._change_within(self.budget.rate.until_next_window(CLOCK.unix_time()))
             elif self._drop_gone():
@@ -230,13 +230,13 @@ class SharedRateLimiter:
         self._pauses = pauses
         #: pauses that had begun before this process, as moments of its monotonic clock
         self._earlier: dict[str, float] = {}
-        #: what limits at the last look, and when that was; None where Redis was away
+        #: what limits as of the last refresh, and when that was; None where Redis was away
         self._restrictions: Mapping[str, Restriction] | None = None
-        self._looked_at = 0.0
+        self._refreshed_at = 0.0
         self._scopes: dict[str, ScopeLimiter] = {}
         self._publishing: set[asyncio.Task[None]] = set()
-        self._first_looks = Batcher(self._left_of, max_batch=_FIRST_LOOKS)
-        self._joins = Batcher(self._processes_of, max_batch=_FIRST_LOOKS)
+        self._pause_reads = Batcher(self._left_of, max_batch=_MAX_READS)
+        self._joins = Batcher(self._processes_of, max_batch=_MAX_READS)
 
     @classmethod
     @asynccontextmanager
@@ -248,7 +248,7 @@ class SharedRateLimiter:
         try:
             await limiter._read_earlier()
             await limiter._refresh()
-            async with running(every(_SHARED_INTERVAL, limiter._refresh, name="shared rate limits")):
+            async with running(every(_REFRESH_INTERVAL, limiter._refresh, name="shared rate limits")):
                 yield limiter
         finally:
             if limiter._publishing:
@@ -278,15 +278,15 @@ class SharedRateLimiter:
     def _limiter(self, scope: RateScope) -> ScopeLimiter:
         limiter = self._scopes.get(scope.id)
         if limiter is None:
-            learn = self._learn if self._restrictions is None else None
-            limiter = ScopeLimiter(scope.id, scope.limit or _UNLIMITED, self._shared, learn, self._join)
+            read_pause = self._read_pause if self._restrictions is None else None
+            limiter = ScopeLimiter(scope.id, scope.limit or _UNLIMITED, self._shared, read_pause, self._join)
             self._scopes[scope.id] = limiter
             earlier = self._earlier.pop(scope.id, None)
             if earlier is not None:
                 limiter.budget.paused_until = earlier
             if self._restrictions is not None and scope.id in self._restrictions:
-                known = self._restrictions[scope.id]
-                limiter.budget.restrict(self._looked_at, known.paused, known.throttled)
+                restriction = self._restrictions[scope.id]
+                limiter.budget.restrict(self._refreshed_at, restriction.paused, restriction.throttled)
         return limiter
 
     async def _read_earlier(self) -> None:
@@ -294,9 +294,9 @@ class SharedRateLimiter:
         left = {} if self._pauses is None else await self._pauses.left()
         self._earlier = {scope_id: now + seconds for scope_id, seconds in left.items()}
 
-    async def _learn(self, limiter: ScopeLimiter) -> None:
+    async def _read_pause(self, limiter: ScopeLimiter) -> None:
         """How long a scope is paused, at its first use while Redis is away: as far as PostgreSQL can tell."""
-        left = await self._first_looks(limiter.scope_id)
+        left = await self._pause_reads(limiter.scope_id)
         limiter.budget.restrict(monotonic(), left, 0.0)
 
     async def _left_of(self, scope_ids: Sequence[str]) -> Sequence[float]:
@@ -322,21 +322,21 @@ class SharedRateLimiter:
 
     async def _refresh(self) -> None:
         now = monotonic()
-        self._forget(now)
+        self._drop_idle(now)
         self._restrictions = await self._shared.restrictions(CLOCK.unix_time())
-        self._looked_at = monotonic()
-        for scope_id, known in (self._restrictions or {}).items():
+        self._refreshed_at = monotonic()
+        for scope_id, restriction in (self._restrictions or {}).items():
             limiter = self._scopes.get(scope_id)
             if limiter is not None:
-                limiter.budget.restrict(self._looked_at, known.paused, known.throttled)
+                limiter.budget.restrict(self._refreshed_at, restriction.paused, restriction.throttled)
                 limiter.changed()
-        await self._divide([each for each in self._scopes.values() if each.is_due(now)])
+        await self._divide([each for each in self._scopes.values() if each.is_count_due(now)])
 
     async def _divide(self, limiters: Sequence[ScopeLimiter]) -> None:
         """Count the processes that share these scopes, and be counted."""
         now = monotonic()
         for limiter in limiters:
-            limiter.looked(now)
+            limiter.begin_count(now)
         joined = [each.scope_id for each in limiters if each.has_joined]
         processes = await self._shared.processes(joined, CLOCK.unix_time()) if joined else None
         for scope_id, count in (processes or {}).items():
@@ -344,7 +344,7 @@ class SharedRateLimiter:
             limiter.budget.divide(count)
             limiter.changed()
 
-    def _forget(self, now: float) -> None:
-        idle = [name for name, each in self._scopes.items() if each.is_idle and now - each.used_at > _FORGOTTEN]
+    def _drop_idle(self, now: float) -> None:
+        idle = [name for name, each in self._scopes.items() if each.is_idle and now - each.used_at > _IDLE_TIMEOUT]
         for scope_id in idle:
             del self._scopes[scope_id]

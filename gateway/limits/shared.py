@@ -1,4 +1,4 @@
-"""What processes tell each other of rate scopes, through Redis; without it each holds to what it knows itself."""
+"""What processes share about rate scopes, through Redis; without it each holds to what it knows itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ class SharedLimits:
                     pipe.zadd(key, {self._process: unix_time})
                     pipe.expire(key, int(GONE * 2))
                     pipe.zcount(key, unix_time - GONE, "+inf")
-                answers = await pipe.execute()
+                replies = await pipe.execute()
         except _AWAY:
             return None
-        return dict(zip(scopes, answers[2::3], strict=True))
+        return dict(zip(scopes, replies[2::3], strict=True))
