@@ -67,7 +67,7 @@ class Deletion:
     jobs: JobStore
     job_removal: JobRemoval
     files: StoredFiles
-    grants: OAuthAuthorizers
+    authorizers: OAuthAuthorizers
     wakeup: Wakeup
     #: seconds for which running jobs of a deleted connector may come to their own end
     timeout: float = _TIMEOUT
@@ -154,7 +154,7 @@ class Deletion:
 
     async def _revoke(self, organization_id: UUID, connector_id: UUID) -> None:
         with contextlib.suppress(NotFound):
-            await self.grants.revoke(await self.connectors.get_deleted(organization_id, connector_id))
+            await self.authorizers.revoke(await self.connectors.get_deleted(organization_id, connector_id))
 
     async def _remove_records(self, organization_id: UUID, connector_id: UUID) -> None:
         async with self.database.tenant(organization_id) as connection:

@@ -27,7 +27,7 @@ from gateway.sealed_tables import SEALED_TABLES
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.telemetry.statistics import read_statistics
 
-#: what is known to work; the context store needs the collations of 15 and later
+#: the oldest version that works; the context store needs the collations of 15 and later
 OLDEST_POSTGRES = 150000
 #: seconds; leases and tokens are judged by the database's clock, logs by ours
 _CLOCK_SKEW = 5.0
@@ -151,7 +151,9 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
     try:
         connection = await asyncpg.connect(settings.database_url, timeout=5, statement_cache_size=0)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        yield failed("PostgreSQL", f"does not answer: {_plain(error)}. Check GATEWAY_DATABASE_URL, or run `gateway up`")
+        yield failed(
+            "PostgreSQL", f"does not answer: {_one_line(error)}. Check GATEWAY_DATABASE_URL, or run `gateway up`"
+        )
         return
     try:
         number, moment, room = await connection.fetchrow(_SERVER)
@@ -197,9 +199,9 @@ _SERVER = """
 async def of_contents(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
     """Workers, queue, and credentials that nobody can open."""
     statistics = await read_statistics(database)
-    there = [worker for worker in statistics.workers if worker.is_there]
-    if there:
-        yield passed("workers", f"{len(there)} at work")
+    alive = [worker for worker in statistics.workers if worker.is_there]
+    if alive:
+        yield passed("workers", f"{len(alive)} at work")
     else:
         yield failed("workers", "none has given a sign of life; start one: `gateway worker`")
     queued = statistics.jobs["queued"]
@@ -243,9 +245,9 @@ async def of_sunsets(database: Database, settings: Settings) -> AsyncIterator[Ch
         rows = await connection.fetch(_METHODS_IN_USE)
     for row in rows:
         spec = catalog.kinds[row["kind"]].spec if row["kind"] in catalog.kinds else None
-        for method, said in all_sunsets(spec) if spec else ():
+        for method, sunset in all_sunsets(spec) if spec else ():
             if method in (None, row["auth_method"]):
-                yield warning("sunsets", f"{row['connectors']} connectors of {row['kind']} rely on it: {said}")
+                yield warning("sunsets", f"{row['connectors']} connectors of {row['kind']} rely on it: {sunset}")
 
 
 async def of_redis(url: str) -> AsyncIterator[CheckResult]:
@@ -260,7 +262,7 @@ async def of_redis(url: str) -> AsyncIterator[CheckResult]:
         memory = await redis.info("memory")
     except (RedisError, OSError, TimeoutError) as error:
         yield warning(
-            "Redis", f"does not answer ({_plain(error)}); jobs start up to 0.5 s later. Check GATEWAY_REDIS_URL"
+            "Redis", f"does not answer ({_one_line(error)}); jobs start up to 0.5 s later. Check GATEWAY_REDIS_URL"
         )
         return
     finally:
@@ -283,14 +285,14 @@ async def of_front_end(settings: Settings) -> CheckResult:
         ):
             document = await response.json()
     except (TimeoutError, aiohttp.ClientError, ValueError) as error:
-        return warning("front end", f"none answers at {settings.bind} ({_plain(error)}); start one: `gateway serve`")
+        return warning("front end", f"none answers at {settings.bind} ({_one_line(error)}); start one: `gateway serve`")
     if response.status == 200:
         return passed("front end", f"ready at {settings.bind}")
     failing = [name for name, value in document.get("checks", {}).items() if value is (name == "draining")]
     return failed("front end", f"at {settings.bind} is not ready: {', '.join(failing)}")
 
 
-def _plain(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:
     """What a library says, on one line and without the address, which may hold a password."""
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return said if "://" not in said else type(error).__name__
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return text if "://" not in text else type(error).__name__

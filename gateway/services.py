@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from gateway.openid.service import ProviderSignIn
     from gateway.operations.index import OperationIndex
 
-#: seconds of a shutdown's grace that are kept for handing back what is not done and closing the stores
+#: seconds of a shutdown's grace that are kept for requeueing what is not done and closing the stores
 CLOSING = 3.0
 #: seconds between readings of PostgreSQL's time of day
 _CLOCK_INTERVAL = 10.0
@@ -94,7 +94,7 @@ class Services:
     jobs: JobStore
     leases: Leases
     wakeup: Wakeup
-    watch: JobWaiters
+    job_waiters: JobWaiters
     runner: Runner
     maintenance: Maintenance
     audit: Audit
@@ -113,7 +113,7 @@ class Services:
     provider_sign_in: "ProviderSignIn | None"
     deletion: Deletion
     synchronization: Synchronization
-    lag: LoopLag
+    loop_lag: LoopLag
     #: made for the first who searches it: a worker never does, and needs none of its libraries
     operations: "Remembered[OperationIndex]"
 
@@ -168,10 +168,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             )
         )
         connector_service = ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of)
-        connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.grants)
+        connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.authorizers)
         jobs = JobStore(database, settings.job_retention, sealing=sealing)
         leases = Leases(database, settings.job_retention, sealing)
-        watch = JobWaiters(jobs)
+        job_waiters = JobWaiters(jobs)
         runner = Runner(leases, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
         cache = ResponseCache(database, settings.cache_bytes)
@@ -179,7 +179,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             connectors,
             jobs,
             wakeup,
-            watch,
+            job_waiters,
             runner,
             files,
             JobQuota(database, settings.organization_jobs),
@@ -195,12 +195,12 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         notifications.subscribe({"connector": connectors.on_notify}, connectors.invalidate_all)
         notifications.subscribe({"connector": cache.on_notify, WRITTEN: cache.on_notify}, cache.invalidate_all)
         notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
-        notifications.subscribe({"job": watch.on_notify}, watch.wake_all)
+        notifications.subscribe({"job": job_waiters.on_notify}, job_waiters.wake_all)
         # What a runner may miss it learns with the next heartbeat.
         notifications.subscribe({"cancel": runner.on_notify}, None)
         await stack.enter_async_context(notifications.listening())
-        lag = stack.enter_context(LoopLag().watching())
-        lag.subscribe(LOOP_LAG.observe)
+        loop_lag = stack.enter_context(LoopLag().watching())
+        loop_lag.subscribe(LOOP_LAG.observe)
         await stack.enter_async_context(runner.renewing_leases())
         yield Services(
             settings=settings,
@@ -220,7 +220,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             jobs=jobs,
             leases=leases,
             wakeup=wakeup,
-            watch=watch,
+            job_waiters=job_waiters,
             runner=runner,
             maintenance=Maintenance(database, settings.job_retention, sealing),
             audit=audit,
@@ -254,7 +254,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 jobs,
                 JobRemoval(database, settings.job_retention, sealing),
                 files,
-                oauth.grants,
+                oauth.authorizers,
                 wakeup,
             ),
             synchronization=Synchronization(
@@ -266,7 +266,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 Intervals(settings.sync_every),
                 is_automatic=settings.synchronize,
             ),
-            lag=lag,
+            loop_lag=loop_lag,
         )
 
 

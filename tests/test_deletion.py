@@ -116,7 +116,7 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
             jobs,
             JobRemoval(database, RETENTION),
             StoredFiles(FolderBlobs(tmp_path), database, 1 << 20),
-            world.oauth.grants,
+            world.oauth.authorizers,
             wakeup,
             timeout=0.0,
         )

@@ -59,48 +59,48 @@ class _Synchronizing:
         self._job = job
         self._run_context = run_context
         self._done: dict[str, Any] = dict(run_context.state.get("done", {}))
-        # Never less than an earlier attempt told, so that what it reads beyond that is progress.
+        # Never less than an earlier attempt reported, so that what it reads beyond that is progress.
         self._read = max(job.progress, sum(report["records"] for report in self._done.values()))
 
     async def all(self) -> OperationResult:
         """Every entity of the job that is not done; one that fails does not keep the others from theirs."""
         assert self._job.connector_id is not None
-        opened = await self._services.connectors.get(self._job.organization_id, self._job.connector_id)
-        opened.require_active()
-        known = sources.synchronized(opened.connector.kind)
-        names = [name for name in known if name in self._job.params["entities"]]
-        await self._drop_unknown(opened, set(self._job.params["entities"]) - set(known))
+        resolved = await self._services.connectors.get(self._job.organization_id, self._job.connector_id)
+        resolved.require_active()
+        synchronized = sources.synchronized(resolved.connector.kind)
+        names = [name for name in synchronized if name in self._job.params["entities"]]
+        await self._drop_unknown(resolved, set(self._job.params["entities"]) - set(synchronized))
         for name in names:
             if name not in self._done:
-                self._done[name] = (await self._one(opened, name, len(names))).document()
+                self._done[name] = (await self._one(resolved, name, len(names))).document()
                 await self._run_context.checkpoint({"done": self._done})
         failed = [report["error"] for report in self._done.values() if report["error"]]
         if failed and len(failed) == len(names):
             raise errors.restored(failed[0])
         return OperationResult(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
 
-    async def _drop_unknown(self, opened: ResolvedConnector, names: Collection[str]) -> None:
+    async def _drop_unknown(self, resolved: ResolvedConnector, names: Collection[str]) -> None:
         """Entities that the kind no longer has: their turn does not come again."""
         for name in names:
             async with self._services.database.tenant(self._job.organization_id) as connection:
-                entity = await entities.find(connection, opened.record.id, name)
+                entity = await entities.find(connection, resolved.record.id, name)
                 if entity is not None:
-                    gone = UnknownEntity(f"{opened.record.kind} has no copies of {name} any more")
+                    gone = UnknownEntity(f"{resolved.record.kind} has no copies of {name} any more")
                     await entities.fail(connection, entity, gone, None)
 
-    async def _one(self, opened: ResolvedConnector, name: str, total: int) -> Report:
+    async def _one(self, resolved: ResolvedConnector, name: str, total: int) -> Report:
         """What became of one entity; raises what concerns the whole job."""
-        source, entity = sources.source_of(opened.connector.kind, name), await self._taken(opened, name)
+        source, entity = sources.source_of(resolved.connector.kind, name), await self._taken(resolved, name)
         if source is None or entity is None:
             return Report(name)
-        interval = self._services.synchronization.next_in(opened.record, source)
-        connector = opened.connector.in_background()
+        interval = self._services.synchronization.next_in(resolved.record, source)
+        connector = resolved.connector.in_background()
         try:
             report = await (await self._run(connector, source, entity, total)).to_its_end(interval)
         except _PASSING:
             raise
         except _FOR_ALL as error:
-            await self._all_failed(opened, error, interval)
+            await self._all_failed(resolved, error, interval)
             raise
         except GatewayError as error:
             if isinstance(error, NotFound) and not isinstance(error, UpstreamNotFound):
@@ -112,10 +112,10 @@ class _Synchronizing:
         await self._give_back(entity)
         return report
 
-    async def _taken(self, opened: ResolvedConnector, name: str) -> StoredEntity | None:
+    async def _taken(self, resolved: ResolvedConnector, name: str) -> StoredEntity | None:
         """The entity, ours until the job ends; raises Unavailable while another job has it."""
         async with self._services.database.tenant(self._job.organization_id) as connection:
-            entity = await entities.find(connection, opened.record.id, name)
+            entity = await entities.find(connection, resolved.record.id, name)
             if entity is not None and not await schedule.take(connection, entity, self._job.id):
                 raise Unavailable(f"{name} is being synchronized by another job", retry_after=_TIMEOUT)
         return entity
@@ -134,8 +134,8 @@ class _Synchronizing:
 
         async def progress(records: int) -> None:
             self._read += records
-            told = f"{source.entity}: {run.report.read} records; {len(self._done)} of {total} entities done"
-            await self._run_context.progress(self._read, None, told)
+            message = f"{source.entity}: {run.report.read} records; {len(self._done)} of {total} entities done"
+            await self._run_context.progress(self._read, None, message)
 
         run = SyncRun(
             self._services.database,
@@ -149,12 +149,12 @@ class _Synchronizing:
         )
         return run
 
-    async def _all_failed(self, opened: ResolvedConnector, error: GatewayError, interval: float) -> None:
+    async def _all_failed(self, resolved: ResolvedConnector, error: GatewayError, interval: float) -> None:
         """What the application says to one entity it would say to the rest of them too."""
         for name in self._job.params["entities"]:
             if name not in self._done:
                 async with self._services.database.tenant(self._job.organization_id) as connection:
-                    entity = await entities.find(connection, opened.record.id, name)
+                    entity = await entities.find(connection, resolved.record.id, name)
                 if entity is not None:
                     await self._failed(entity, error, interval)
 

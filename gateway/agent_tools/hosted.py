@@ -143,7 +143,7 @@ class HostedBackend:
         caller.caller.require(Scope.READ)
         services = self._services
         job = await _seen(services, caller, _job_id(kept_id))
-        job = await services.watch.done(caller.organization_id, job.id, _LOOK)
+        job = await services.job_waiters.done(caller.organization_id, job.id, _LOOK)
         head = results.completed(results.require_result(job, await services.jobs.head(job)), job, caller.base_url)
         if job.action == "download":
             file = StoredFile.of(head["result"])
@@ -177,7 +177,7 @@ class HostedJobs:
         return await _seen(self._services, caller, job_id)
 
     async def changed(self, caller: HostedCaller, job: JobSummary, seconds: float) -> JobSummary:
-        return await self._services.watch.changed(job.organization_id, job.id, job.version, seconds)
+        return await self._services.job_waiters.changed(job.organization_id, job.id, job.version, seconds)
 
     async def cancel(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
         caller.caller.require(Scope.WRITE)

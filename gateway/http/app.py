@@ -59,7 +59,7 @@ def create_app(settings: Settings) -> web.Application:
             exposed(settings.metrics_bind, opened.database),
         ):
             transport = opened.upstreams.transport
-            with limits.watching(opened.lag, lambda: opened.watch.waiting, lambda: transport.under_way):
+            with limits.watching(opened.loop_lag, lambda: opened.job_waiters.waiting, lambda: transport.under_way):
                 app[SERVICES] = opened
                 offer_mcp(app, opened)
                 app[READINESS] = readiness(opened)

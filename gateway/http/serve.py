@@ -47,7 +47,7 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         await stopping.wait()
         deadline = Deadline(settings.shutdown_grace)
         app[IS_DRAINING].set()
-        app[SERVICES].watch.stop_waiting()
+        app[SERVICES].job_waiters.stop_waiting()
         log.info("front end stops")
         await asyncio.sleep(_NOTICE)
         # The system holds connections that were not taken yet, and would reset them with the socket.

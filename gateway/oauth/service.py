@@ -27,7 +27,7 @@ class OAuth:
 
     apps: RegisteredApps
     flows: Flows
-    grants: OAuthAuthorizers
+    authorizers: OAuthAuthorizers
 
 
 @asynccontextmanager

@@ -44,7 +44,7 @@ async def main(database_url: str, origin: str, organization_id: str, connector_i
             record = await connectors.get(UUID(organization_id), UUID(connector_id))
             print("ready", flush=True)
             await asyncio.to_thread(sys.stdin.readline)
-            authorizers = [oauth.grants.authorizer_of(record) for _ in range(int(calls))]
+            authorizers = [oauth.authorizers.authorizer_of(record) for _ in range(int(calls))]
             headers = await asyncio.gather(*(authorizer.headers() for authorizer in authorizers))
             print(json.dumps([each["Authorization"] for each in headers]), flush=True)
 

@@ -36,7 +36,7 @@ def test_id_and_secret_alone_are_taken_for_this_method(world: World) -> None:
 async def test_the_first_token_is_fetched_once_for_all_who_ask_and_kept(world: World) -> None:
     record = await connector(world)
     world.server.say(200, ANSWER)
-    authorizers = [world.oauth.grants.authorizer_of(record) for _ in range(20)]
+    authorizers = [world.oauth.authorizers.authorizer_of(record) for _ in range(20)]
 
     headers = await asyncio.gather(*(authorizer.headers() for authorizer in authorizers))
 
@@ -53,7 +53,7 @@ async def test_the_first_token_is_fetched_once_for_all_who_ask_and_kept(world: W
 async def test_a_token_that_the_application_refuses_is_fetched_anew(world: World) -> None:
     record = await connector(world, access_token="stale")
     world.server.say(200, ANSWER)
-    authorizer = world.oauth.grants.authorizer_of(record)
+    authorizer = world.oauth.authorizers.authorizer_of(record)
     refused = await authorizer.headers()
 
     renewed = await authorizer.renewed(refused)
@@ -66,7 +66,7 @@ async def test_an_app_that_is_refused_needs_new_credentials(world: World) -> Non
     world.server.say(401, {"error": "invalid_client", "error_description": "Client authentication failed"})
 
     with pytest.raises(ReauthorizationRequired, match="refused the client credentials"):
-        await world.oauth.grants.authorizer_of(record).headers()
+        await world.oauth.authorizers.authorizer_of(record).headers()
 
     stored = await world.again(record.id)
     assert stored.status == "needs_reauth"
@@ -79,7 +79,7 @@ async def test_the_passing_trouble_of_a_token_endpoint_leaves_the_connector_as_i
         world.server.say(503, "<html>maintenance</html>")
 
     with pytest.raises(UpstreamError, match="renewed"):
-        await world.oauth.grants.authorizer_of(record).renewed({"Authorization": "Bearer stale"})
+        await world.oauth.authorizers.authorizer_of(record).renewed({"Authorization": "Bearer stale"})
 
     assert (await world.again(record.id)).status == "active"
 

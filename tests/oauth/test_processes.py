@@ -44,7 +44,7 @@ async def test_a_process_killed_while_it_renews_leaves_a_connector_that_says_so(
     await _killed_while_asking(world, record)
 
     with pytest.raises(ReauthorizationRequired) as refused:
-        await world.oauth.grants.authorizer_of(record).headers()
+        await world.oauth.authorizers.authorizer_of(record).headers()
 
     after = await world.again(record.id)
     assert (after.status, after.status_reason) == ("needs_reauth", refused.value.detail)
@@ -56,7 +56,7 @@ async def test_a_killed_renewal_costs_nothing_where_refresh_tokens_stay(world: W
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
     await _killed_while_asking(world, record)
 
-    headers = await world.oauth.grants.authorizer_of(record).headers()
+    headers = await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert headers["Authorization"].removeprefix("Bearer ") in world.server.good
     assert (await world.again(record.id)).status == "active"

@@ -26,7 +26,7 @@ def _bearer(token: str) -> dict[str, str]:
 async def test_a_token_with_a_while_left_is_used_as_it_is(world: World) -> None:
     record = await world.connector(KIND, world.server.pair(), ends_in=600)
 
-    headers = await world.oauth.grants.authorizer_of(record).headers()
+    headers = await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert headers == _bearer("access-1")
     assert world.server.seen == []
@@ -36,7 +36,7 @@ async def test_a_token_with_a_while_left_is_used_as_it_is(world: World) -> None:
 async def test_a_token_about_to_end_is_renewed_before_it_is_used(world: World, ends_in: float) -> None:
     record = await world.connector(KIND, world.server.pair(), ends_in=ends_in)
 
-    headers = await world.oauth.grants.authorizer_of(record).headers()
+    headers = await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert headers == _bearer("access-2")
     stored = await world.connectors.secret(world.organization_id, record.id)
@@ -47,7 +47,7 @@ async def test_a_token_about_to_end_is_renewed_before_it_is_used(world: World, e
 
 async def test_fifty_callers_of_an_ended_token_make_one_request(world: World) -> None:
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
-    authorizers = [world.oauth.grants.authorizer_of(record) for _ in range(50)]
+    authorizers = [world.oauth.authorizers.authorizer_of(record) for _ in range(50)]
 
     headers = await asyncio.gather(*(authorizer.headers() for authorizer in authorizers))
 
@@ -57,7 +57,7 @@ async def test_fifty_callers_of_an_ended_token_make_one_request(world: World) ->
 
 async def test_fifty_callers_of_a_refused_token_make_one_request(world: World) -> None:
     record = await world.connector(KIND, world.server.pair())
-    authorizers = [world.oauth.grants.authorizer_of(record) for _ in range(50)]
+    authorizers = [world.oauth.authorizers.authorizer_of(record) for _ in range(50)]
 
     headers = await asyncio.gather(*(authorizer.renewed(_bearer("access-1")) for authorizer in authorizers))
 
@@ -67,7 +67,7 @@ async def test_fifty_callers_of_a_refused_token_make_one_request(world: World) -
 
 async def test_one_that_comes_late_gets_what_another_has_renewed(world: World) -> None:
     record = await world.connector(KIND, world.server.pair())
-    first, second = world.oauth.grants.authorizer_of(record), world.oauth.grants.authorizer_of(record)
+    first, second = world.oauth.authorizers.authorizer_of(record), world.oauth.authorizers.authorizer_of(record)
     refused = await first.headers()
     await second.headers()
 
@@ -82,7 +82,7 @@ async def test_a_bare_refresh_token_mints_the_first_access_token(world: World) -
     refresh_token = world.server.pair()["refresh_token"]
     record = await world.connector(KIND, {"refresh_token": refresh_token}, ends_in=None)
 
-    headers = await world.oauth.grants.authorizer_of(record).headers()
+    headers = await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert headers == _bearer("access-2")
 
@@ -91,7 +91,7 @@ async def test_the_old_refresh_token_stays_when_no_new_one_comes(world: World) -
     world.server.rotates = False
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
 
-    await world.oauth.grants.authorizer_of(record).headers()
+    await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert (await world.secrets(record.id))["refresh_token"] == "refresh-1"
 
@@ -100,7 +100,7 @@ async def test_variables_that_come_with_a_renewal_are_kept(world: World) -> None
     world.server.extra = {"instance_url": str(world.origin)}
     record = await world.connector("crm-query", world.server.pair(), environment={"login_host": "test.salesforce.com"})
 
-    completed = await world.oauth.grants.completed(record)
+    completed = await world.oauth.authorizers.completed(record)
 
     assert completed.environment == {"login_host": "test.salesforce.com", "instance_url": str(world.origin)}
 
@@ -110,7 +110,7 @@ async def test_tokens_are_kept_even_when_what_came_with_them_is_refused(world: W
     environment = {"login_host": "test.salesforce.com", "instance_url": "https://acme.my.salesforce.com"}
     record = await world.connector("crm-query", world.server.pair(), environment=environment, ends_in=0)
 
-    headers = await world.oauth.grants.authorizer_of(record).headers()
+    headers = await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert headers == _bearer("access-2")
     assert (await world.again(record.id)).environment == environment
@@ -120,7 +120,7 @@ async def test_a_dead_grant_asks_for_a_new_consent(world: World) -> None:
     record = await world.connector(KIND, {"access_token": "a", "refresh_token": "dead"}, ends_in=0)
 
     with pytest.raises(ReauthorizationRequired) as refused:
-        await world.oauth.grants.authorizer_of(record).headers()
+        await world.oauth.authorizers.authorizer_of(record).headers()
 
     after = await world.again(record.id)
     assert (after.status, after.status_reason) == ("needs_reauth", refused.value.detail)
@@ -132,7 +132,7 @@ async def test_a_dead_grant_asks_for_a_new_consent(world: World) -> None:
 async def test_a_grant_that_was_replaced_meanwhile_is_not_given_up(world: World) -> None:
     record = await world.connector(KIND, {"access_token": "a", "refresh_token": "dead"}, ends_in=0)
     world.server.open.clear()
-    renewing = asyncio.ensure_future(world.oauth.grants.authorizer_of(record).headers())
+    renewing = asyncio.ensure_future(world.oauth.authorizers.authorizer_of(record).headers())
     await world.server.arrived.wait()
 
     await world.connectors.update(world.organization_id, record.id, credentials={"access_token": "patched"})
@@ -145,7 +145,7 @@ async def test_a_grant_that_was_replaced_meanwhile_is_not_given_up(world: World)
 async def test_new_tokens_do_not_replace_what_was_patched_meanwhile(world: World) -> None:
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
     world.server.open.clear()
-    renewing = asyncio.ensure_future(world.oauth.grants.authorizer_of(record).headers())
+    renewing = asyncio.ensure_future(world.oauth.authorizers.authorizer_of(record).headers())
     await world.server.arrived.wait()
 
     await world.connectors.update(world.organization_id, record.id, credentials={"access_token": "patched"})
@@ -173,8 +173,8 @@ async def test_trouble_of_the_moment_never_kills_a_grant(
     world.server.say(status, body)
 
     with pytest.raises(error) as trouble:
-        await world.oauth.grants.authorizer_of(record).headers()
-    after = await world.oauth.grants.authorizer_of(record).headers()
+        await world.oauth.authorizers.authorizer_of(record).headers()
+    after = await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert type(trouble.value) is error
     assert after == _bearer("access-2")
@@ -187,7 +187,7 @@ async def test_a_limit_of_the_token_endpoint_is_told_as_one(world: World) -> Non
         world.server.say(429, "")
 
     with pytest.raises(UpstreamRateLimited):
-        await world.oauth.grants.authorizer_of(record).headers()
+        await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert (await world.again(record.id)).status == "active"
 
@@ -196,7 +196,7 @@ async def test_trouble_does_not_take_away_a_token_that_has_a_while(world: World)
     record = await world.connector(KIND, world.server.pair(), ends_in=30)
     world.server.say(500, "")
 
-    headers = await world.oauth.grants.authorizer_of(record).headers()
+    headers = await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert headers == _bearer("access-1")
 
@@ -204,13 +204,13 @@ async def test_trouble_does_not_take_away_a_token_that_has_a_while(world: World)
 async def test_an_answer_is_kept_also_when_its_caller_has_gone(world: World) -> None:
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
     world.server.open.clear()
-    caller = asyncio.ensure_future(world.oauth.grants.authorizer_of(record).headers())
+    caller = asyncio.ensure_future(world.oauth.authorizers.authorizer_of(record).headers())
     await world.server.arrived.wait()
 
     caller.cancel()
     world.server.open.set()
 
-    assert await world.oauth.grants.authorizer_of(record).headers() == _bearer("access-2")
+    assert await world.oauth.authorizers.authorizer_of(record).headers() == _bearer("access-2")
     assert len(world.server.token_requests) == 1
 
 
@@ -218,7 +218,7 @@ async def test_closing_waits_for_an_answer_under_way(opening: Opening) -> None:
     async with opening() as world:
         record = await world.connector(KIND, world.server.pair(), ends_in=0)
         world.server.open.clear()
-        caller = asyncio.ensure_future(world.oauth.grants.authorizer_of(record).headers())
+        caller = asyncio.ensure_future(world.oauth.authorizers.authorizer_of(record).headers())
         await world.server.arrived.wait()
         caller.cancel()
         asyncio.get_running_loop().call_soon(world.server.open.set)
@@ -230,10 +230,10 @@ async def test_a_lost_answer_is_told_when_the_refresh_token_turns_out_dead(world
     record = await world.connector(KIND, {"access_token": "a", "refresh_token": "dead"}, ends_in=0)
     world.server.say(504, "")
     with pytest.raises(UpstreamError):
-        await world.oauth.grants.authorizer_of(record).headers()
+        await world.oauth.authorizers.authorizer_of(record).headers()
 
     with pytest.raises(ReauthorizationRequired, match="was cut off before its answer was stored"):
-        await world.oauth.grants.authorizer_of(record).headers()
+        await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert "may have replaced then" in str((await world.again(record.id)).status_reason)
 
@@ -242,9 +242,9 @@ async def test_the_note_of_a_lost_answer_goes_with_new_tokens(world: World) -> N
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
     world.server.say(504, "")
     with pytest.raises(UpstreamError):
-        await world.oauth.grants.authorizer_of(record).headers()
+        await world.oauth.authorizers.authorizer_of(record).headers()
 
-    await world.oauth.grants.authorizer_of(record).headers()
+    await world.oauth.authorizers.authorizer_of(record).headers()
 
     noted = "SELECT refreshing_since IS NULL AND refreshing_by IS NULL FROM connector_secrets WHERE connector_id = $1"
     assert await world.sql(noted, record.id) is True
@@ -253,7 +253,7 @@ async def test_the_note_of_a_lost_answer_goes_with_new_tokens(world: World) -> N
 async def test_a_renewal_of_another_process_is_waited_for(world: World) -> None:
     record = await world.connector(KIND, {"access_token": "a", "refresh_token": "r"}, ends_in=0)
     await _lease(world, record.id, seconds=10)
-    waiting = asyncio.ensure_future(world.oauth.grants.authorizer_of(record).headers())
+    waiting = asyncio.ensure_future(world.oauth.authorizers.authorizer_of(record).headers())
     await asyncio.wait([waiting], timeout=0.3)
 
     assert not waiting.done()
@@ -266,14 +266,14 @@ async def test_a_lease_without_a_sign_of_life_is_taken_over(world: World) -> Non
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
     await _lease(world, record.id, seconds=-1)
 
-    assert await world.oauth.grants.authorizer_of(record).headers() == _bearer("access-2")
+    assert await world.oauth.authorizers.authorizer_of(record).headers() == _bearer("access-2")
 
 
 async def test_a_connector_that_was_given_up_comes_back_with_new_tokens(world: World) -> None:
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
     await world.sql("UPDATE connectors SET status = 'needs_reauth', status_reason = 'x' WHERE id = $1", record.id)
 
-    await world.oauth.grants.authorizer_of(record).headers()
+    await world.oauth.authorizers.authorizer_of(record).headers()
 
     after = await world.again(record.id)
     assert (after.status, after.status_reason) == ("active", None)
@@ -283,7 +283,7 @@ async def test_a_connector_that_is_switched_off_stays_off(world: World) -> None:
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
     await world.sql("UPDATE connectors SET status = 'disabled' WHERE id = $1", record.id)
 
-    await world.oauth.grants.authorizer_of(record).headers()
+    await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert (await world.again(record.id)).status == "disabled"
 
@@ -291,7 +291,7 @@ async def test_a_connector_that_is_switched_off_stays_off(world: World) -> None:
 async def test_a_refused_token_that_cannot_be_renewed_asks_for_a_new_consent(world: World) -> None:
     record = await world.connector("workspace-notes", {"access_token": "a"}, ends_in=None)
 
-    authorizer = world.oauth.grants.authorizer_of(record)
+    authorizer = world.oauth.authorizers.authorizer_of(record)
 
     headers = await authorizer.renewed(_bearer("a"))
     await authorizer.refused(_bearer("a"), "the application answered 401")
@@ -308,7 +308,7 @@ async def test_an_own_app_renews_with_its_newest_secret(world: World) -> None:
     world.server.client_id, world.server.client_secret = "own", "new-secret"
     await world.oauth.apps.put(world.organization_id, KIND, "own", SecretStr("new-secret"))
 
-    assert await world.oauth.grants.authorizer_of(record).headers() == _bearer("access-2")
+    assert await world.oauth.authorizers.authorizer_of(record).headers() == _bearer("access-2")
 
 
 async def test_an_own_app_that_was_taken_back_still_renews_what_it_made(world: World) -> None:
@@ -317,19 +317,19 @@ async def test_an_own_app_that_was_taken_back_still_renews_what_it_made(world: W
     world.server.client_id, world.server.client_secret = "own", "own-secret"
     await world.oauth.apps.delete(world.organization_id, KIND)
 
-    assert await world.oauth.grants.authorizer_of(record).headers() == _bearer("access-2")
+    assert await world.oauth.authorizers.authorizer_of(record).headers() == _bearer("access-2")
 
 
 async def test_the_platforms_connectors_stay_with_the_platforms_app(world: World) -> None:
     record = await world.connector(KIND, {**world.server.pair(), "client_id": "app-1"}, ends_in=0)
     await world.oauth.apps.put(world.organization_id, KIND, "own", SecretStr("own-secret"))
 
-    assert await world.oauth.grants.authorizer_of(record).headers() == _bearer("access-2")
+    assert await world.oauth.authorizers.authorizer_of(record).headers() == _bearer("access-2")
 
 
 async def test_credentials_that_are_no_tokens_are_never_renewed(world: World) -> None:
     record = await world.connector(KIND, {"token": "personal"}, method="token")
-    authorizer = world.oauth.grants.authorizer_of(record)
+    authorizer = world.oauth.authorizers.authorizer_of(record)
 
     assert await authorizer.headers() == _bearer("personal")
     assert await authorizer.renewed(_bearer("personal")) is None
@@ -350,20 +350,20 @@ async def test_a_grant_is_revoked_at_the_application(world: World, kind: str, me
     environment = {"subdomain": "acme", "login_host": "login.salesforce.com"}
     record = await world.connector(kind, world.server.pair(), environment=environment)
 
-    assert await world.oauth.grants.revoke(record) is True
+    assert await world.oauth.authorizers.revoke(record) is True
     assert [(seen.method, seen.path) for seen in world.server.seen] == [(method, path)]
 
 
 async def test_what_cannot_be_revoked_is_no_error(world: World) -> None:
     personal = await world.connector(KIND, {"token": "personal"}, method="token")
 
-    assert await world.oauth.grants.revoke(personal) is False
+    assert await world.oauth.authorizers.revoke(personal) is False
 
 
 async def test_the_tokens_of_the_record_application_come_from_its_successor_endpoint(world: World) -> None:
     record = await world.connector("crm-records", world.server.pair(), ends_in=0)
 
-    await world.oauth.grants.authorizer_of(record).headers()
+    await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert [seen.path for seen in world.server.token_requests] == ["/oauth/2026-03/token"]
 
@@ -384,10 +384,10 @@ async def test_a_limit_of_one_connectors_token_requests_holds_back_no_other(worl
     world.server.limit(retry_after=300)
 
     with pytest.raises(UpstreamRateLimited):
-        await world.oauth.grants.authorizer_of(limited).headers()
-    headers = await world.oauth.grants.authorizer_of(other).headers()
+        await world.oauth.authorizers.authorizer_of(limited).headers()
+    headers = await world.oauth.authorizers.authorizer_of(other).headers()
 
     assert headers["Authorization"].startswith("Bearer access-")
     with pytest.raises(UpstreamRateLimited):
-        await world.oauth.grants.authorizer_of(limited).headers()
+        await world.oauth.authorizers.authorizer_of(limited).headers()
     assert len(world.server.token_requests) == 2

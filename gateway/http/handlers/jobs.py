@@ -144,7 +144,7 @@ async def get_job(request: web.Request) -> web.Response:
     wait = query.wait if query.wait is not None else wanted.wait
     seen = _seen(request.headers.get("If-None-Match", ""))
     if wait:
-        job = await services.watch.changed(caller.organization_id, job_id, seen, wait)
+        job = await services.job_waiters.changed(caller.organization_id, job_id, seen, wait)
     else:
         job = await services.jobs.get(caller.organization_id, job_id)
     headers = {"ETag": f'"{job.version}"', **wanted.applied}
@@ -188,7 +188,7 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     wanted = preference(request)
     job_id = path_id(request, "job_id")
     wait = query.wait if query.wait is not None else (wanted.wait or 0)
-    job = await services.watch.done(caller.organization_id, job_id, wait)
+    job = await services.job_waiters.done(caller.organization_id, job_id, wait)
     if not job.is_done:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
@@ -278,11 +278,11 @@ async def job_events(request: web.Request) -> web.StreamResponse:
         async for event in _events_after(request, job, seen):
             await response.write(f"id: {event.number}\nevent: {event.event}\ndata: {event.data}\n\n".encode())
             seen = event.number
-        if job.is_done or services.watch.shutting_down:
+        if job.is_done or services.job_waiters.shutting_down:
             break
         known = job.version
         try:
-            job = await services.watch.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
+            job = await services.job_waiters.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
         except NotFound:
             break  # the organization was disabled meanwhile
         if job.version == known:
