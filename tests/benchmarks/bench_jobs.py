@@ -115,11 +115,11 @@ async def _waited(bench: Bench, jobs: int, notes: list[str]) -> list[Figure]:
     """One job after the other on an idle machine: until it starts, and until its caller knows its end."""
     told = []
     async with worker(_QUEUES, "gateway", environment=bench.environment):
-        await bench.services.watch.done(bench.organization_id, await bench.accept("no_op"), 10)
+        await bench.services.job_waiters.done(bench.organization_id, await bench.accept("no_op"), 10)
         await bench.clear()
         for _ in range(jobs):
             job_id = await bench.accept("no_op")
-            job = await bench.services.watch.done(bench.organization_id, job_id, 10)
+            job = await bench.services.job_waiters.done(bench.organization_id, job_id, 10)
             told.append((datetime.now(UTC) - job.finished_at).total_seconds())
             await asyncio.sleep(0.01)
     started = [row[0] for row in await bench.our_database.fetch(_STARTED)]
