@@ -17,7 +17,7 @@ from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed, new_secret
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.callback import redirect_fault
+from gateway.oauth.callback import redirect_error
 from gateway.oauth.consent_request import ConsentRequest
 from gateway.oauth.flows import CONNECT_RETURN_PATH, Flows
 from gateway.oauth.store import FlowState, FlowStatus
@@ -74,7 +74,7 @@ class ConnectLinks:
         faults: list[FieldError] = []
         if redirect_url is not None:
             allowed = caller.client.redirect_urls
-            fault = redirect_fault(redirect_url, allowed, is_embedded=self._is_embedded)
+            fault = redirect_error(redirect_url, allowed, is_embedded=self._is_embedded)
             faults += [fault] if fault else []
         if connector_id is not None:
             record = await self._connectors.get(caller.organization_id, connector_id)

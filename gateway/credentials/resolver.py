@@ -37,7 +37,7 @@ class AuthorizerFactory(Protocol):
     def authorizer_of(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> Authorizer:
         """Who authenticates the calls of a record; `secret` came with it."""
 
-    async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
+    async def ensure_token_variables(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that come only with its first token."""
 
 
@@ -143,7 +143,7 @@ class ConnectorResolver:
     async def _look_up(self, key: tuple[UUID, UUID]) -> ResolvedConnector:
         now, notified = time.monotonic(), self._notified
         stored, secret = await self._store.open(*key)
-        record = await self._authorizers.completed(stored)
+        record = await self._authorizers.ensure_token_variables(stored)
         opened = self.open(record, secret if record is stored else None)
         if notified != self._notified:
             return opened  # what was read may be older than the notification

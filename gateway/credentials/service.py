@@ -153,7 +153,7 @@ class ConnectorService:
         except (Conflict, InvalidCredentials):
             app = None  # without an app tokens cannot be renewed, but they may well be good
         tokens = RefreshingAuthorizer(spec, given.credentials, given.environment, self._upstreams, app, given.method)
-        completed = replace(given, environment=await tokens.completed())
+        completed = replace(given, environment=await tokens.ensure_token_variables())
         await self._check(completed, tokens)
         return replace(
             completed, credentials=tokens.credentials, environment=tokens.environment, expires_at=tokens.expires_at

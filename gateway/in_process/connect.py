@@ -45,7 +45,7 @@ async def connect(
         authorizer: Authorizer
         if found.spec.authentication[method].oauth:
             refreshing = RefreshingAuthorizer(found.spec, checked, settled, upstreams, method=method)
-            settled = dict(await refreshing.completed())
+            settled = dict(await refreshing.ensure_token_variables())
             authorizer = refreshing
         else:
             authorizer = StaticAuthorizer(headers_for(found.spec.authentication[method], checked))

@@ -13,7 +13,7 @@ from gateway.db.pool import Database
 from gateway.errors import Conflict
 from gateway.oauth_tokens.model import App, app_in
 
-_PUT = """
+_UPSERT = """
     INSERT INTO oauth_apps (organization_id, kind, client_id, key_id, wrapped_key, sealed)
     VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (organization_id, kind) DO UPDATE
@@ -58,7 +58,7 @@ class RegisteredApps:
         sealed = self._vault.seal({"client_secret": client_secret.get_secret_value()}, binding(organization_id, kind))
         async with self._database.tenant(organization_id) as connection:
             row: Any = await connection.fetchrow(
-                _PUT, organization_id, kind, client_id, sealed.key_id, sealed.wrapped_key, sealed.sealed
+                _UPSERT, organization_id, kind, client_id, sealed.key_id, sealed.wrapped_key, sealed.sealed
             )
         return OwnApp(**row)
 

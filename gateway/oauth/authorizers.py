@@ -20,7 +20,7 @@ from gateway.oauth.apps import RegisteredApps
 from gateway.oauth.renewals import Renewals
 from gateway.oauth.token_persistence import TokenPersistence
 from gateway.oauth_tokens.client import TokenClient
-from gateway.oauth_tokens.model import is_due, is_renewable, missing_variables
+from gateway.oauth_tokens.model import is_due, is_renewable, missing_token_variables
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,8 @@ _NOT_RENEWABLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """Credentials at hand and the headers they make."""
+class _Cached:
+    """Credentials and the headers that they make."""
 
     secret: Secret
     headers: Mapping[str, str]
@@ -57,31 +57,31 @@ class StoredAuthorizer:
         self._connectors = connectors
         self._renewals = renewals
         self._persistence = persistence
-        self._held: _Held | None = None
+        self._cached: _Cached | None = None
         self._reading = SingleFlight(self._read_first)
 
     async def headers(self) -> Mapping[str, str]:
-        if self._held is not None and not is_due(self._held.secret.expires_at, CLOCK.now()):
-            return self._held.headers
+        if self._cached is not None and not is_due(self._cached.secret.expires_at, CLOCK.now()):
+            return self._cached.headers
         secret = await self._reading(self._record.id)
-        if self._is_renewable(secret) and (self._has_none(secret) or is_due(secret.expires_at, CLOCK.now())):
+        if self._is_renewable(secret) and (self._lacks_token(secret) or is_due(secret.expires_at, CLOCK.now())):
             secret = await self._renewed_early(secret)
-        return self._hold(secret)
+        return self._cache(secret)
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         secret = await self._read(self._record.id)
-        if not self._has_none(secret) and headers_for(self._method, secret.values) != refused:
-            return self._hold(secret)
+        if not self._lacks_token(secret) and headers_for(self._method, secret.values) != refused:
+            return self._cache(secret)
         if not self._is_renewable(secret):
-            self._hold(secret)
+            self._cache(secret)
             return None
-        return self._hold(await self._renewals.renewed(self._record, secret))
+        return self._cache(await self._renewals.renewed(self._record, secret))
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
         """Make the connector `needs_reauth`, unless other credentials have taken the place of those refused."""
-        if self._held is None or self._held.headers != credentials:
+        if self._cached is None or self._cached.headers != credentials:
             return
-        secret, record = self._held.secret, self._record
+        secret, record = self._cached.secret, self._record
         reason = f"{reason}; authorize again" if self._is_renewable(secret) else _NOT_RENEWABLE
         await self._persistence.refuse(record.organization_id, record.id, secret.version, reason)
 
@@ -91,14 +91,14 @@ class StoredAuthorizer:
             return await self._renewals.renewed(self._record, secret)
         except GatewayError as error:
             has_ended = secret.expires_at is None or secret.expires_at <= CLOCK.now()
-            if isinstance(error, ReauthorizationRequired) or self._has_none(secret) or has_ended:
+            if isinstance(error, ReauthorizationRequired) or self._lacks_token(secret) or has_ended:
                 raise
             return secret
 
     async def _read_first(self, connector_id: UUID) -> Secret:
         """What came with the record, once; then what is stored now."""
-        came, self._secret = self._secret, None
-        return await (self._read(connector_id) if came is None else self._connectors.unsealed(self._record, came))
+        secret, self._secret = self._secret, None
+        return await (self._read(connector_id) if secret is None else self._connectors.unsealed(self._record, secret))
 
     async def _read(self, connector_id: UUID) -> Secret:
         secret = await self._connectors.secret(self._record.organization_id, connector_id)
@@ -108,12 +108,12 @@ class StoredAuthorizer:
     def _is_renewable(self, secret: Secret) -> bool:
         return is_renewable(self._method, secret.values)
 
-    def _has_none(self, secret: Secret) -> bool:
+    def _lacks_token(self, secret: Secret) -> bool:
         return not secret.values.get(self._method.token or "")
 
-    def _hold(self, secret: Secret) -> Mapping[str, str]:
-        self._held = _Held(secret, headers_for(self._method, secret.values))
-        return self._held.headers
+    def _cache(self, secret: Secret) -> Mapping[str, str]:
+        self._cached = _Cached(secret, headers_for(self._method, secret.values))
+        return self._cached.headers
 
 
 class OAuthAuthorizers:
@@ -143,11 +143,11 @@ class OAuthAuthorizers:
         method = spec.authentication[record.auth_method or ""]
         return StoredAuthorizer(record, method, self._connectors, self._renewals, self._persistence, secret)
 
-    async def completed(self, record: ConnectorRecord) -> ConnectorRecord:
+    async def ensure_token_variables(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that only a token brings, minting the first one where they are missing."""
         spec = self._catalog.kind(record.kind).spec
-        is_whole = not _is_oauth(record, spec) or not missing_variables(spec, record.environment)
-        if is_whole or record.status is not ConnectorStatus.ACTIVE:
+        is_complete = not _is_oauth(record, spec) or not missing_token_variables(spec, record.environment)
+        if is_complete or record.status is not ConnectorStatus.ACTIVE:
             return record
         secret = await self._connectors.secret(record.organization_id, record.id)
         if not is_renewable(spec.authentication[record.auth_method or ""], secret.values):

@@ -10,7 +10,7 @@ from gateway.errors import FieldError, UpstreamInvalidResponse
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth_tokens.messages import endpoint, oauth_of
 from gateway.oauth_tokens.model import TokenError, TokenErrorKind
-from gateway.oauth_tokens.response import plain
+from gateway.oauth_tokens.response import printable
 
 #: query members as they came, repeated ones too
 Query = Sequence[tuple[str, str]]
@@ -28,11 +28,11 @@ def read_code(
     """The code, or why there is none (RFC 6749 §4.1.2); an `iss` is compared as a whole string (RFC 9207 §2.4)."""
     issuer = _issuer(spec, environment, override)
     if any(value != issuer for key, value in query if key == "iss"):
-        return _denied("invalid_request", "the answer comes from another authorization server (iss)")
+        return _grant_error("invalid_request", "the answer comes from another authorization server (iss)")
     if error := single(query, "error"):
-        return _denied(plain(error), plain(single(query, "error_description") or ""))
+        return _grant_error(printable(error), printable(single(query, "error_description") or ""))
     code = single(query, "code")
-    return code or _denied("invalid_request", "the application sent no code")
+    return code or _grant_error("invalid_request", "the application sent no code")
 
 
 def _issuer(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> str:
@@ -43,32 +43,32 @@ def _issuer(spec: ConnectorSpec, environment: Mapping[str, str], override: URL |
     return str(endpoint(oauth.authorize, environment, override).origin())
 
 
-def _denied(code: str, description: str) -> TokenError:
+def _grant_error(code: str, description: str) -> TokenError:
     return TokenError(code, description, TokenErrorKind.GRANT, UpstreamInvalidResponse)
 
 
-def redirect_fault(url: str, allowed: Sequence[str], *, is_embedded: bool) -> FieldError | None:
+def redirect_error(url: str, allowed: Sequence[str], *, is_embedded: bool) -> FieldError | None:
     """What is wrong with a redirect_url. It is one of the client's, https; embedded, any loopback (RFC 8252 §7.3)."""
     try:
         parsed = URL(url, encoded=True)
         host, port = parsed.host, parsed.port  # the port is parsed only now
     except ValueError:
-        return _redirect_fault("format", "is not a URL")
+        return _redirect_error("format", "is not a URL")
     if not url.isascii() or not url.isprintable() or any(each in url for each in ' \\"<>^`{|}'):
-        return _redirect_fault("format", "must be written in plain ASCII, everything else percent-encoded")
+        return _redirect_error("format", "must be written in plain ASCII, everything else percent-encoded")
     if not host or not port or parsed.scheme not in ("http", "https"):
-        return _redirect_fault("format", "must be an absolute https URL")
+        return _redirect_error("format", "must be an absolute https URL")
     if "#" in url:
-        return _redirect_fault("fragment", "must have no fragment")
+        return _redirect_error("fragment", "must have no fragment")
     if "@" in parsed.raw_authority:
-        return _redirect_fault("userinfo", "must have no user or password")
+        return _redirect_error("userinfo", "must have no user or password")
     if parsed.scheme == "http":
         if is_embedded and _is_loopback(host):
             return None
-        return _redirect_fault("scheme", "must be https; http is allowed for loopback addresses in embedded mode only")
+        return _redirect_error("scheme", "must be https; http is allowed for loopback addresses in embedded mode only")
     if url not in allowed:
-        known = f"allowed: {', '.join(allowed)}" if allowed else "the client has none"
-        return _redirect_fault("not_allowed", f"must be exactly one of the client's redirect URLs; {known}")
+        hint = f"allowed: {', '.join(allowed)}" if allowed else "the client has none"
+        return _redirect_error("not_allowed", f"must be exactly one of the client's redirect URLs; {hint}")
     return None
 
 
@@ -81,7 +81,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _redirect_fault(code: str, text: str) -> FieldError:
+def _redirect_error(code: str, text: str) -> FieldError:
     return FieldError("/redirect_url", "redirect_url", code, f"redirect_url {text}")
 
 

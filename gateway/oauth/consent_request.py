@@ -18,7 +18,7 @@ _SCOPE = re.compile(r"[!#-+\--\[\]-~]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class ConsentRequest:
-    """A connector that a caller wants by consent."""
+    """A connector that a caller asks for by consent."""
 
     workspace_name: str
     connector_type: str
@@ -46,13 +46,13 @@ def require_oauth(spec: ConnectorSpec) -> None:
 def checked(
     spec: ConnectorSpec,
     requested: ConsentRequest,
-    redirect: FieldError | None,
+    redirect_error: FieldError | None,
     override: URL | None,
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The variables and scopes of a request; raises InvalidParams with every fault of it, `redirect` included."""
+    """The variables and scopes of a request; raises InvalidParams with every fault of it, `redirect_error` included."""
     require_oauth(spec)
-    faults = [redirect] if redirect else []
-    faults += _scope_faults(spec, requested.scopes or ())
+    faults = [redirect_error] if redirect_error else []
+    faults += _scope_errors(spec, requested.scopes or ())
     environment: dict[str, str] = {}
     try:
         environment = checked_environment(spec, requested.environment, override)
@@ -64,14 +64,14 @@ def checked(
     return environment, tuple(requested.scopes) if requested.scopes is not None else defaults
 
 
-def _scope_faults(spec: ConnectorSpec, scopes: Sequence[str]) -> list[FieldError]:
+def _scope_errors(spec: ConnectorSpec, scopes: Sequence[str]) -> list[FieldError]:
     if scopes and spec.oauth and not spec.oauth.scopes:
         message = f"scopes: {spec.kind} knows no scopes; what it may do is set where its app is registered"
         return [FieldError("/scopes", "scopes", "unsupported", message)]
     return [
         FieldError(
-            f"/scopes/{place}", "scopes", "pattern", f"scopes: {scope!r} is not one scope; give each its own entry"
+            f"/scopes/{number}", "scopes", "pattern", f"scopes: {scope!r} is not one scope; give each its own entry"
         )
-        for place, scope in enumerate(scopes)
+        for number, scope in enumerate(scopes)
         if not _SCOPE.fullmatch(scope)
     ]

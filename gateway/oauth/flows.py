@@ -1,6 +1,6 @@
 """The consent flow: from the request for a connector to the connector, exactly once.
 
-A new connector is kept as soon as there are tokens: they were made a moment ago, and a check that fails for another
+A new connector is saved as soon as there are tokens: they were made a moment ago, and a check that fails for another
 reason must not lose the grant. A connector that is authorized again keeps its old credentials until the application
 has accepted the new ones, because there is something to lose.
 """
@@ -37,8 +37,15 @@ from gateway.oauth.consent_request import ConsentRequest
 from gateway.oauth.store import Flow, FlowState, FlowStore
 from gateway.oauth_tokens.client import TokenClient
 from gateway.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint, oauth_of
-from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, credentials_of, missing_variables
-from gateway.oauth_tokens.response import plain
+from gateway.oauth_tokens.model import (
+    App,
+    TokenError,
+    TokenErrorKind,
+    TokenSet,
+    credentials_of,
+    missing_token_variables,
+)
+from gateway.oauth_tokens.response import printable
 
 log = logging.getLogger(__name__)
 
@@ -101,8 +108,8 @@ class Flows:
         consent_request.require_oauth(spec)
         requested = await self._completed(caller, requested, spec.kind)
         override = self._upstreams.overrides.get(spec.kind)
-        redirect = self._redirect_fault(requested.redirect_url, caller.client)
-        environment, scopes = consent_request.checked(spec, requested, redirect, override)
+        redirect_error = self._redirect_error(requested.redirect_url, caller.client)
+        environment, scopes = consent_request.checked(spec, requested, redirect_error, override)
         oauth = oauth_of(spec)
         app = await self._apps.current(caller.organization_id, spec.kind)
         state = secrets.token_urlsafe(32)
@@ -148,25 +155,25 @@ class Flows:
         await self._store.prune()
 
     async def _completed(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
-        """The requested with what the connector that is authorized again brings; raises NotFound and InvalidParams."""
+        """The request with what the connector that is authorized again brings; raises NotFound and InvalidParams."""
         if requested.connector_id is None:
             return requested
         record = await self._connectors.get(caller.organization_id, requested.connector_id)
-        given = {
+        pairs = {
             "connector_type": (kind, record.kind),
             "workspace_name": (requested.workspace_name, record.workspace_name),
         }
         faults = [
-            FieldError(f"/{name}", name, "mismatch", f"{name} is {asked!r}, and the connector's is {own!r}")
-            for name, (asked, own) in given.items()
-            if asked != own
+            FieldError(f"/{name}", name, "mismatch", f"{name} is {requested_value!r}, and the connector's is {own!r}")
+            for name, (requested_value, own) in pairs.items()
+            if requested_value != own
         ]
         if faults:
             raise InvalidParams(faults[0].message, faults=faults)
         return replace(requested, environment={**record.environment, **requested.environment})
 
     async def finish(self, query: callback.Query, browser: str | None) -> RedirectResult | None:
-        """Take up the application's answer; None, for a page that leads nowhere, when the state is not good.
+        """Handle the application's answer; None, for the page of an invalid state, when the state is not good.
 
         A state is good once, and in the browser that `lead_on` has bound it to.
         """
@@ -193,13 +200,13 @@ class Flows:
         stored = await self._identity.client(flow.client_id)
         if stored is None or stored.client.disabled_at or flow.organization_id not in stored.client.organization_ids:
             return False
-        return self._redirect_fault(flow.redirect_url, stored.client) is None
+        return self._redirect_error(flow.redirect_url, stored.client) is None
 
-    def _redirect_fault(self, url: str, client: Client) -> FieldError | None:
+    def _redirect_error(self, url: str, client: Client) -> FieldError | None:
         """What is wrong with a redirect URL; the page that connect links return to is every client's."""
         if url == self._connect_return:
             return None
-        return callback.redirect_fault(url, client.redirect_urls, is_embedded=self._is_embedded)
+        return callback.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)
 
     async def _connected(self, flow: Flow, query: callback.Query) -> ConnectorRecord | TokenError:
         """The connector of a consent, or why there is none."""
@@ -213,16 +220,18 @@ class Flows:
         if isinstance(tokens, TokenError):
             return tokens
         try:
-            return await self._kept(flow, kind, app, tokens)
+            return await self._saved(flow, kind, app, tokens)
         except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
             if isinstance(error, NotFound):  # what the grant was for is deleted, and nothing else would end it
                 await server.revoke(app, tokens.credentials)
-            return TokenError("server_error", plain(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse)
+            return TokenError(
+                "server_error", printable(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse
+            )
 
-    async def _kept(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
+    async def _saved(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
         spec, override = kind.spec, self._upstreams.overrides.get(flow.kind)
         environment = checked_environment(spec, {**flow.environment, **tokens.environment}, override)
-        if missing := missing_variables(spec, environment):
+        if missing := missing_token_variables(spec, environment):
             raise InvalidCredentials(f"the application's token answer brought no {missing[0]}")
         method = spec.oauth_method or ""
         credentials = credentials_of(app, tokens)

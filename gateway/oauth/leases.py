@@ -2,7 +2,7 @@
 
 A claim rather than an open transaction: the row lock of `ConnectorStore.lock_secret` would hold a connection of the
 pool for as long as the application takes to answer, and the pool gives up on commands after a second. A claim is one
-short statement; it lapses when its holder shows no sign of life for `LEASE` seconds, by the database's clock; and what
+short statement; it lapses when its holder sends no heartbeat for `LEASE` seconds, by the database's clock; and what
 is written in the end is guarded by the version of the credentials that were claimed, not by the claim.
 """
 

@@ -5,7 +5,7 @@ have its answer kept, because the refresh token it used may be good no more. Bet
 (`leases` tells why it is no lock); those without it watch the row for the version to change.
 
 A renewal goes: claim, noting its beginning; send; keep the new pair in one transaction; only then use it. A process
-that dies in between leaves the note, so that a refresh token which then turns out dead is told for what it is.
+that dies in between leaves the note, so that a refresh token which then turns out dead is reported for what it is.
 """
 
 import asyncio
@@ -33,19 +33,19 @@ from gateway.oauth_tokens.model import (
     TokenErrorKind,
     TokenSet,
     credentials_of,
-    denied,
+    gateway_error_of,
     is_renewable,
-    learned,
     require_refresh_token,
+    with_token_variables,
 )
 from gateway.telemetry.metrics import REFRESHES
 
 log = logging.getLogger(__name__)
 
-#: seconds between looks at a renewal in another process, and for which it is waited for
-_LOOK, _TIMEOUT = 0.1, 30.0
+#: seconds between polls of a renewal in another process, and for which it is waited for
+_POLL_INTERVAL, _TIMEOUT = 0.1, 30.0
 #: seconds for which new tokens are held on to while PostgreSQL is away, and between tries
-_HOLD_ON, _RETRY = 30.0, 0.5
+_SAVE_TIMEOUT, _RETRY = 30.0, 0.5
 
 
 class Renewals:
@@ -102,16 +102,16 @@ class Renewals:
         claimed = await self._claimed(record, stale.version)
         if isinstance(claimed, Secret):
             return claimed
-        answer = await self._asked(record, app, stale, claimed)
-        REFRESHES.add(record.kind, "renewed" if isinstance(answer, TokenSet) else answer.meaning.value)
-        match answer:
+        result = await self._requested(record, app, stale, claimed)
+        REFRESHES.add(record.kind, "renewed" if isinstance(result, TokenSet) else result.kind.value)
+        match result:
             case TokenSet():
-                return await self._kept(record, app, stale, claimed, answer)
-            case TokenError(meaning=TokenErrorKind.GRANT):
-                return await self._given_up(claimed, answer, self._method(record))
+                return await self._saved(record, app, stale, claimed, result)
+            case TokenError(kind=TokenErrorKind.GRANT):
+                return await self._mark_needs_reauth(claimed, result, self._method(record))
             case _:
-                await self._leases.release(claimed, is_lost=answer.is_lost)
-                raise denied(answer, app)
+                await self._leases.release(claimed, is_lost=result.is_lost)
+                raise gateway_error_of(result, app)
 
     def _method(self, record: ConnectorRecord) -> AuthMethod:
         return self._catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
@@ -126,33 +126,33 @@ class Renewals:
             secret = await self._connectors.secret(record.organization_id, record.id)
             if secret.version != version:
                 return secret
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_INTERVAL)
         raise UpstreamTimeout("another process is still renewing the access token; try again")
 
-    async def _asked(
+    async def _requested(
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease
     ) -> TokenSet | TokenError:
         """The application's answer, the lease kept alive while it takes its time."""
         spec = self._catalog.kind(record.kind).spec
         scope = RateScope.of_tokens(spec, record.id)
-        endpoint = TokenClient(spec, record.environment, self._upstreams, scope)
-        asking = asyncio.ensure_future(endpoint.renew(app, stale.values, self._method(record)))
+        client = TokenClient(spec, record.environment, self._upstreams, scope)
+        renewing = asyncio.ensure_future(client.renew(app, stale.values, self._method(record)))
         try:
-            while not (await asyncio.wait([asking], timeout=HEARTBEAT))[0]:
+            while not (await asyncio.wait([renewing], timeout=HEARTBEAT))[0]:
                 with contextlib.suppress(Unavailable):
                     await self._leases.extend(lease)
         finally:
-            asking.cancel()
-        return asking.result()
+            renewing.cancel()
+        return renewing.result()
 
-    async def _kept(
+    async def _saved(
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease, tokens: TokenSet
     ) -> Secret:
         """The new pair, committed; it is the only copy, so an absent database is waited for."""
         spec, override = self._catalog.kind(record.kind).spec, self._upstreams.overrides.get(record.kind)
-        environment = learned(spec, record.environment, tokens, override)
+        environment = with_token_variables(spec, record.environment, tokens, override)
         credentials = credentials_of(app, tokens, stale.values)
-        deadline = asyncio.get_running_loop().time() + _HOLD_ON
+        deadline = asyncio.get_running_loop().time() + _SAVE_TIMEOUT
         while True:
             try:
                 return await self._persistence.save(lease, credentials, environment, tokens.expires_at)
@@ -162,23 +162,23 @@ class Renewals:
                     raise
             await asyncio.sleep(_RETRY)
 
-    async def _given_up(self, lease: RenewalLease, denial: TokenError, method: AuthMethod) -> Secret:
+    async def _mark_needs_reauth(self, lease: RenewalLease, error: TokenError, method: AuthMethod) -> Secret:
         """The credentials that replaced the dead ones meanwhile; else the connector says that it needs consent."""
-        reason = _reason(lease, denial, method)
+        reason = _reason(lease, error, method)
         replaced = await self._persistence.mark_needs_reauth(lease, reason)
         if replaced is None:
             raise ReauthorizationRequired(reason)
         return replaced
 
 
-def _reason(lease: RenewalLease, denial: TokenError, method: AuthMethod) -> str:
+def _reason(lease: RenewalLease, error: TokenError, method: AuthMethod) -> str:
     """What happened to the grant, and how to fix it."""
     if method.grant == "client_credentials":
-        return f"the application refused the client credentials ({denial}); PATCH credentials"
-    happened = f"the application refused the refresh token ({denial})"
+        return f"the application refused the client credentials ({error}); PATCH credentials"
+    happened = f"the application refused the refresh token ({error})"
     if lease.lost_since is not None:
         happened = (
             f"a renewal begun at {lease.lost_since:%Y-%m-%dT%H:%M:%SZ} was cut off before its answer was stored, "
-            f"and the application now refuses the refresh token that it may have replaced then ({denial})"
+            f"and the application now refuses the refresh token that it may have replaced then ({error})"
         )
     return f"{happened}; authorize again: start an OAuth flow with this connector_id, or PATCH credentials"

@@ -137,7 +137,7 @@ class FlowStore:
         self._connectors = connectors
 
     async def create(self, flow: Flow, state_hash: bytes) -> datetime:
-        """Keep a consent; when it expires."""
+        """Store a consent; when it expires."""
         secrets = {name: value for name in _SEALED if (value := getattr(flow, name)) is not None}
         sealed = self._vault.seal(secrets, binding(flow.organization_id, flow.id))
         async with self._database.tenant(flow.organization_id) as connection:
@@ -162,18 +162,18 @@ class FlowStore:
 
     async def bind(self, state_hash: bytes, browser_hash: bytes) -> Flow | None:
         """The consent of a state, from now on that browser's; None when it is unknown, used or expired."""
-        return await self._opened(_BIND, state_hash, browser_hash)
+        return await self._fetch(_BIND, state_hash, browser_hash)
 
     async def use(self, state_hash: bytes, browser_hash: bytes) -> Flow | None:
         """The consent of a state, this once; None when it is unknown, used or expired, or another browser's."""
-        return await self._opened(_USE, state_hash, browser_hash)
+        return await self._fetch(_USE, state_hash, browser_hash)
 
     async def was_completed(self, state_hash: bytes, browser_hash: bytes) -> bool:
         """Whether the consent of a state has made its connector, in that browser."""
         async with self._database.system() as connection:
             return bool(await connection.fetchval(_WAS_COMPLETED, state_hash, browser_hash))
 
-    async def _opened(self, statement: str, state_hash: bytes, browser_hash: bytes) -> Flow | None:
+    async def _fetch(self, statement: str, state_hash: bytes, browser_hash: bytes) -> Flow | None:
         async with self._database.system() as connection:
             row = await connection.fetchrow(statement, state_hash, browser_hash)
         return row and self._flow(row)
@@ -203,8 +203,8 @@ class FlowStore:
         organization_id, variables = flow.organization_id, json.dumps(dict(new.environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             await self._connectors.lock(connection, organization_id, connector_id)
-            found = await connection.fetchval(_REAUTHORIZE, organization_id, connector_id, new.auth_method, variables)
-            if found is None:
+            updated = await connection.fetchval(_REAUTHORIZE, organization_id, connector_id, new.auth_method, variables)
+            if updated is None:
                 raise NotFound("the connector was deleted meanwhile")
             await self._connectors.seal_within(
                 connection, organization_id, connector_id, new.credentials, new.expires_at
@@ -229,7 +229,7 @@ class FlowStore:
         return _state(dict(row), CLOCK.now())
 
     async def prune(self) -> None:
-        """Forget consents a week after their end."""
+        """Delete consents a week after their end."""
         await prune(self._database, _PRUNE)
 
 

@@ -11,7 +11,7 @@ from gateway.db.pool import Connection, Database
 from gateway.oauth.leases import LeaseStore, RenewalLease
 
 # A connector that was given up comes back; one that its owner switched off stays off.
-_FRESH = """
+_UPDATE_CONNECTOR = """
     UPDATE connectors
     SET environment = environment || $3::jsonb, updated_at = now(),
         status = CASE status WHEN 'disabled' THEN status ELSE 'active' END,
@@ -19,14 +19,14 @@ _FRESH = """
     WHERE organization_id = $1 AND id = $2
       AND (status IN ('pending', 'needs_reauth') OR NOT environment @> $3::jsonb)
 """
-_GIVE_UP = """
+_MARK_NEEDS_REAUTH = """
     UPDATE connectors SET status = 'needs_reauth', status_reason = $3, updated_at = now()
     WHERE organization_id = $1 AND id = $2 AND status = 'active'
 """
 
 
 class TokenPersistence:
-    """Keeps renewed credentials, and gives up those that are dead.
+    """Saves renewed credentials, and marks connectors whose grant is dead.
 
     Both hold only for the version of the credentials that was sent: whoever replaced it meanwhile (another renewal, a
     new consent, a PATCH) knows better, and their credentials are what callers get.
@@ -44,13 +44,13 @@ class TokenPersistence:
         environment: Mapping[str, str],
         expires_at: datetime | None,
     ) -> Secret:
-        """The credentials that are good now: these, kept and committed, or those that replaced the old ones first."""
+        """The credentials that are good now: these, committed, or those that replaced the old ones first."""
         organization_id, connector_id = lease.organization_id, lease.connector_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             current = await self._connectors.lock_secret(connection, organization_id, connector_id)
             if current.version != lease.version:
                 return current
-            await connection.execute(_FRESH, organization_id, connector_id, json.dumps(dict(environment)))
+            await connection.execute(_UPDATE_CONNECTOR, organization_id, connector_id, json.dumps(dict(environment)))
             await self._connectors.seal_within(connection, organization_id, connector_id, credentials, expires_at)
             return await self._connectors.lock_secret(connection, organization_id, connector_id)
 
@@ -75,4 +75,4 @@ class TokenPersistence:
     async def _mark_needs_reauth(
         self, connection: Connection, organization_id: UUID, connector_id: UUID, reason: str
     ) -> None:
-        await connection.execute(_GIVE_UP, organization_id, connector_id, reason)
+        await connection.execute(_MARK_NEEDS_REAUTH, organization_id, connector_id, reason)

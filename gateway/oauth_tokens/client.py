@@ -18,7 +18,7 @@ from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet
 
 #: seconds for a whole token request
 _TIMEOUT = 20.0
-# Statuses alone decide about another try; what an answer means is for `answers` to say.
+# Statuses alone decide about another try; what an answer means is for `response` to say.
 _BY_STATUS = Failure()
 
 
@@ -45,11 +45,11 @@ class TokenClient:
         """
         oauth = messages.oauth_of(self.spec)
         if method.grant == "client_credentials":
-            answer = await self._tokens(messages.client_request(oauth, self._address(oauth.token), app), app)
+            result = await self._tokens(messages.client_request(oauth, self._address(oauth.token), app), app)
             # Here the app is the grant: that it is refused does not pass by itself.
-            if isinstance(answer, TokenError) and answer.meaning is TokenErrorKind.APP:
-                return replace(answer, meaning=TokenErrorKind.GRANT)
-            return answer
+            if isinstance(result, TokenError) and result.kind is TokenErrorKind.APP:
+                return replace(result, kind=TokenErrorKind.GRANT)
+            return result
         refresh_token = require_refresh_token(credentials)
         request = messages.refresh_request(oauth, self._address(oauth.token), app, refresh_token)
         return await self._tokens(request, app, refresh_token)
@@ -81,6 +81,6 @@ class TokenClient:
         try:
             exchange = await self._session(_BY_STATUS).exchange(request, timeout=_TIMEOUT)
         except GatewayError as error:
-            return response.lost(error)
+            return response.unanswered(error)
         secrets = (*secrets, app.client_secret.get_secret_value())
         return response.read_tokens(self.spec, exchange.response, sent_at, secrets=secrets)

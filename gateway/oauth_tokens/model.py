@@ -31,7 +31,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class TokenSet:
-    """What a token endpoint gave: credentials, variables that came with them, and when the access token ends."""
+    """What a token endpoint issued: credentials, variables that came with them, and when the access token ends."""
 
     credentials: Mapping[str, str] = field(repr=False)
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class TokenSet:
 
 
 class TokenErrorKind(StrEnum):
-    """What a refusal is about."""
+    """What a token error is about."""
 
     #: the code or refresh token is refused for good (`invalid_grant`)
     GRANT = "grant"
@@ -55,8 +55,8 @@ class TokenError:
 
     code: str
     description: str
-    meaning: TokenErrorKind
-    #: what callers of the connector are told when the denial is of the moment
+    kind: TokenErrorKind
+    #: what callers of the connector get when the error is transient
     error: type[GatewayError]
     #: whether the request arrived and no answer to it is known
     is_lost: bool = False
@@ -92,34 +92,35 @@ def app_in(credentials: Mapping[str, str]) -> App:
     return App(client_id, SecretStr(credentials.get("client_secret", "")), is_own=True)
 
 
-def learned(
+def with_token_variables(
     spec: ConnectorSpec, environment: Mapping[str, str], tokens: TokenSet, override: URL | None
 ) -> dict[str, str]:
     """The variables with those that came with the tokens, where these are what the kind's variables must be."""
-    known = {name: value for name, value in environment.items() if name in spec.environment}
+    declared = {name: value for name, value in environment.items() if name in spec.environment}
     try:
-        return checked_environment(spec, {**known, **tokens.environment}, override)
+        return checked_environment(spec, {**declared, **tokens.environment}, override)
     except InvalidCredentials as error:
         # The tokens are good, and perhaps the only ones: they are kept all the same.
         log.warning("variables that came with a token are refused: %s", error.detail, extra={"kind": spec.kind})
         return dict(environment)
 
 
-def missing_variables(spec: ConnectorSpec, environment: Mapping[str, str]) -> list[str]:
+def missing_token_variables(spec: ConnectorSpec, environment: Mapping[str, str]) -> list[str]:
     """The variables that come with the first token and have not come yet."""
     learns = spec.oauth.learns if spec.oauth else {}
     return [name for name in learns if name in spec.environment and name not in environment]
 
 
-def denied(denial: TokenError, app: App) -> GatewayError:
-    """A denial as callers of a connector are told it."""
-    if denial.meaning is TokenErrorKind.GRANT:
-        return ReauthorizationRequired(f"the application refused the refresh token ({denial}); authorize again")
-    if denial.meaning is TokenErrorKind.APP:
+def gateway_error_of(token_error: TokenError, app: App) -> GatewayError:
+    """The error that callers of a connector get."""
+    if token_error.kind is TokenErrorKind.GRANT:
+        return ReauthorizationRequired(f"the application refused the refresh token ({token_error}); authorize again")
+    if token_error.kind is TokenErrorKind.APP:
         return ConnectorNotReady(
-            f"the application refuses the OAuth app {app.client_id} ({denial}): correct its client_id and client_secret"
+            f"the application refuses the OAuth app {app.client_id} ({token_error}): "
+            "correct its client_id and client_secret"
         )
-    return denial.error(f"the access token could not be renewed: {denial}")
+    return token_error.error(f"the access token could not be renewed: {token_error}")
 
 
 def is_renewable(method: AuthMethod, credentials: Mapping[str, str]) -> bool:

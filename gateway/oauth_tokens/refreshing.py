@@ -18,17 +18,17 @@ from gateway.oauth_tokens.model import (
     TokenError,
     app_in,
     credentials_of,
-    denied,
+    gateway_error_of,
     is_due,
     is_renewable,
-    learned,
-    missing_variables,
+    missing_token_variables,
     require_refresh_token,
+    with_token_variables,
 )
 
 
 class RefreshingAuthorizer:
-    """Renews its tokens once for all who ask; what they have become is there to be read and kept."""
+    """Renews its tokens once for all who ask; the new ones are there to be read and saved."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class RefreshingAuthorizer:
         self.environment: Mapping[str, str] = dict(environment)
         self.expires_at: datetime | None = None
 
-    async def completed(self) -> Mapping[str, str]:
+    async def ensure_token_variables(self) -> Mapping[str, str]:
         """The variables with those that only a token brings, minting the first one where they are missing."""
-        if missing_variables(self._spec, self.environment) and is_renewable(self._method, self.credentials):
+        if missing_token_variables(self._spec, self.environment) and is_renewable(self._method, self.credentials):
             await self._renew(self.credentials)
         return self.environment
 
@@ -64,11 +64,11 @@ class RefreshingAuthorizer:
         return headers_for(self._method, self.credentials)
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
-        held = self.credentials
-        if headers_for(self._method, held) == refused:
-            if not is_renewable(self._method, held):
+        current = self.credentials
+        if headers_for(self._method, current) == refused:
+            if not is_renewable(self._method, current):
                 return None
-            await self._renew(held)
+            await self._renew(current)
         return headers_for(self._method, self.credentials)
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
@@ -79,7 +79,7 @@ class RefreshingAuthorizer:
         if self.credentials is not stale:
             return
         if self._renewing is None:
-            self._renewing = asyncio.ensure_future(self._exchange())
+            self._renewing = asyncio.ensure_future(self._refresh())
             self._renewing.add_done_callback(self._on_done)
         # A caller that gives up must not take an answer with it that replaces the refresh token.
         await asyncio.shield(self._renewing)
@@ -89,19 +89,21 @@ class RefreshingAuthorizer:
         if not renewing.cancelled():
             renewing.exception()  # seen, also when every caller has gone away
 
-    async def _exchange(self) -> None:
+    async def _refresh(self) -> None:
         try:
             from gateway.oauth_tokens.client import TokenClient
         except ModuleNotFoundError as error:
-            said = f'renewing OAuth tokens needs {error.name}: install "agent-connector-gateway[server]"'
-            raise ConnectorNotReady(said) from error
+            message = f'renewing OAuth tokens needs {error.name}: install "agent-connector-gateway[server]"'
+            raise ConnectorNotReady(message) from error
         if not is_renewable(self._method, self.credentials):
             require_refresh_token(self.credentials)
         app = self._app or app_in(self.credentials)
-        endpoint = TokenClient(self._spec, self.environment, self._upstreams, self._scope)
-        answer = await endpoint.renew(app, self.credentials, self._method)
-        if isinstance(answer, TokenError):
-            raise denied(answer, app)
-        self.environment = learned(self._spec, self.environment, answer, self._upstreams.overrides.get(self._spec.kind))
-        self.credentials = credentials_of(app, answer, self.credentials)
-        self.expires_at = answer.expires_at
+        client = TokenClient(self._spec, self.environment, self._upstreams, self._scope)
+        tokens = await client.renew(app, self.credentials, self._method)
+        if isinstance(tokens, TokenError):
+            raise gateway_error_of(tokens, app)
+        self.environment = with_token_variables(
+            self._spec, self.environment, tokens, self._upstreams.overrides.get(self._spec.kind)
+        )
+        self.credentials = credentials_of(app, tokens, self.credentials)
+        self.expires_at = tokens.expires_at

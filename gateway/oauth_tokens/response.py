@@ -37,10 +37,10 @@ def read_tokens(
     is_success = spec.failure.ok is None or value_at(document, (spec.failure.ok,)) is not False
     if 200 <= response.status < 300 and is_success and isinstance(access, str) and access.isprintable():
         return _tokens(spec, oauth, document, now)
-    return _denial(spec, response.status, document, tuple(secrets))
+    return _token_error(spec, response.status, document, tuple(secrets))
 
 
-def lost(error: GatewayError) -> TokenError:
+def unanswered(error: GatewayError) -> TokenError:
     """A token request without an answer; `is_lost` when the application may have acted on it."""
     return TokenError(
         "temporarily_unavailable",
@@ -59,8 +59,8 @@ def _document(body: bytes) -> Any:
 
 
 def _tokens(spec: ConnectorSpec, oauth: OAuthEndpoints, document: Any, now: datetime) -> TokenSet:
-    known = {name for method in spec.authentication.values() for name in method.credentials}
-    credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in known))
+    declared = {name for method in spec.authentication.values() for name in method.credentials}
+    credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in declared))
     return TokenSet(
         _texts(oauth, document, credentials),
         _texts(oauth, document, (name for name in oauth.learns if name in spec.environment)),
@@ -69,14 +69,14 @@ def _tokens(spec: ConnectorSpec, oauth: OAuthEndpoints, document: Any, now: date
 
 
 def _texts(oauth: OAuthEndpoints, document: Any, names: Iterable[str]) -> dict[str, str]:
-    found = {name: _member(oauth, document, name) for name in names}
-    return {name: value for name, value in found.items() if isinstance(value, str) and value}
+    members = {name: _member(oauth, document, name) for name in names}
+    return {name: value for name, value in members.items() if isinstance(value, str) and value}
 
 
 def _member(oauth: OAuthEndpoints, document: Any, name: str) -> Any:
     """A member of the answer where RFC 6749 §5.1 has it, else where the spec says that it lies."""
-    found = value_at(document, (name,))
-    return value_at(document, oauth.learns[name]) if found in (None, "") and name in oauth.learns else found
+    value = value_at(document, (name,))
+    return value_at(document, oauth.learns[name]) if value in (None, "") and name in oauth.learns else value
 
 
 def _end(lifetime: Any, now: datetime) -> datetime | None:
@@ -90,17 +90,17 @@ def _end(lifetime: Any, now: datetime) -> datetime | None:
     return now + max(timedelta(seconds=seconds), timedelta(seconds=seconds / 2) + SKEW)
 
 
-def _denial(spec: ConnectorSpec, status: int, document: Any, secrets: tuple[str, ...]) -> TokenError:
-    """Why there are no tokens. Only a plain refusal of the grant or the app counts against them."""
+def _token_error(spec: ConnectorSpec, status: int, document: Any, secrets: tuple[str, ...]) -> TokenError:
+    """Why there are no tokens. Only a clear refusal of the grant or the app counts against them."""
     code = _first_text(document, (("error",), *spec.failure.code, ("status",)))
     if status >= 500 or status == 429 or code is None:
-        return _unclear(status)
-    said = _first_text(document, (("error_description",), *spec.failure.message, ("message",)))
-    meaning = _meaning(oauth_of(spec), status, code)
-    return TokenError(plain(code, secrets), plain(said or "", secrets), meaning, UpstreamError)
+        return _transient_error(status)
+    description = _first_text(document, (("error_description",), *spec.failure.message, ("message",)))
+    kind = _kind_of(oauth_of(spec), status, code)
+    return TokenError(printable(code, secrets), printable(description or "", secrets), kind, UpstreamError)
 
 
-def _unclear(status: int) -> TokenError:
+def _transient_error(status: int) -> TokenError:
     description = f"the application's token endpoint answered {status}"
     if status >= 500 or status == 429:
         error = UpstreamRateLimited if status == 429 else UpstreamError
@@ -112,7 +112,7 @@ def _unclear(status: int) -> TokenError:
     return TokenError("server_error", text, TokenErrorKind.TRANSIENT, UpstreamInvalidResponse, is_lost=status < 300)
 
 
-def _meaning(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:
+def _kind_of(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:
     if code == "invalid_grant" or code in oauth.refused:
         return TokenErrorKind.GRANT
     is_of_app = code in _APP_CODES or code in oauth.app_refused or status == 401
@@ -120,11 +120,11 @@ def _meaning(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:
 
 
 def _first_text(document: Any, paths: Iterable[JsonPath]) -> str | None:
-    found = (value_at(document, path) for path in paths if isinstance(document, Mapping))
-    return next((value for value in found if isinstance(value, str) and value), None)
+    values = (value_at(document, path) for path in paths if isinstance(document, Mapping))
+    return next((value for value in values if isinstance(value, str) and value), None)
 
 
-def plain(text: str, secrets: Iterable[str] = ()) -> str:
+def printable(text: str, secrets: Iterable[str] = ()) -> str:
     """An application's words as they may be repeated: short, of the characters of RFC 6749 §5.2, without secrets."""
     masked = Secrets(secrets).masked(text)
     return "".join(each if " " <= each <= "~" and each not in '"\\' else " " for each in masked)[:_WORDS].strip()

@@ -57,7 +57,9 @@ def rows() -> Rows:
 
 @pytest.fixture
 def opened(rows: Rows) -> ConnectorResolver:
-    authorizers: Any = SimpleNamespace(authorizer_of=lambda record, secret: StaticAuthorizer({}), completed=itself)
+    authorizers: Any = SimpleNamespace(
+        authorizer_of=lambda record, secret: StaticAuthorizer({}), ensure_token_variables=itself
+    )
     store: Any = rows
     return ConnectorResolver(store, shipped_catalog(), Upstreams(Transport()), authorizers)
 

@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.callback import read_code, redirect_fault, result_url, single
+from gateway.oauth.callback import read_code, redirect_error, result_url, single
 from gateway.oauth_tokens.model import TokenError
 
 ALLOWED = ["https://app.example/redirected", "https://app.example/with?kept=1", "http://plain.example/redirected"]
@@ -53,7 +53,7 @@ _LOGIN_HOSTS = ("acme.my.salesforce.com", "login.salesforce.com")
 def test_redirect_urls_are_the_clients_own_or_loopback_when_embedded(
     url: str, is_embedded: bool, code: str | None
 ) -> None:
-    fault = redirect_fault(url, ALLOWED, is_embedded=is_embedded)
+    fault = redirect_error(url, ALLOWED, is_embedded=is_embedded)
 
     assert (fault and fault.code) == code
 

@@ -100,7 +100,7 @@ async def test_variables_that_come_with_a_renewal_are_kept(world: World) -> None
     world.server.extra = {"instance_url": str(world.origin)}
     record = await world.connector("crm-query", world.server.pair(), environment={"login_host": "test.salesforce.com"})
 
-    completed = await world.oauth.authorizers.completed(record)
+    completed = await world.oauth.authorizers.ensure_token_variables(record)
 
     assert completed.environment == {"login_host": "test.salesforce.com", "instance_url": str(world.origin)}
 

@@ -83,7 +83,7 @@ async def test_variables_that_a_token_brings_are_there_before_the_first_call(
     spec = catalog.kind("crm-query").spec
     authorizer = RefreshingAuthorizer(spec, credentials, environment, upstreams)
 
-    completed = await authorizer.completed()
+    completed = await authorizer.ensure_token_variables()
 
     assert completed == {"login_host": "login.salesforce.com", "instance_url": str(origin)}
 

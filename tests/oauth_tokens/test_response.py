@@ -10,7 +10,7 @@ from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
 from gateway.kinds.catalog import Catalog
 from gateway.oauth_tokens.model import TokenError, TokenErrorKind, TokenSet
-from gateway.oauth_tokens.response import plain, read_tokens
+from gateway.oauth_tokens.response import printable, read_tokens
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -56,31 +56,31 @@ def _answer(status: int, body: object) -> UpstreamResponse:
     ],
 )
 def test_tokens_are_found_with_what_comes_along(catalog: Catalog, kind: str, body: object, tokens: TokenSet) -> None:
-    found = read_tokens(catalog.kind(kind).spec, _answer(200, body), NOW)
+    result = read_tokens(catalog.kind(kind).spec, _answer(200, body), NOW)
 
-    assert found == tokens
+    assert result == tokens
 
 
 @pytest.mark.parametrize("lifetime", [None, True, 0, -5, "soon", [], 1e300, float("nan")])
 def test_a_lifetime_that_is_none_means_that_nobody_knows_the_end(catalog: Catalog, lifetime: object) -> None:
     body = json.dumps({"access_token": "a", "expires_in": lifetime}).replace("NaN", '"NaN"').encode()
 
-    found = read_tokens(catalog.kind("work-management").spec, _answer(200, body), NOW)
+    result = read_tokens(catalog.kind("work-management").spec, _answer(200, body), NOW)
 
-    assert found == TokenSet({"access_token": "a"})
+    assert result == TokenSet({"access_token": "a"})
 
 
 def test_a_token_of_less_than_two_minutes_is_renewed_at_half_its_life(catalog: Catalog) -> None:
-    found = read_tokens(
+    result = read_tokens(
         catalog.kind("work-management").spec, _answer(200, {"access_token": "a", "expires_in": 20}), NOW
     )
 
-    assert isinstance(found, TokenSet)
-    assert found.expires_at == NOW + timedelta(seconds=70)
+    assert isinstance(result, TokenSet)
+    assert result.expires_at == NOW + timedelta(seconds=70)
 
 
 @pytest.mark.parametrize(
-    ("kind", "status", "body", "code", "meaning", "is_lost"),
+    ("kind", "status", "body", "code", "kind_of_error", "is_lost"),
     [
         (
             "work-management",
@@ -134,34 +134,34 @@ def test_a_token_of_less_than_two_minutes_is_renewed_at_half_its_life(catalog: C
     ],
 )
 def test_only_a_plain_refusal_counts_against_the_grant(
-    catalog: Catalog, kind: str, status: int, body: object, code: str, meaning: TokenErrorKind, is_lost: bool
+    catalog: Catalog, kind: str, status: int, body: object, code: str, kind_of_error: TokenErrorKind, is_lost: bool
 ) -> None:
-    found = read_tokens(catalog.kind(kind).spec, _answer(status, body), NOW)
+    result = read_tokens(catalog.kind(kind).spec, _answer(status, body), NOW)
 
-    assert isinstance(found, TokenError)
-    assert (found.code, found.meaning, found.is_lost) == (code, meaning, is_lost)
+    assert isinstance(result, TokenError)
+    assert (result.code, result.kind, result.is_lost) == (code, kind_of_error, is_lost)
 
 
 @pytest.mark.parametrize(
     ("status", "error"), [(429, UpstreamRateLimited), (502, UpstreamError), (200, UpstreamInvalidResponse)]
 )
-def test_a_denial_of_the_moment_says_what_callers_are_told(catalog: Catalog, status: int, error: type) -> None:
-    found = read_tokens(catalog.kind("work-management").spec, _answer(status, b"?"), NOW)
+def test_a_transient_error_says_what_callers_get(catalog: Catalog, status: int, error: type) -> None:
+    result = read_tokens(catalog.kind("work-management").spec, _answer(status, b"?"), NOW)
 
-    assert isinstance(found, TokenError)
-    assert found.error is error
+    assert isinstance(result, TokenError)
+    assert result.error is error
 
 
 def test_secrets_that_an_application_repeats_are_taken_out(catalog: Catalog) -> None:
     body = {"error": "invalid_grant", "error_description": "r-secret was used before"}
 
-    found = read_tokens(catalog.kind("work-management").spec, _answer(400, body), NOW, secrets=["r-secret", ""])
+    result = read_tokens(catalog.kind("work-management").spec, _answer(400, body), NOW, secrets=["r-secret", ""])
 
-    assert str(found) == "invalid_grant: *** was used before"
+    assert str(result) == "invalid_grant: *** was used before"
 
 
 @pytest.mark.parametrize(
-    ("said", "repeated"),
+    ("text", "repeated"),
     [
         ('a"b\\c', "a b c"),
         ("line\r\nSet-Cookie: x", "line  Set-Cookie: x"),
@@ -169,22 +169,24 @@ def test_secrets_that_an_application_repeats_are_taken_out(catalog: Catalog) -> 
         ("x" * 900, "x" * 200),
     ],
 )
-def test_an_applications_words_are_repeated_in_plain_characters(said: str, repeated: str) -> None:
-    assert plain(said) == repeated
+def test_an_applications_words_are_repeated_in_plain_characters(text: str, repeated: str) -> None:
+    assert printable(text) == repeated
 
 
 def test_tokens_do_not_show_in_what_is_printed(catalog: Catalog) -> None:
-    found = read_tokens(catalog.kind("work-management").spec, _answer(200, {"access_token": "canary"}), NOW)
+    result = read_tokens(catalog.kind("work-management").spec, _answer(200, {"access_token": "canary"}), NOW)
 
-    assert "canary" not in repr(found)
+    assert "canary" not in repr(result)
 
 
 def test_a_secret_is_taken_out_in_base64_too(catalog: Catalog) -> None:
     echoed = b64encode(b"app-1:a-long-client-secret").decode()
     body = {"error": "invalid_client", "error_description": f"Basic {echoed} is refused"}
 
-    found = read_tokens(catalog.kind("work-management").spec, _answer(401, body), NOW, secrets=["a-long-client-secret"])
+    result = read_tokens(
+        catalog.kind("work-management").spec, _answer(401, body), NOW, secrets=["a-long-client-secret"]
+    )
 
-    assert isinstance(found, TokenError)
-    assert b64encode(b"client-secret")[4:-4].decode() not in found.description
-    assert found.description.endswith("is refused")
+    assert isinstance(result, TokenError)
+    assert b64encode(b"client-secret")[4:-4].decode() not in result.description
+    assert result.description.endswith("is refused")

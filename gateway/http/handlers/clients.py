@@ -11,7 +11,7 @@ from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.model import Client
 from gateway.jobs.model import moment
-from gateway.oauth.callback import redirect_fault
+from gateway.oauth.callback import redirect_error
 
 _MAX_URLS = 50
 
@@ -60,7 +60,7 @@ async def change_redirect_urls(request: web.Request, urls: list[str]) -> None:
     found = [
         FieldError(f"/redirect_urls/{index}", f"redirect_urls.{index}", fault.code, f"{url}: {fault.message}")
         for index, url in enumerate(urls)
-        if (fault := redirect_fault(url, urls, is_embedded=services.settings.embedded)) is not None
+        if (fault := redirect_error(url, urls, is_embedded=services.settings.embedded)) is not None
     ]
     if found:
         raise InvalidParams(faults=found)
