@@ -22,17 +22,17 @@ from gateway.telemetry.metrics import REFUSED, REQUESTS
 
 Handler = Callable[[BaseRequest], Awaitable[web.StreamResponse]]
 #: takes no further request of its sender for so many seconds
-Rest = Callable[[BaseRequest, float], None]
+PauseSender = Callable[[BaseRequest, float], None]
 
 #: callers whose buckets are remembered; who was not seen for long has a full one anyway
 _REMEMBERED = 10_000
 #: the part of the slots for requests that those without a token have of their own
 _STRANGERS = 20
-#: looks, 20 a second, at a process that has just begun to answer: in a rolling restart it must not refuse what comes
+#: samples, 20 a second, of a process that has just begun to answer: in a rolling restart it must not refuse what comes
 #: from the one that stops
 _WARM_UP = 60
 #: seconds for which nothing more is read from a sender who takes no notice of refusals; short, as it may be a proxy
-_REST = 1.0
+_PAUSE = 1.0
 _REQUEST_ID = "0" * 32
 
 
@@ -48,7 +48,7 @@ class Bucket:
     def quota(self) -> int:
         return max(1, round(self.rate))
 
-    def take(self, now: float) -> bool:
+    def try_acquire(self, now: float) -> bool:
         """One token, if there is one."""
         self.tokens = min(float(self.quota), self.tokens + (now - self.at) * self.rate)
         self.at = now
@@ -72,7 +72,7 @@ def _refusal(name: str, bucket: Bucket) -> RateLimited:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RateDecision:
     """What became of a request at the buckets, and the headers of its answer, refused or not.
 
     The headers are those of draft-ietf-httpapi-ratelimit-headers-10.
@@ -83,7 +83,7 @@ class Taken:
 
 
 #: where there are no limits
-NO_RATES = Taken({})
+NO_RATES = RateDecision({})
 
 
 class Rates:
@@ -95,17 +95,17 @@ class Rates:
         self.is_limiting = any(self._rates.values())
         self._policy = ", ".join(f'"{name}";q={max(1, round(rate))};w=1' for name, rate in self._rates.items() if rate)
 
-    def take(self, caller: Caller) -> Taken:
+    def try_acquire(self, caller: Caller) -> RateDecision:
         """A token of the client's and one of the organization's bucket, or the refusal."""
-        now, told, refusal = time.monotonic(), [], None
+        now, items, refusal = time.monotonic(), [], None
         for name, owner in (("client", caller.client_id), ("organization", caller.organization_id)):
             if not self._rates[name]:
                 continue
             bucket = self._bucket(name, owner, now)
-            if refusal is None and not bucket.take(now):
+            if refusal is None and not bucket.try_acquire(now):
                 refusal = _refusal(name, bucket)
-            told.append(f'"{name}";r={max(0, int(bucket.tokens))};t={ceil(bucket.wait) or 1}')
-        return Taken({"RateLimit": ", ".join(told), "RateLimit-Policy": self._policy}, refusal)
+            items.append(f'"{name}";r={max(0, int(bucket.tokens))};t={ceil(bucket.wait) or 1}')
+        return RateDecision({"RateLimit": ", ".join(items), "RateLimit-Policy": self._policy}, refusal)
 
     def _bucket(self, name: str, owner: UUID, now: float) -> Bucket:
         bucket = self.buckets.get((name, owner))
@@ -128,33 +128,33 @@ class FairSlots:
         #: seconds
         self._retry_after = retry_after
         self._held: dict[Hashable, int] = {}
-        self.taken = 0
+        self.in_use = 0
 
-    def take(self, holder: Hashable) -> None:
+    def acquire(self, holder: Hashable) -> None:
         """A place for the holder until it gives it back; raises Unavailable."""
         held = self._held.get(holder, 0)
-        left = self._total - (self.taken - held)
-        if self.taken >= self._total or held >= max(1, left // 2):
+        free = self._total - (self.in_use - held)
+        if self.in_use >= self._total or held >= max(1, free // 2):
             REFUSED.add(self._name)
-            who = f"all {self._total} slots" if self.taken >= self._total else f"{held} of {self._total} slots"
+            who = f"all {self._total} slots" if self.in_use >= self._total else f"{held} of {self._total} slots"
             raise Unavailable(f"{who} for {self._what} are taken; try again in a moment", retry_after=self._retry_after)
         self._held[holder] = held + 1
-        self.taken += 1
+        self.in_use += 1
 
-    def give_back(self, holder: Hashable) -> None:
-        self.taken -= 1
+    def release(self, holder: Hashable) -> None:
+        self.in_use -= 1
         held = self._held.pop(holder) - 1
         if held:
             self._held[holder] = held
 
     @contextmanager
-    def held(self, holder: Hashable) -> Iterator[None]:
+    def slot(self, holder: Hashable) -> Iterator[None]:
         """A place for as long as the block lasts; raises Unavailable."""
-        self.take(holder)
+        self.acquire(holder)
         try:
             yield
         finally:
-            self.give_back(holder)
+            self.release(holder)
 
 
 class Limits:
@@ -182,12 +182,12 @@ class Limits:
         self._waiting_for_jobs = waiting_for_jobs
         busyness = Busyness()
 
-        def look(_lag: float) -> None:
+        def sample(_lag: float) -> None:
             admitted, self._admitted = self._admitted, 0
-            self.overload.looked(busyness.look(), lag.cycle, self.at_work, admitted, calling())
-            self.refusals.looked(admitted)
+            self.overload.observe(busyness.look(), lag.cycle, self.at_work, admitted, calling())
+            self.refusals.observe(admitted)
 
-        lag.subscribe(look)
+        lag.subscribe(sample)
         try:
             yield
         finally:
@@ -210,7 +210,7 @@ class Limits:
 
     def admits(self) -> bool:
         """Before anything is done for a request, which counts as in progress already: whether it may come in."""
-        if self.overload.most < inf and self.at_work - 1 >= self.overload.most:
+        if self.overload.max_in_progress < inf and self.at_work - 1 >= self.overload.max_in_progress:
             REFUSED.add("overload")
             self.refusals.add()
             return False
@@ -220,7 +220,7 @@ class Limits:
     @contextmanager
     def one_download(self, organization_id: UUID) -> Iterator[None]:
         """A place for a file that is streamed, for as long as the block lasts; raises Unavailable."""
-        with self.downloads.held(organization_id), self.parked():
+        with self.downloads.slot(organization_id), self.parked():
             yield
 
 
@@ -236,8 +236,8 @@ class LoadShedding:
         assert isinstance(body, bytes)
         self._before_id, _, self._after_id = body.partition(_REQUEST_ID.encode())
 
-    def before(self, handler: Handler, rest: Rest) -> Handler:
-        """The handler, called for requests that are let in; `rest` is for senders who take no notice of refusals."""
+    def before(self, handler: Handler, pause_sender: PauseSender) -> Handler:
+        """The handler, called for requests that are let in; `pause_sender` is for those who ignore refusals."""
         limits = self._limits
 
         async def handle(request: BaseRequest) -> web.StreamResponse:
@@ -246,7 +246,7 @@ class LoadShedding:
                 if request.path in self._probes or limits.admits():
                     return await handler(request)
                 if limits.refusals.are_many:
-                    rest(request, _REST)
+                    pause_sender(request, _PAUSE)
                 return self._refused()
             finally:
                 limits.in_progress -= 1

@@ -25,7 +25,7 @@ from gateway.http.keys import LOAD_SHEDDING
 log = logging.getLogger(__name__)
 
 #: seconds that an idle connection is kept; longer than the minute after which proxies usually give theirs up
-KEPT_SECONDS = 75.0
+KEEP_ALIVE = 75.0
 #: seconds to take in the rest of a body that nobody wants, so that its sender sees the answer
 _LINGER = 2.0
 #: seconds until what was on its way into this process when a connection was to be closed has been read
@@ -49,7 +49,7 @@ class GuardedServer(Server):
 
     def __init__(self, behind: Server, limits: ConnectionLimits, shedding: LoadShedding | None) -> None:
         super().__init__(
-            behind.request_handler if shedding is None else shedding.before(behind.request_handler, let_rest),
+            behind.request_handler if shedding is None else shedding.before(behind.request_handler, pause_sender),
             request_factory=behind.request_factory,
             handler_cancellation=behind.handler_cancellation,
             loop=behind._loop,
@@ -66,7 +66,7 @@ class GuardedRunner(web.AppRunner):
     """Runs an application on guarded connections."""
 
     def __init__(self, app: web.Application, limits: ConnectionLimits, **options: Any) -> None:
-        options.setdefault("keepalive_timeout", KEPT_SECONDS)
+        options.setdefault("keepalive_timeout", KEEP_ALIVE)
         # Nothing is unpacked: a megabyte can be a thousand of them, and whoever sends it need not even have a token.
         options |= {"auto_decompress": False, "lingering_time": _LINGER, "handler_cancellation": False}
         super().__init__(app, access_log=None, **options)
@@ -142,13 +142,13 @@ class _GuardedProtocol(RequestHandler):
                 self._body_limit.cancel()
             self._body_limit = self._loop.call_later(self._guard.limits.body, self._close_unless_complete, body)
 
-    def rest(self, seconds: float) -> None:
+    def pause_for(self, seconds: float) -> None:
         """Read no further request of the connection for so long; what comes meanwhile waits with its sender."""
         if self.transport is not None:
             self.transport.pause_reading()
-            self._loop.call_later(seconds, self._go_on)
+            self._loop.call_later(seconds, self._resume)
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         if self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
 
@@ -178,7 +178,7 @@ class _GuardedProtocol(RequestHandler):
         return response
 
 
-def let_rest(request: BaseRequest, seconds: float) -> None:
+def pause_sender(request: BaseRequest, seconds: float) -> None:
     """Take no further request from the sender of a refused one before it is to come again.
 
     Who obeys `Retry-After` notices nothing.
@@ -186,7 +186,7 @@ def let_rest(request: BaseRequest, seconds: float) -> None:
     protocol = request.protocol
     is_complete = not request.body_exists or request.content.is_eof()
     if isinstance(protocol, _GuardedProtocol) and is_complete:
-        protocol.rest(seconds)
+        protocol.pause_for(seconds)
 
 
 def _raw(response: web.Response, reason: str) -> bytes:

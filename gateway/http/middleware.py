@@ -60,13 +60,13 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             caller = await (signed_in(request) if route and route.is_console else _caller(request, app[SERVICES]))
             request[CALLER] = caller
             if limits.rates.is_limiting:
-                rates = limits.rates.take(caller)
+                rates = limits.rates.try_acquire(caller)
                 if rates.refusal is not None:
                     raise rates.refusal
-            limits.requests.take(caller.organization_id)
+            limits.requests.acquire(caller.organization_id)
             slots = limits.requests, caller.organization_id
         elif route is not None and not route.is_probe:
-            limits.strangers.take(request.remote)
+            limits.strangers.acquire(request.remote)
             slots = limits.strangers, request.remote
         if route is not None:
             _permit(request, route)
@@ -95,7 +95,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         response = _error_response(request, route, InternalError())
     finally:
         if slots is not None:
-            slots[0].give_back(slots[1])
+            slots[0].release(slots[1])
         _record(request, outcome, time.perf_counter() - started)
     if not response.prepared:
         response.headers.update(rates.headers)

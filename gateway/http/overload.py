@@ -9,8 +9,8 @@ from gateway.telemetry.loop_lag import INTERVAL
 
 #: requests in progress that are never too many: they keep a process busy without making each other wait for long
 _FEW = 32
-#: looks, all of them at a process whose cycles are too long, that make an overload of a burst
-_LOOKS = 8
+#: samples, all of them of a process whose cycles are too long, that make an overload of a burst
+_SAMPLES = 8
 #: of those, the ones that make an overload where too much waits, and whose median tells how it is now
 _RECENT = 3
 #: seconds of a cycle of the event loop that are never too long, and what else it may be of the time that a request is
@@ -19,17 +19,17 @@ _SHORT_CYCLE, _CYCLE_SHARE = 0.006, 0.05
 #: seconds that a request may always wait here, besides as long as it waits for applications: before there is an
 #: overload, and in one, where a longer queue would not get more done; and how many times as long is an overload at once
 _SHORT_WAIT, _SHORT_WAIT_IN_OVERLOAD, _FLOOD = 0.06, 0.01, 4
-#: of the averages over the last second, what one look counts
+#: of the averages over the last second, what one sample counts
 _WEIGHT = INTERVAL
-#: how the number moves: at most halved at a time, a few more with each look, and the part of it in progress that shows,
-#: for a second, that the rush is over
-_LEAST, _MORE, _EASE = 0.5, 0.05, 0.5
-_LOOKS_A_SECOND = round(1 / INTERVAL)
+#: how the number moves: at most halved at a time, a few more with each sample, and the part of it in progress that
+#: shows, for a second, that the rush is over
+_MIN_FACTOR, _MORE, _EASE = 0.5, 0.05, 0.5
+_SAMPLES_A_SECOND = round(1 / INTERVAL)
 #: refusals in a second that are always few, and the part of what is let in that they may be: some three of them take as
 #: long as a call
 FEW_REFUSALS, _REFUSED_SHARE = 100, 0.5
 #: seconds after which the senders of refused requests may come again, at most
-_LONGEST_RETRY_AFTER = 10
+_MAX_RETRY_AFTER = 10
 
 
 class RequestTime:
@@ -42,8 +42,8 @@ class RequestTime:
         self._here, self._calling, self._rate = 0, 0.0, 0.0
         self._last = 0
 
-    def looked(self, in_progress: int, calling: int, admitted: int) -> None:
-        """A look: so many are in progress, of which so many wait for applications; `admitted` since the last one."""
+    def observe(self, in_progress: int, calling: int, admitted: int) -> None:
+        """A sample: so many are in progress, of which so many wait for applications; `admitted` since the last one."""
         ended = admitted - (in_progress - self._last)
         self._last = in_progress
         self._here = max(0, in_progress - calling)
@@ -62,7 +62,7 @@ class RequestTime:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Sample:
     """Of a busy process: how long requests wait in our own hands, and how long a cycle takes, as parts of how long they
     may; more than 1 is too long.
     """
@@ -81,69 +81,71 @@ class Overload:
 
     def __init__(self, max_load: float, *, warm_up: int = 0) -> None:
         self._max_load = max_load
-        #: looks that do not count yet: what a process has to do at its start is no overload
+        #: samples that do not count yet: what a process has to do at its start is no overload
         self._warm_up = warm_up
-        self._looks: deque[_Look] = deque(maxlen=_LOOKS)
+        self._samples: deque[_Sample] = deque(maxlen=_SAMPLES)
         self._time = RequestTime()
-        #: looks in a row at a busy process, which takes at most twice what it has until the next look
-        self._busy_looks = 0
-        #: as it was felt out, be it for longer than until the next look
-        self._felt = inf
-        self._easy_looks = 0
+        #: samples in a row of a busy process, which takes at most twice what it has until the next sample
+        self._busy_samples = 0
+        #: as it was found by trying, be it for longer than until the next sample
+        self._limit = inf
+        self._easy_samples = 0
         #: the requests that may be in progress: one more is let in where there are fewer
-        self.most = inf
+        self.max_in_progress = inf
 
-    def looked(self, busy: float, cycle: float, in_progress: int, admitted: int, calling: int = 0) -> None:
-        """A look at the process: the busy share of its time, and the seconds of a cycle of its event loop.
+    def observe(self, busy: float, cycle: float, in_progress: int, admitted: int, calling: int = 0) -> None:
+        """A sample of the process: the busy share of its time, and the seconds of a cycle of its event loop.
 
-        Of the requests in progress, `calling` wait for applications, and `admitted` came since the last look.
+        Of the requests in progress, `calling` wait for applications, and `admitted` came since the last sample.
         """
         if self._max_load >= 1:
             return
-        self._time.looked(in_progress, calling, admitted)
+        self._time.observe(in_progress, calling, admitted)
         if self._warm_up:
             self._warm_up -= 1
             return
         is_busy = busy >= self._max_load
-        self._busy_looks = self._busy_looks + 1 if is_busy else 0
-        self._looks.append(self._look(cycle) if is_busy else _Look(0.0, 0.0))
-        if self._felt < inf:
+        self._busy_samples = self._busy_samples + 1 if is_busy else 0
+        self._samples.append(self._sample(cycle) if is_busy else _Sample(0.0, 0.0))
+        if self._limit < inf:
             self._adjust(in_progress)
         elif self._has_begun():
-            self._felt = max(_FEW, in_progress * _LEAST)
-        self.most = min(self._felt, 2 * max(_FEW, in_progress)) if self._busy_looks >= _RECENT else self._felt
+            self._limit = max(_FEW, in_progress * _MIN_FACTOR)
+        self.max_in_progress = (
+            min(self._limit, 2 * max(_FEW, in_progress)) if self._busy_samples >= _RECENT else self._limit
+        )
 
-    def _look(self, cycle: float) -> "_Look":
+    def _sample(self, cycle: float) -> "_Sample":
         here, calling = self._time.here, self._time.calling
-        short = _SHORT_WAIT if self._felt == inf else _SHORT_WAIT_IN_OVERLOAD
-        return _Look(here / max(short, calling), cycle / max(_SHORT_CYCLE, _CYCLE_SHARE * (here + calling)))
+        short = _SHORT_WAIT if self._limit == inf else _SHORT_WAIT_IN_OVERLOAD
+        return _Sample(here / max(short, calling), cycle / max(_SHORT_CYCLE, _CYCLE_SHARE * (here + calling)))
 
     def _has_begun(self) -> bool:
-        looks = list(self._looks)
-        if len(looks) < _RECENT:
+        samples = list(self._samples)
+        if len(samples) < _RECENT:
             return False
         return (
-            looks[-1].here > _FLOOD
-            or all(each.here > 1 for each in looks[-_RECENT:])
-            or (len(looks) == _LOOKS and all(each.cycle > 1 for each in looks))
+            samples[-1].here > _FLOOD
+            or all(each.here > 1 for each in samples[-_RECENT:])
+            or (len(samples) == _SAMPLES and all(each.cycle > 1 for each in samples))
         )
 
     def _adjust(self, in_progress: int) -> None:
         excess = self._excess()
-        self._easy_looks = self._easy_looks + 1 if excess <= 1 and in_progress < self._felt * _EASE else 0
-        if self._easy_looks >= _LOOKS_A_SECOND:
-            self._felt = inf
-            self._looks.clear()
+        self._easy_samples = self._easy_samples + 1 if excess <= 1 and in_progress < self._limit * _EASE else 0
+        if self._easy_samples >= _SAMPLES_A_SECOND:
+            self._limit = inf
+            self._samples.clear()
         elif excess <= 1:
-            self._felt *= 1 + _MORE * (1 - excess)
-        elif in_progress <= ceil(self._felt):  # until then the last lowering has not had its effect
-            self._felt = self._lowered(in_progress)
+            self._limit *= 1 + _MORE * (1 - excess)
+        elif in_progress <= ceil(self._limit):  # until then the last lowering has not had its effect
+            self._limit = self._lowered(in_progress)
 
     def _excess(self) -> float:
-        return median(max(each.here, each.cycle) for each in list(self._looks)[-_RECENT:])
+        return median(max(each.here, each.cycle) for each in list(self._samples)[-_RECENT:])
 
     def _lowered(self, in_progress: int) -> float:
-        return max(_FEW, in_progress * max(_LEAST, 1 / self._excess()))
+        return max(_FEW, in_progress * max(_MIN_FACTOR, 1 / self._excess()))
 
 
 class Refusals:
@@ -156,7 +158,7 @@ class Refusals:
     def __init__(self) -> None:
         self.retry_after = 1
         #: about a second, as far as it has passed
-        self._looks, self._refused, self._admitted = 0, 0, 0
+        self._samples, self._refused, self._admitted = 0, 0, 0
         self._few = float(FEW_REFUSALS)
 
     def add(self) -> None:
@@ -167,15 +169,15 @@ class Refusals:
         """Whether those of this second take the time of others."""
         return self._refused > self._few
 
-    def looked(self, admitted: int) -> None:
-        """A look at the process, which let so many in since the last one."""
-        self._looks += 1
+    def observe(self, admitted: int) -> None:
+        """A sample of the process, which let so many in since the last one."""
+        self._samples += 1
         self._admitted += admitted
-        if self._looks < _LOOKS_A_SECOND:
+        if self._samples < _SAMPLES_A_SECOND:
             return
         self._few = max(FEW_REFUSALS, self._admitted * _REFUSED_SHARE)
         if self._refused > self._few:
-            self.retry_after = min(self.retry_after + 1, _LONGEST_RETRY_AFTER)
+            self.retry_after = min(self.retry_after + 1, _MAX_RETRY_AFTER)
         elif self._refused < self._few / 2:
             self.retry_after = max(self.retry_after - 1, 1)
-        self._looks, self._refused, self._admitted = 0, 0, 0
+        self._samples, self._refused, self._admitted = 0, 0, 0

@@ -33,7 +33,7 @@ def overloaded() -> Overload:
 
 def after(overload: Overload, busy: float, cycle: float, in_progress: int, looks: int) -> Overload:
     for _ in range(looks):
-        overload.looked(busy, cycle, in_progress, admitted=in_progress, calling=in_progress)
+        overload.observe(busy, cycle, in_progress, admitted=in_progress, calling=in_progress)
     return overload
 
 
@@ -49,13 +49,13 @@ def after(overload: Overload, busy: float, cycle: float, in_progress: int, looks
 def test_a_bucket_gives_its_rate_and_a_seconds_worth_at_once(rate: float, moments: list[float], taken: list[bool]):
     bucket = Bucket(rate, max(1.0, rate), at=0)
 
-    assert [bucket.take(moment) for moment in moments] == taken
+    assert [bucket.try_acquire(moment) for moment in moments] == taken
 
 
 def test_a_client_over_its_rate_is_told_when_to_come_again():
     rates = Rates(client_rate=2, organization_rate=0)
 
-    taken = [rates.take(caller()) for _ in range(3)]
+    taken = [rates.try_acquire(caller()) for _ in range(3)]
 
     assert [each.refusal is None for each in taken] == [True, True, False]
     assert taken[0].headers == {"RateLimit": '"client";r=1;t=1', "RateLimit-Policy": '"client";q=2;w=1'}
@@ -67,8 +67,8 @@ def test_a_client_over_its_rate_is_told_when_to_come_again():
 def test_the_clients_of_an_organization_share_its_rate_and_other_organizations_do_not():
     rates = Rates(client_rate=0, organization_rate=2)
 
-    ours = [rates.take(caller(client)).refusal is None for client in (1, 2, 3)]
-    theirs = rates.take(caller(4, OTHER)).refusal is None
+    ours = [rates.try_acquire(caller(client)).refusal is None for client in (1, 2, 3)]
+    theirs = rates.try_acquire(caller(4, OTHER)).refusal is None
 
     assert ours == [True, True, False]
     assert theirs
@@ -77,8 +77,8 @@ def test_the_clients_of_an_organization_share_its_rate_and_other_organizations_d
 def test_a_client_is_limited_in_each_organization_together():
     rates = Rates(client_rate=1, organization_rate=0)
 
-    assert rates.take(caller(1, ORGANIZATION)).refusal is None
-    assert rates.take(caller(1, OTHER)).refusal is not None
+    assert rates.try_acquire(caller(1, ORGANIZATION)).refusal is None
+    assert rates.try_acquire(caller(1, OTHER)).refusal is not None
 
 
 def test_without_rates_there_is_nothing_to_take():
@@ -99,16 +99,16 @@ def test_a_hiccup_is_no_overload(looks: list[tuple[float, float]]):
     overload = Overload(max_load=0.95)
 
     for busy, cycle in looks:
-        overload.looked(busy, cycle, MANY, admitted=MANY, calling=MANY)
+        overload.observe(busy, cycle, MANY, admitted=MANY, calling=MANY)
 
-    assert overload.most > 2 * MANY - 1
+    assert overload.max_in_progress > 2 * MANY - 1
 
 
 def test_what_a_process_does_at_its_start_is_no_overload():
     overload = Overload(max_load=0.95, warm_up=10)
 
-    at_its_start = [after(overload, BUSY, LONG, MANY, looks=1).most > 10**6 for _ in range(10)]
-    afterwards = [after(overload, BUSY, LONG, MANY, looks=1).most > 10**6 for _ in range(8)]
+    at_its_start = [after(overload, BUSY, LONG, MANY, looks=1).max_in_progress > 10**6 for _ in range(10)]
+    afterwards = [after(overload, BUSY, LONG, MANY, looks=1).max_in_progress > 10**6 for _ in range(8)]
 
     assert all(at_its_start)
     assert not afterwards[-1]
@@ -117,18 +117,18 @@ def test_what_a_process_does_at_its_start_is_no_overload():
 def test_a_process_in_which_requests_wait_for_long_takes_fewer_than_it_has():
     overload = overloaded()
 
-    assert overload.most == pytest.approx(MANY / 2)
-    assert overload.most <= MANY
-    assert overload.most > 99
+    assert overload.max_in_progress == pytest.approx(MANY / 2)
+    assert overload.max_in_progress <= MANY
+    assert overload.max_in_progress > 99
 
 
 def test_requests_that_take_long_may_wait_for_each_other_for_longer():
     overload = Overload(max_load=0.95)
 
     for _ in range(100):
-        overload.looked(BUSY, 2 * LONG, 1000, admitted=50, calling=800)  # by Little's law a second each
+        overload.observe(BUSY, 2 * LONG, 1000, admitted=50, calling=800)  # by Little's law a second each
 
-    assert overload.most > 1999
+    assert overload.max_in_progress > 1999
 
 
 @pytest.mark.parametrize(("calling", "admits"), [(1000, True), (600, True), (400, False), (0, False)])
@@ -136,33 +136,33 @@ def test_requests_wait_here_no_longer_than_for_applications(calling: int, admits
     overload = Overload(max_load=0.95)
 
     for _ in range(100):
-        overload.looked(BUSY, SHORT, 1000, admitted=50, calling=calling)
+        overload.observe(BUSY, SHORT, 1000, admitted=50, calling=calling)
 
-    assert (overload.most > 999) is admits
+    assert (overload.max_in_progress > 999) is admits
 
 
 def test_a_busy_process_takes_at_most_twice_what_it_has_until_it_is_looked_at_again():
     overload = after(Overload(max_load=0.95), BUSY, SHORT, MANY, looks=3)
 
-    assert overload.most > 2 * MANY - 1
-    assert overload.most <= 2 * MANY
-    assert after(overload, AT_EASE, SHORT, MANY, looks=1).most > 10**6
+    assert overload.max_in_progress > 2 * MANY - 1
+    assert overload.max_in_progress <= 2 * MANY
+    assert after(overload, AT_EASE, SHORT, MANY, looks=1).max_in_progress > 10**6
 
 
 def test_a_burst_of_requests_of_which_none_has_ended_yet_is_no_overload():
     overload = Overload(max_load=0.95)
 
     for _ in range(10):
-        overload.looked(BUSY, 10 * LONG, 600, admitted=0)
+        overload.observe(BUSY, 10 * LONG, 600, admitted=0)
 
-    assert overload.most > 1199
+    assert overload.max_in_progress > 1199
 
 
 def test_nothing_is_taken_back_until_what_was_taken_back_last_has_had_its_effect():
     overload = overloaded()
 
-    before = after(overload, BUSY, LONG, MANY, looks=20).most
-    afterwards = after(overload, BUSY, LONG, MANY // 2, looks=1).most
+    before = after(overload, BUSY, LONG, MANY, looks=20).max_in_progress
+    afterwards = after(overload, BUSY, LONG, MANY // 2, looks=1).max_in_progress
 
     assert before == pytest.approx(MANY / 2)
     assert afterwards == pytest.approx(MANY / 4)
@@ -174,8 +174,8 @@ def test_a_few_requests_are_never_too_many():
     for in_progress in (100, 50, 32, 32):
         after(overload, BUSY, LONG, in_progress, looks=1)
 
-    assert overload.most > 31
-    assert overload.most <= 32
+    assert overload.max_in_progress > 31
+    assert overload.max_in_progress <= 32
 
 
 def test_a_queue_that_is_fine_before_an_overload_is_shortened_in_one():
@@ -183,20 +183,20 @@ def test_a_queue_that_is_fine_before_an_overload_is_shortened_in_one():
     before, during = Overload(max_load=0.95, warm_up=100), overloaded()
 
     for _ in range(200):
-        before.looked(BUSY, SHORT, 50, admitted=50, calling=0)
-        during.looked(BUSY, SHORT, ceil(during.most), admitted=50, calling=0)
+        before.observe(BUSY, SHORT, 50, admitted=50, calling=0)
+        during.observe(BUSY, SHORT, ceil(during.max_in_progress), admitted=50, calling=0)
 
-    assert before.most >= 50
-    assert during.most == 32
+    assert before.max_in_progress >= 50
+    assert during.max_in_progress == 32
 
 
 def test_a_process_that_finds_some_ease_takes_a_few_more_each_time():
     overload = after(overloaded(), BUSY, SHORT, MANY // 2, looks=2)
 
-    before = overload.most
+    before = overload.max_in_progress
     after(overload, AT_EASE, SHORT, MANY // 2, looks=1)
 
-    assert before < overload.most <= before * 1.05
+    assert before < overload.max_in_progress <= before * 1.05
 
 
 def test_waiting_callers_do_not_keep_others_out_once_the_process_is_at_ease():
@@ -206,23 +206,23 @@ def test_waiting_callers_do_not_keep_others_out_once_the_process_is_at_ease():
 
     after(overload, AT_EASE, SHORT, 500, looks=60)
 
-    assert overload.most > 500
+    assert overload.max_in_progress > 500
 
 
 def test_an_overload_ends_when_the_rush_has_been_over_for_a_second():
     overload = after(overloaded(), AT_EASE, SHORT, MANY // 2, looks=3)
 
-    during = after(overload, AT_EASE, SHORT, MANY // 10, looks=10).most
+    during = after(overload, AT_EASE, SHORT, MANY // 10, looks=10).max_in_progress
     after(overload, AT_EASE, SHORT, MANY // 10, looks=15)
 
     assert during < 10**6
-    assert overload.most > 10**6
+    assert overload.max_in_progress > 10**6
 
 
 def test_a_process_that_may_be_busy_all_the_time_turns_nobody_away():
     overload = after(Overload(max_load=1), 1.0, LONG, MANY, looks=100)
 
-    assert overload.most > 10**6
+    assert overload.max_in_progress > 10**6
 
 
 def refusals_after(*seconds: tuple[int, int]) -> Refusals:
@@ -232,7 +232,7 @@ def refusals_after(*seconds: tuple[int, int]) -> Refusals:
         for _ in range(refused):
             refusals.add()
         for look in range(20):
-            refusals.looked(admitted if look == 0 else 0)
+            refusals.observe(admitted if look == 0 else 0)
     return refusals
 
 

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.http.connection_guard import ConnectionLimits, GuardedRunner, let_rest
+from gateway.http.connection_guard import ConnectionLimits, GuardedRunner, pause_sender
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\n"
 WHOLE = HEAD + b"Content-Length: 5\r\n\r\nhello"
@@ -177,7 +177,7 @@ async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error_of_ours(c
 
 async def test_a_sender_that_was_refused_is_heard_again_when_it_is_to_come_again():
     async def refuse(request: web.Request) -> web.Response:
-        let_rest(request, 0.2)
+        pause_sender(request, 0.2)
         return web.Response(status=503)
 
     async with guarded(refuse) as port, connected(port) as (reader, writer), asyncio.timeout(10):
@@ -193,7 +193,7 @@ async def test_a_sender_that_was_refused_is_heard_again_when_it_is_to_come_again
 
 async def test_the_rest_of_a_refused_requests_body_is_taken_at_once():
     async def refuse(request: web.Request) -> web.Response:
-        let_rest(request, 3600)
+        pause_sender(request, 3600)
         return web.Response(status=503)
 
     async with guarded(refuse) as port, connected(port) as (reader, writer), asyncio.timeout(10):

@@ -26,7 +26,7 @@ async def alive(_request: web.Request) -> web.Response:
 def limits() -> Limits:
     """Those of a front end that lets nobody in."""
     limits = Limits(Settings())
-    limits.overload.most = 0
+    limits.overload.max_in_progress = 0
     return limits
 
 
@@ -58,7 +58,7 @@ async def test_a_refusal_in_an_overload_is_a_problem_like_every_other(base_url: 
 async def test_probes_are_answered_in_an_overload_and_everybody_afterwards(base_url: str, limits: Limits):
     async with aiohttp.ClientSession(base_url) as session:
         probed = await session.get(PROBE)
-        limits.overload.most = 1
+        limits.overload.max_in_progress = 1
         let_in = await session.get("/api/v1/jobs")
 
     assert (probed.status, let_in.status, limits.in_progress) == (200, 200, 0)

@@ -15,7 +15,7 @@ def taken(slots: FairSlots, holder: str) -> int:
     """How many slots the holder gets when it takes all that it can."""
     for number in range(10_000):
         try:
-            slots.take(holder)
+            slots.acquire(holder)
         except Unavailable:
             return number
     raise AssertionError("there is no end")
@@ -33,11 +33,11 @@ def test_each_holder_gets_half_of_what_the_others_leave(total: int, shares: list
 
 def test_a_place_that_is_given_back_is_free_again_and_its_holder_forgotten():
     slots = FairSlots(2, "test", "tests", retry_after=7)
-    with slots.held("a"), pytest.raises(Unavailable) as refused, slots.held("a"):
+    with slots.slot("a"), pytest.raises(Unavailable) as refused, slots.slot("a"):
         pass
 
     assert refused.value.retry_after == 7
-    assert (slots.taken, slots._held) == (0, {})
+    assert (slots.in_use, slots._held) == (0, {})
 
 
 @pytest.fixture(scope="module")
