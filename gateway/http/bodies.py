@@ -104,13 +104,13 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
 
 
 async def _read(request: web.Request) -> bytes:
-    most = request.client_max_size
+    max_size = request.client_max_size
     try:
-        if (request.content_length or 0) <= most:
+        if (request.content_length or 0) <= max_size:
             return await request.read()
     except web.HTTPRequestEntityTooLarge as error:
-        raise BodyTooLarge(f"the body is larger than {most} bytes") from error
-    raise BodyTooLarge(f"the body is larger than {most} bytes")
+        raise BodyTooLarge(f"the body is larger than {max_size} bytes") from error
+    raise BodyTooLarge(f"the body is larger than {max_size} bytes")
 
 
 def read_query(request: web.Request, model: type[M]) -> M:
@@ -146,19 +146,19 @@ def _validated(model: type[M], document: dict[str, Any]) -> M:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        raise InvalidParams(faults=(_fault(model, fault) for fault in found)) from error
+        errors = error.errors(include_url=False)
+        raise InvalidParams(faults=(_field_error(model, fault) for fault in errors)) from error
 
 
 def _refuse_many_unknown(model: type[BaseModel], document: dict[str, Any]) -> None:
     """Before the model looks at so many names that it does not know: it would list every one of them first."""
-    known = {field.alias or name: None for name, field in model.model_fields.items()}
-    first = list(islice((name for name in document if name not in known), MAX_FAULTS))
+    members = {field.alias or name: None for name, field in model.model_fields.items()}
+    first = list(islice((name for name in document if name not in members), MAX_FAULTS))
     if len(first) == MAX_FAULTS:
-        raise InvalidParams(faults=(_unknown(f"/{_escaped(name)}", name, known) for name in first))
+        raise InvalidParams(faults=(_unknown(f"/{_escaped(name)}", name, members) for name in first))
 
 
-def _fault(model: type[BaseModel], fault: Any) -> FieldError:
+def _field_error(model: type[BaseModel], fault: Any) -> FieldError:
     place = [str(part) for part in fault["loc"]]
     name = ".".join(place)
     pointer = "".join(f"/{_escaped(part)}" for part in place)
@@ -171,8 +171,8 @@ def _fault(model: type[BaseModel], fault: Any) -> FieldError:
             return FieldError(pointer, name, "invalid", sentence(name, fault))
 
 
-def _unknown(pointer: str, name: str, known: Iterable[str]) -> FieldError:
-    message = f"{name} is not a member of the request; {did_you_mean(name, known)}"
+def _unknown(pointer: str, name: str, members: Iterable[str]) -> FieldError:
+    message = f"{name} is not a member of the request; {did_you_mean(name, members)}"
     return FieldError(pointer, name, "unknown", message)
 
 
@@ -183,23 +183,23 @@ def _escaped(part: str) -> str:
 
 def path_id(request: web.Request, name: str) -> UUID:
     """An id of the path; what is no UUID names nothing."""
-    found = id_of(request.match_info[name])
-    if found is None:
+    id_ = id_of(request.match_info[name])
+    if id_ is None:
         raise NotFound(_NO_ID)
-    return found
+    return id_
 
 
 def query_id(request: web.Request, name: str) -> UUID | None:
     """An id of the query string, where one is given; what is no UUID names nothing."""
     text = request.query.get(name)
-    found = id_of(text)
-    if text and found is None:
+    id_ = id_of(text)
+    if text and id_ is None:
         raise NotFound(_NO_ID)
-    return found
+    return id_
 
 
 @dataclass(frozen=True, slots=True)
-class Preference:
+class Preferences:
     """What `Prefer` (RFC 7240) asks for."""
 
     respond_async: bool = False
@@ -208,18 +208,18 @@ class Preference:
     applied: Mapping[str, str] = field(default_factory=dict)
 
 
-_NO_PREFERENCE = Preference()
+_NO_PREFERENCES = Preferences()
 
 
-def preference(request: web.Request) -> Preference:
+def preferences_of(request: web.Request) -> Preferences:
     """The preferences of a request that we know; others are ignored, as RFC 7240 has it."""
     if "Prefer" not in request.headers:
-        return _NO_PREFERENCE
-    given = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer"))))
-    wait = _wait(given["wait"]) if "wait" in given else None
-    if "respond-async" in given:
-        return Preference(True, wait, {"Preference-Applied": "respond-async"})
-    return _NO_PREFERENCE if wait is None else Preference(False, wait, {"Preference-Applied": f"wait={wait}"})
+        return _NO_PREFERENCES
+    preferences = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer"))))
+    wait = _wait(preferences["wait"]) if "wait" in preferences else None
+    if "respond-async" in preferences:
+        return Preferences(True, wait, {"Preference-Applied": "respond-async"})
+    return _NO_PREFERENCES if wait is None else Preferences(False, wait, {"Preference-Applied": f"wait={wait}"})
 
 
 def _wait(text: str) -> int:

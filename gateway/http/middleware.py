@@ -45,7 +45,7 @@ _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
 async def request_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every request passes here; whatever goes wrong leaves as a problem document."""
     started = time.perf_counter()
-    request_id = _begun(request)
+    request_id = _start(request)
     app = request.app
     route, limits, rates = app[ROUTE_OF].get(request.match_info.route), app[LIMITS], NO_RATES
     slots: tuple[FairSlots, Hashable] | None = None
@@ -135,7 +135,7 @@ def _record(request: web.Request, outcome: str, seconds: float) -> None:
         request.app[SERVICES].audit.note(entry)
 
 
-def _begun(request: web.Request) -> str:
+def _start(request: web.Request) -> str:
     """The request's id, which logs name from here on, as they do its trace."""
     given = request.headers.get("X-Request-Id", "")
     request_id = given if given and _SAFE_ID.fullmatch(given) else f"{getrandbits(128):032x}"
@@ -157,8 +157,8 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
     html = pages.render(
         "message.html", heading=error.title if response.status < 500 else "Something went wrong", text=text
     )
-    kept = {name: value for name, value in response.headers.items() if name in ("Retry-After", "Allow")}
-    return html_response(html, {**pages.headers(), **kept}, response.status)
+    passed_on = {name: value for name, value in response.headers.items() if name in ("Retry-After", "Allow")}
+    return html_response(html, {**pages.headers(), **passed_on}, response.status)
 
 
 async def _caller(request: web.Request, services: Services) -> Caller:
@@ -204,13 +204,13 @@ def _count(request: web.Request, response: web.StreamResponse, outcome: str, sec
 def _subject(request: web.Request) -> dict[str, str]:
     """Who asked for what of which connector, as far as it is known; never params."""
     caller, pending = request.get(CALLER), request.get(AUDIT)
-    found = {} if caller is None else {"client_id": str(caller.client_id)}
+    context = {} if caller is None else {"client_id": str(caller.client_id)}
     if pending is None or pending.connector_id is None:
-        return found
-    found["connector_id"] = str(pending.connector_id)
+        return context
+    context["connector_id"] = str(pending.connector_id)
     if pending.what is not None:
-        found["operation"] = pending.what
+        context["operation"] = pending.what
     if caller is not None:
         kind = request.app[SERVICES].connectors.kind_of(caller.organization_id, pending.connector_id)
-        found |= {} if kind is None else {"kind": kind}
-    return found
+        context |= {} if kind is None else {"kind": kind}
+    return context

@@ -17,7 +17,7 @@ from gateway.telemetry.metrics import DOWNLOAD_BYTES, DOWNLOADS
 log = logging.getLogger(__name__)
 
 #: seconds between looks whether the caller is still there
-_LOOK = 0.5
+_POLL_INTERVAL = 0.5
 #: seconds that a caller may leave the bytes for it untouched
 _TIMEOUT = 300.0
 #: a file is of others' making: a browser must neither guess its type nor run it under our name
@@ -32,17 +32,17 @@ class Throughput:
     """How much of an answer has gone out."""
 
     sent: int = 0
-    _counted: int = 0
+    _reported: int = 0
 
     def count(self) -> int:
         """The bytes since the last count, told to the metrics."""
-        added, self._counted = self.sent - self._counted, self.sent
+        added, self._reported = self.sent - self._reported, self.sent
         DOWNLOAD_BYTES.add(by=added)
         return added
 
 
-async def sent(
-    request: web.Request, status: int, headers: Mapping[str, str], pieces: AsyncIterable[bytes], flow: Throughput
+async def send(
+    request: web.Request, status: int, headers: Mapping[str, str], chunks: AsyncIterable[bytes], flow: Throughput
 ) -> web.StreamResponse:
     """Send the bytes under these labels; GatewayError while they come cuts the connection."""
     response = web.StreamResponse(status=status, headers={**headers, **_SAFETY})
@@ -51,15 +51,15 @@ async def sent(
         return response
     with DOWNLOADS.one_more():
         try:
-            async for piece in pieces:
-                await response.write(piece)
-                flow.sent += len(piece)
+            async for chunk in chunks:
+                await response.write(chunk)
+                flow.sent += len(chunk)
             await response.write_eof()
         except GatewayError as error:
             log.warning("a file broke off: %s", error.detail, extra={"code": error.code})
             if AUDIT in request:
                 request[AUDIT].outcome = error.code
-            _cut(request, response)
+            _abort(request, response)
     return response
 
 
@@ -69,7 +69,7 @@ async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
     task = asyncio.current_task()
     assert task is not None
     flow = Throughput()
-    watching = asyncio.create_task(_until_gone(request, flow), name="caller present")
+    watching = asyncio.create_task(_until_disconnected(request, flow), name="caller present")
     watching.add_done_callback(lambda watch: watch.cancelled() or task.cancel())
     try:
         yield flow
@@ -82,7 +82,7 @@ async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
         flow.count()
 
 
-async def _until_gone(request: web.Request, flow: Throughput) -> None:
+async def _until_disconnected(request: web.Request, flow: Throughput) -> None:
     """Looks now and then, which costs a piece on its way nothing; aiohttp has no event for a caller that goes away."""
     unread_since = None
     clock = asyncio.get_running_loop().time
@@ -95,10 +95,10 @@ async def _until_gone(request: web.Request, flow: Throughput) -> None:
             log.info("a caller left its file unread")
             transport.abort()
             return
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL_INTERVAL)
 
 
-def _cut(request: web.Request, response: web.StreamResponse) -> None:
+def _abort(request: web.Request, response: web.StreamResponse) -> None:
     """Close the connection in the middle of the body, so that no reader can take it for the end."""
     transport = request.transport
     if transport is None:

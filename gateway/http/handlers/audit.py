@@ -56,7 +56,7 @@ async def show_usage(request: web.Request) -> web.Response:
 async def list_audit(request: web.Request) -> web.Response:
     """GET /api/v1/audit: who did what, when, with which outcome; the newest first."""
     query, caller = read_query(request, AuditQuery), request[CALLER]
-    found = await request.app[SERVICES].audit.find(
+    entries = await request.app[SERVICES].audit.find(
         caller.organization_id,
         connector_id=query.connector_id,
         actor=query.actor,
@@ -65,10 +65,10 @@ async def list_audit(request: web.Request) -> web.Response:
         before=query.cursor,
         limit=query.limit + 1,
     )
-    page = found[: query.limit]
+    page = entries[: query.limit]
     data = [
         {**asdict(entry), "id": str(entry.id), "at": moment(entry.at), "actor": entry.actor and str(entry.actor)}
         for entry in page
     ]
-    next_cursor = str(page[-1].id) if len(found) > len(page) else None
+    next_cursor = str(page[-1].id) if len(entries) > len(page) else None
     return json_response({"data": data, "next_cursor": next_cursor})

@@ -107,13 +107,13 @@ async def authorize(request: web.Request) -> web.Response:
     except OAuthError as error:
         return _refusal(request, error.description)
     try:
-        asked = request_of(query, host, redirect_uri, resources_of(services))
+        authorization_request = request_of(query, host, redirect_uri, resources_of(services))
     except OAuthError as error:
         back = server.refused(redirect_uri, query.get("state"), error)
         return _refusal(request, error.description, back, host.name)
     cookie = request.cookies.get(_COOKIE) or secrets.token_urlsafe(32)
-    sealed = services.page_seals.sealed({"request": asdict(asked)}, hashed(cookie))
-    response = _sign_in_page(request, asked, sealed)
+    sealed = services.page_seals.sealed({"request": asdict(authorization_request)}, hashed(cookie))
+    response = _sign_in_page(request, authorization_request, sealed)
     response.set_cookie(
         _COOKIE,
         cookie,
@@ -138,7 +138,7 @@ async def sign_in(request: web.Request) -> web.Response:
             form.text("client_id"), form.text("client_secret"), request.remote or ""
         )
     except (Unauthorized, RateLimited) as error:
-        return _sign_in_page(request, form.asked, form.sealed(), error.detail)
+        return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
     return await _signed_in(request, form, client)
 
 
@@ -150,7 +150,7 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
     try:
         return await leave_for_provider(request, {"page": AUTHORIZE_PAGE, **form.carried})
     except Unavailable as error:
-        return _sign_in_page(request, form.asked, form.sealed(), error.detail)
+        return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
 
 
 async def signed_in_by_provider(
@@ -159,7 +159,7 @@ async def signed_in_by_provider(
     """Go on with a request that left for the provider: on to the consent, or the page to sign in on with the reason."""
     form = _Form.of(request.app[SERVICES], purpose)
     if isinstance(identified, GatewayError):
-        return _sign_in_page(request, form.asked, form.sealed(), identified.detail)
+        return _sign_in_page(request, form.authorization_request, form.sealed(), identified.detail)
     return await _signed_in(request, form, identified)
 
 
@@ -170,7 +170,7 @@ async def _signed_in(request: web.Request, form: "_Form", client: Client) -> web
     known = {each.id: each.name for each in await form.services.identity.organizations()}
     names = {str(each): known[each] for each in sorted(client.organization_ids, key=known.__getitem__)}
     sealed = form.sealed(client_id=str(client.id))
-    return _page(request, "organization", request=form.asked, sealed=sealed, names=names)
+    return _page(request, "organization", request=form.authorization_request, sealed=sealed, names=names)
 
 
 async def choose_organization(request: web.Request) -> web.Response:
@@ -184,14 +184,14 @@ async def choose_organization(request: web.Request) -> web.Response:
 
 
 def _sign_in_page(
-    request: web.Request, asked: AuthorizationRequest, sealed: str, error: str | None = None
+    request: web.Request, authorization_request: AuthorizationRequest, sealed: str, error: str | None = None
 ) -> web.Response:
-    place = redirect_place(asked.redirect_uri)
+    place = redirect_place(authorization_request.redirect_uri)
     return _page(
         request,
         "sign_in",
         403 if error else 200,
-        request=asked,
+        request=authorization_request,
         place=place,
         sealed=sealed,
         error=error,
@@ -200,18 +200,18 @@ def _sign_in_page(
 
 
 async def _consent_page(request: web.Request, form: "_Form", client: Client, organization_id: UUID) -> web.Response:
-    asked = form.asked
+    authorization_request = form.authorization_request
     workspaces = await form.services.identity.workspaces(organization_id, None, None, _MAX_WORKSPACES)
     sealed = form.sealed(client_id=str(client.id), organization_id=str(organization_id))
     return _page(
         request,
         "consent",
-        form_target=redirect_source(asked.redirect_uri),
-        request=asked,
-        place=redirect_place(asked.redirect_uri),
+        form_target=redirect_source(authorization_request.redirect_uri),
+        request=authorization_request,
+        place=redirect_place(authorization_request.redirect_uri),
         sealed=sealed,
         client=client.name,
-        scopes={scope: _MEANING[scope] for scope in asked.scopes if scope in client.scopes},
+        scopes={scope: _MEANING[scope] for scope in authorization_request.scopes if scope in client.scopes},
         workspaces=[workspace.name for workspace in workspaces],
     )
 
@@ -222,16 +222,22 @@ async def consent(request: web.Request) -> web.Response:
     client = None if form is None else await form.client()
     if form is None or client is None or form.organization_id not in client.organization_ids:
         return _refusal(request, _STALE)
-    server, asked = form.services.authorization, form.asked
-    scopes = tuple(each for each in asked.scopes if each in form.all("scope") and each in client.scopes)
+    server, authorization_request = form.services.authorization, form.authorization_request
+    scopes = tuple(each for each in authorization_request.scopes if each in form.all("scope") and each in client.scopes)
     if form.text("decision") != "allow" or not scopes:
         denied = OAuthError("access_denied", "the person did not give access")
-        return _sent_on(server.refused(asked.redirect_uri, asked.state, denied))
+        return _redirect(server.refused(authorization_request.redirect_uri, authorization_request.state, denied))
     assert form.organization_id is not None
     workspaces = None if form.text("all_workspaces") == "yes" else tuple(form.all("workspace"))
     pending = request[AUDIT]
-    pending.organization_id, pending.actor, pending.target = form.organization_id, client.id, asked.host_id
-    return _sent_on(await server.granted(asked, NewGrant(form.organization_id, client.id, scopes, workspaces)))
+    pending.organization_id, pending.actor, pending.target = (
+        form.organization_id,
+        client.id,
+        authorization_request.host_id,
+    )
+    return _redirect(
+        await server.granted(authorization_request, NewGrant(form.organization_id, client.id, scopes, workspaces))
+    )
 
 
 class _Form:
@@ -243,7 +249,7 @@ class _Form:
         self._state = state
         self._context = context
         members = state["request"]
-        self.asked = AuthorizationRequest(**{**members, "scopes": tuple(members["scopes"])})
+        self.authorization_request = AuthorizationRequest(**{**members, "scopes": tuple(members["scopes"])})
 
     @classmethod
     async def read(cls, request: web.Request) -> "_Form | None":
@@ -269,7 +275,7 @@ class _Form:
     @property
     def carried(self) -> dict[str, Any]:
         """What another page needs to go on with the request in the browser that it is for."""
-        return {"request": asdict(self.asked), "context": self._context.hex()}
+        return {"request": asdict(self.authorization_request), "context": self._context.hex()}
 
     def text(self, name: str) -> str:
         return self._fields.get(name, "")
@@ -279,7 +285,7 @@ class _Form:
 
     def sealed(self, **more: str) -> str:
         """The state for the next page."""
-        return self.services.page_seals.sealed({"request": asdict(self.asked), **more}, self._context)
+        return self.services.page_seals.sealed({"request": asdict(self.authorization_request), **more}, self._context)
 
     @property
     def organization_id(self) -> UUID | None:
@@ -304,5 +310,5 @@ def _refusal(request: web.Request, text: str, back: str | None = None, host_name
     return _page(request, "refusal", 400, text=text, back=back, host_name=host_name)
 
 
-def _sent_on(url: str) -> web.Response:
+def _redirect(url: str) -> web.Response:
     return web.Response(status=303, headers={"Location": url, **_NO_STORE, "Referrer-Policy": "no-referrer"})

@@ -38,17 +38,17 @@ def client_view(client: Client) -> dict[str, Any]:
 async def clients_of(request: web.Request) -> list[Client]:
     """Those that may act for the caller's organization."""
     organization_id = request[CALLER].organization_id
-    found = await request.app[SERVICES].identity.clients()
-    return [client for client in found if organization_id in client.organization_ids]
+    clients = await request.app[SERVICES].identity.clients()
+    return [client for client in clients if organization_id in client.organization_ids]
 
 
 async def client_of(request: web.Request) -> Client:
     """The client of the path, of this organization alone: nobody changes what others rely on. Raises NotFound."""
     client_id = path_id(request, "client_id")
-    found = next((each for each in await clients_of(request) if each.id == client_id), None)
-    if found is None or len(found.organization_ids) > 1:
+    client = next((each for each in await clients_of(request) if each.id == client_id), None)
+    if client is None or len(client.organization_ids) > 1:
         raise NotFound("there is no such client of this organization alone")
-    return found
+    return client
 
 
 async def change_redirect_urls(request: web.Request, urls: list[str]) -> None:
@@ -57,13 +57,13 @@ async def change_redirect_urls(request: web.Request, urls: list[str]) -> None:
     if len(urls) > _MAX_URLS:
         message = f"redirect_urls are more than {_MAX_URLS}"
         raise InvalidParams(faults=[FieldError("/redirect_urls", "redirect_urls", "too_many", message)])
-    found = [
+    faults = [
         FieldError(f"/redirect_urls/{index}", f"redirect_urls.{index}", fault.code, f"{url}: {fault.message}")
         for index, url in enumerate(urls)
         if (fault := redirect_error(url, urls, is_embedded=services.settings.embedded)) is not None
     ]
-    if found:
-        raise InvalidParams(faults=found)
+    if faults:
+        raise InvalidParams(faults=faults)
     await services.identity.change_redirect_urls(client.id, urls)
 
 

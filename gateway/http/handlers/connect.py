@@ -84,21 +84,21 @@ async def send_connect_form(request: web.Request) -> web.Response:
     if session.status is not SessionStatus.PENDING:
         return _ended(request, session)
     kind, method = catalog.kind(fields.pop("kind", "")), fields.pop("method", "")
-    given = {name: value.strip() for name, value in fields.items() if value.strip()}
+    values = {name: value.strip() for name, value in fields.items() if value.strip()}
     pending = request[AUDIT]
     pending.organization_id, pending.actor = session.organization_id, session.client_id
     if session.reauthorizes:
         pending.what = "connector.update"
     try:
-        if method == kind.spec.oauth_method and _is_by_consent(kind, given):
+        if method == kind.spec.oauth_method and _is_by_consent(kind, values):
             require_oauth(kind.spec)
-            address = await links.begin_consent(session, request.match_info["token"], kind.name, given)
+            address = await links.begin_consent(session, request.match_info["token"], kind.name, values)
             pending.what = "oauth.initiate"
             return _page(request, session, "connect/leave.html", kind=_named(kind), address=address)
-        record = await links.connect(session, kind.name, given)
+        record = await links.connect(session, kind.name, values)
     except (InvalidParams, InvalidCredentials) as error:
         pending.outcome = error.code
-        return _form(request, session, kind, method, given, error)
+        return _form(request, session, kind, method, values, error)
     pending.connector_id = record.id
     await request.app[SERVICES].synchronization.begin(record, session.client_id)
     return _done(request, session, "completed", record.id)
@@ -131,9 +131,9 @@ async def _session(request: web.Request) -> ConnectSession:
     return await request.app[SERVICES].connect_links.open(request.match_info["token"])
 
 
-def _is_by_consent(kind: Kind, given: Mapping[str, str]) -> bool:
+def _is_by_consent(kind: Kind, values: Mapping[str, str]) -> bool:
     """Whether a form of the OAuth method asks for consent: it holds variables only, and no tokens."""
-    return kind.spec.oauth is not None and all(name in kind.spec.environment for name in given)
+    return kind.spec.oauth is not None and all(name in kind.spec.environment for name in values)
 
 
 def _form(
@@ -141,11 +141,11 @@ def _form(
     session: ConnectSession,
     kind: Kind,
     method: str = "",
-    given: Mapping[str, str] | None = None,
+    values: Mapping[str, str] | None = None,
     error: GatewayError | None = None,
 ) -> web.Response:
-    methods = methods_of(kind, method, given or {}, error.faults if error else ())
-    told = {each["error"] for shown in methods for each in shown["fields"] if each["error"]}
+    methods = methods_of(kind, method, values or {}, error.faults if error else ())
+    field_errors = {each["error"] for shown in methods for each in shown["fields"] if each["error"]}
     return _page(
         request,
         session,
@@ -155,7 +155,7 @@ def _form(
         methods=methods,
         is_renewal=session.reauthorizes is not None,
         has_choice=len(session.kinds) > 1,
-        error=error.detail if error and not told else None,
+        error=error.detail if error and not field_errors else None,
     )
 
 

@@ -95,7 +95,7 @@ def _ending_headers(record: ConnectorRecord, catalog: Catalog) -> dict[str, str]
 async def create_connector(request: web.Request) -> web.Response:
     """POST …/connectors: a connector from credentials that the application has accepted."""
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
-    asked = ConnectorRequest(
+    connector_request = ConnectorRequest(
         body.workspace_name,
         body.connector_type,
         body.name,
@@ -104,7 +104,7 @@ async def create_connector(request: web.Request) -> web.Response:
         body.validate_,
         IfExists(body.if_exists),
     )
-    record, is_new = await services.connector_service.create(caller.organization_id, asked)
+    record, is_new = await services.connector_service.create(caller.organization_id, connector_request)
     request[AUDIT].connector_id = record.id
     if is_new:
         await services.synchronization.begin(record, caller.client_id)
@@ -199,10 +199,10 @@ async def list_workspaces(request: web.Request) -> web.Response:
     """GET /api/v1/workspaces."""
     query, caller, services = read_query(request, WorkspaceQuery), request[CALLER], request.app[SERVICES]
     limit = query.limit or 1000
-    found = await services.identity.workspaces(
+    workspaces = await services.identity.workspaces(
         caller.organization_id, query.name_contains, read_cursor(query.cursor), limit + 1
     )
-    page = found[:limit]
+    page = workspaces[:limit]
     data = [
         {
             "id": str(workspace.id),
@@ -212,7 +212,7 @@ async def list_workspaces(request: web.Request) -> web.Response:
         }
         for workspace in page
     ]
-    next_cursor = cursor_of((page[-1].name, page[-1].id)) if len(found) > len(page) else None
+    next_cursor = cursor_of((page[-1].name, page[-1].id)) if len(workspaces) > len(page) else None
     return json_response({"data": data, "next_cursor": next_cursor})
 
 

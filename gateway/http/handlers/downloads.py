@@ -15,7 +15,7 @@ from gateway.errors import RangeNotSatisfiable
 from gateway.http.bodies import is_sdk, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.responses import audit_call, envelope
-from gateway.http.streaming import caller_present, sent
+from gateway.http.streaming import caller_present, send
 from gateway.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
 from gateway.http_ranges.responses import RangeRequest, stored_reply
 from gateway.jobs.model import JobSummary
@@ -60,7 +60,7 @@ async def stored_file(request: web.Request, job: JobSummary, document: Mapping[s
     reply = stored_reply(range_request, file.size, file.headers)
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
         async with caller_present(request) as flow, request.app[SERVICES].files.open(file) as blob:
-            return await sent(request, reply.status, reply.headers, read_all(blob, reply.body), flow)
+            return await send(request, reply.status, reply.headers, read_all(blob, reply.body), flow)
 
 
 async def _range_of(request: web.Request, job: JobSummary) -> str | None:
@@ -76,7 +76,7 @@ async def _stream(request: web.Request, call: OperationCall) -> web.StreamRespon
     execution = request.app[SERVICES].execution
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
         async with caller_present(request) as flow, execution.download(request[CALLER], call, range_request) as file:
-            return await sent(request, file.status, file.headers, file, flow)
+            return await send(request, file.status, file.headers, file, flow)
 
 
 async def _chunk(request: web.Request, call: OperationCall) -> web.Response:

@@ -7,7 +7,16 @@ from pydantic import Field
 
 from gateway.connectors.download import ACTION as DOWNLOAD
 from gateway.field_selection import FieldSelection
-from gateway.http.bodies import Body, Preference, bearer_token, idempotency_key, is_sdk, path_id, preference, read_body
+from gateway.http.bodies import (
+    Body,
+    Preferences,
+    bearer_token,
+    idempotency_key,
+    is_sdk,
+    path_id,
+    preferences_of,
+    read_body,
+)
 from gateway.http.handlers.downloads import download
 from gateway.http.handlers.jobs import Text, accepted_response, chained
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
@@ -37,8 +46,8 @@ class ExecuteBody(Body):
 async def execute(request: web.Request) -> web.StreamResponse:
     """Run an operation of a connector."""
     body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
-    wanted = preference(request)
-    call = _call(request, body, wanted)
+    preferences = preferences_of(request)
+    call = _call(request, body, preferences)
     audit_call(request, call)
     if body.dry_run:
         request[AUDIT].what = None
@@ -46,16 +55,16 @@ async def execute(request: web.Request) -> web.StreamResponse:
         requests = await use_case.dry_run(request[CALLER], call)
         return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
     if body.action == SEARCH_ACTION:
-        found = await services.copy_search.search(request[CALLER], call)
-        return envelope(request, str(call.connector_id), found.answer, found.took_ms)
-    if body.action == DOWNLOAD and (is_sdk(request) or not wanted.respond_async):
+        done = await services.copy_search.search(request[CALLER], call)
+        return envelope(request, str(call.connector_id), done.answer, done.took_ms)
+    if body.action == DOWNLOAD and (is_sdk(request) or not preferences.respond_async):
         return await download(request, call)
     prepared = await services.execution.prepare(request[CALLER], call)
     outcome = await services.execution.run(prepared)
-    return _answered(request, call, outcome, {**wanted.applied, **prepared.sunset_headers})
+    return _answered(request, call, outcome, {**preferences.applied, **prepared.sunset_headers})
 
 
-def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> OperationCall:
+def _call(request: web.Request, body: ExecuteBody, preferences: Preferences) -> OperationCall:
     cache_control = request.headers.getall("Cache-Control", ())
     return OperationCall(
         connector_id=path_id(request, "connector_id"),
@@ -66,8 +75,8 @@ def _call(request: web.Request, body: ExecuteBody, wanted: Preference) -> Operat
         intent=body.intent,
         labels=body.labels or {},
         idempotency_key=idempotency_key(request),
-        respond_async=wanted.respond_async,
-        wait=wanted.wait,
+        respond_async=preferences.respond_async,
+        wait=preferences.wait,
         request_id=request[REQUEST_ID],
         base_url=request.app[LINK_BASE],
         freshness=Freshness.of(cache_control) if cache_control else None,

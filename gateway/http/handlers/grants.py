@@ -39,9 +39,9 @@ async def list_grants(request: web.Request) -> web.Response:
     """GET /api/v1/grants: which hosts may act for whom, the newest first."""
     query, store = read_query(request, GrantQuery), request.app[SERVICES].authorization.store
     after = read_time_cursor(query.cursor)
-    found = await store.grants(request[CALLER].organization_id, after, query.limit + 1)
-    page = found[: query.limit]
-    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(found) > len(page) else None
+    grants = await store.grants(request[CALLER].organization_id, after, query.limit + 1)
+    page = grants[: query.limit]
+    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(grants) > len(page) else None
     return json_response({"data": [grant_view(grant) for grant in page], "next_cursor": next_cursor})
 
 

@@ -18,7 +18,7 @@ from gateway.http.bodies import (
     QueryString,
     is_sdk,
     path_id,
-    preference,
+    preferences_of,
     read_body,
     read_query,
     whole_number,
@@ -122,7 +122,7 @@ async def follower(request: web.Request, token: str) -> Caller | None:
 async def list_jobs(request: web.Request) -> web.Response:
     """GET /api/v1/jobs: the newest first."""
     query, caller = read_query(request, JobQuery), request[CALLER]
-    wanted = JobFilter(
+    job_filter = JobFilter(
         query.status,
         query.connector_id,
         query.workspace_name,
@@ -131,31 +131,31 @@ async def list_jobs(request: web.Request) -> web.Response:
         query.created_before,
     )
     before = read_time_cursor(query.cursor)
-    found = await request.app[SERVICES].jobs.find(caller.organization_id, wanted, before, query.limit + 1)
-    page = found[: query.limit]
-    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(found) > len(page) else None
+    jobs = await request.app[SERVICES].jobs.find(caller.organization_id, job_filter, before, query.limit + 1)
+    page = jobs[: query.limit]
+    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(jobs) > len(page) else None
     return json_response({"data": [job_view(request, job) for job in page], "next_cursor": next_cursor})
 
 
 async def get_job(request: web.Request) -> web.Response:
     """GET /api/v1/jobs/{id}: as it is, or as soon as it changes."""
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
-    wanted, job_id = preference(request), path_id(request, "job_id")
-    wait = query.wait if query.wait is not None else wanted.wait
-    seen = _seen(request.headers.get("If-None-Match", ""))
+    preferences, job_id = preferences_of(request), path_id(request, "job_id")
+    wait = query.wait if query.wait is not None else preferences.wait
+    etag_version = _version_of(request.headers.get("If-None-Match", ""))
     if wait:
-        job = await services.job_waiters.changed(caller.organization_id, job_id, seen, wait)
+        job = await services.job_waiters.changed(caller.organization_id, job_id, etag_version, wait)
     else:
         job = await services.jobs.get(caller.organization_id, job_id)
-    headers = {"ETag": f'"{job.version}"', **wanted.applied}
+    headers = {"ETag": f'"{job.version}"', **preferences.applied}
     if not job.is_done:
         headers["Retry-After"] = str(_RETRY_AFTER)
-    if seen == job.version:
+    if etag_version == job.version:
         return web.Response(status=304, headers=headers)
     return json_response(job_view(request, job), headers=headers)
 
 
-def _seen(etag: str) -> int | None:
+def _version_of(etag: str) -> int | None:
     """The version that an ETag of ours names; None for any other."""
     return whole_number(etag.strip().removeprefix("W/").strip('"'))
 
@@ -185,14 +185,14 @@ async def retry_job(request: web.Request) -> web.Response:
 async def job_result(request: web.Request) -> web.StreamResponse:
     """GET /api/v1/jobs/{id}/result: what the inline call would have answered, in pieces whatever its size."""
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
-    wanted = preference(request)
+    preferences = preferences_of(request)
     job_id = path_id(request, "job_id")
-    wait = query.wait if query.wait is not None else (wanted.wait or 0)
+    wait = query.wait if query.wait is not None else (preferences.wait or 0)
     job = await services.job_waiters.done(caller.organization_id, job_id, wait)
     if not job.is_done:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
-        return accepted_response(request, job, wanted.applied)
+        return accepted_response(request, job, preferences.applied)
     stored = await services.jobs.head(job)
     partial = results.partial_result(job, stored)
     if partial is not None:
@@ -202,8 +202,8 @@ async def job_result(request: web.Request) -> web.StreamResponse:
         return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
     lines = services.jobs.lines(job, results.stored_parts(job, head))
-    pieces = results.records(head, lines) if as_lines else _document(request, job, head, lines)
-    return await _streamed(request, pieces, "application/x-ndjson" if as_lines else "application/json")
+    chunks = results.records(head, lines) if as_lines else _document(request, job, head, lines)
+    return await _streamed(request, chunks, "application/x-ndjson" if as_lines else "application/json")
 
 
 async def head_job_result(request: web.Request) -> web.StreamResponse:
@@ -216,12 +216,12 @@ async def _document(
 ) -> AsyncIterator[bytes]:
     """The envelope of an inline answer around the stored result."""
     yield b'{"status":"success","result":'
-    async for piece in results.document(head, lines):
-        yield piece
+    async for chunk in results.document(head, lines):
+        yield chunk
     took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
     answer = OperationResult(NULL, head["meta"], is_page="next" in head, next=head.get("next"))
-    rest = metadata(request, str(job.connector_id), answer, round(took * 1000))
-    yield b"," + msgspec.json.encode(rest)[1:]
+    members = metadata(request, str(job.connector_id), answer, round(took * 1000))
+    yield b"," + msgspec.json.encode(members)[1:]
 
 
 async def _partial(request: web.Request, job: JobSummary, head: Mapping[str, Any]) -> web.StreamResponse:
@@ -229,25 +229,25 @@ async def _partial(request: web.Request, job: JobSummary, head: Mapping[str, Any
     error = results.error_of(job)
     members = msgspec.json.encode(problem(error, request[REQUEST_ID]))[:-1]
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncIterator[bytes]:
         yield members + b',"result":'
-        async for piece in results.document(head, request.app[SERVICES].jobs.lines(job, job.parts)):
-            yield piece
+        async for chunk in results.document(head, request.app[SERVICES].jobs.lines(job, job.parts)):
+            yield chunk
         yield b"}"
 
-    return await _streamed(request, pieces(), PROBLEM, status_of(error))
+    return await _streamed(request, chunks(), PROBLEM, status_of(error))
 
 
 async def _streamed(
-    request: web.Request, pieces: AsyncIterator[bytes], content_type: str, status: int = 200
+    request: web.Request, chunks: AsyncIterator[bytes], content_type: str, status: int = 200
 ) -> web.StreamResponse:
     response = web.StreamResponse(status=status, headers={"Content-Type": content_type})
     await response.prepare(request)
     if request.method == "HEAD":
         return response
     try:
-        async for piece in pieces:
-            await response.write(piece)
+        async for chunk in chunks:
+            await response.write(chunk)
     except GatewayError:
         # What is cut short must not look whole.
         if request.transport is not None:
@@ -261,8 +261,8 @@ async def job_events(request: web.Request) -> web.StreamResponse:
     """GET /api/v1/jobs/{id}/events: Server-Sent Events, resumed by Last-Event-ID without gap or repeat."""
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
-    seen = _last_event(request)
-    if job.is_done and seen >= job.version:
+    last_event = _last_event(request)
+    if job.is_done and last_event >= job.version:
         # All was told: 204 keeps an EventSource from coming back (WHATWG HTML §9.2.3).
         return web.Response(status=204)
     response = web.StreamResponse(
@@ -275,31 +275,31 @@ async def job_events(request: web.Request) -> web.StreamResponse:
     await response.prepare(request)
     await response.write(b"retry: 1000\n\n")
     while True:
-        async for event in _events_after(request, job, seen):
+        async for event in _events_after(request, job, last_event):
             await response.write(f"id: {event.number}\nevent: {event.event}\ndata: {event.data}\n\n".encode())
-            seen = event.number
+            last_event = event.number
         if job.is_done or services.job_waiters.shutting_down:
             break
-        known = job.version
+        version = job.version
         try:
-            job = await services.job_waiters.changed(job.organization_id, job.id, known, _KEEP_ALIVE)
+            job = await services.job_waiters.changed(job.organization_id, job.id, version, _KEEP_ALIVE)
         except NotFound:
             break  # the organization was disabled meanwhile
-        if job.version == known:
+        if job.version == version:
             await response.write(b": alive\n\n")
     await response.write_eof()
     return response
 
 
-async def _events_after(request: web.Request, job: JobSummary, seen: int) -> AsyncIterator[JobChange]:
+async def _events_after(request: web.Request, job: JobSummary, last_event: int) -> AsyncIterator[JobChange]:
     """What happened after the event that was seen, up to the job as it is here: acceptance first, the end last."""
-    if seen < 1:
+    if last_event < 1:
         yield JobChange(1, "status", ACCEPTED)
-        seen = 1
-    while page := await request.app[SERVICES].jobs.events(job, seen):
+        last_event = 1
+    while page := await request.app[SERVICES].jobs.events(job, last_event):
         for event in page:
             yield event
-        seen = page[-1].number
+        last_event = page[-1].number
     if job.is_done:
         yield JobChange(job.version, "done", msgspec.json.encode(job_view(request, job)).decode())
 

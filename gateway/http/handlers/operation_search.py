@@ -66,8 +66,8 @@ async def list_tools(request: web.Request) -> web.Response:
     """GET /api/v1/tools: operations as tool definitions; `operations` tells which one a tool's name stands for."""
     query, services = read_query(request, ToolQuery), request.app[SERVICES]
     among = await _connectors(request, query.connector_id) if query.connector_id else None
-    wanted = _only(await _named(services, query.operations), _kind(services, query.kind), query.effect, among)
-    tools = [tool_of(entry) for entry in wanted]
+    entries = _only(await _named(services, query.operations), _kind(services, query.kind), query.effect, among)
+    tools = [tool_of(entry) for entry in entries]
     data = [FORMATS[query.format](tool) for tool in tools]
     return json_response({"data": data, "operations": {tool.name: tool.operation for tool in tools}})
 
@@ -109,8 +109,8 @@ async def _named(services: Services, names: str | None) -> Sequence[OperationEnt
     """The operations of these names in their order, each once, or all; raises what is wrong with a name."""
     if names is None:
         return (await services.operations()).entries
-    asked = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
-    return [entry_of(services.catalog, name) for name in asked]
+    unique_names = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
+    return [entry_of(services.catalog, name) for name in unique_names]
 
 
 def _only(

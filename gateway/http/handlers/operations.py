@@ -26,12 +26,12 @@ async def healthz(request: web.Request) -> web.Response:
 
 async def readyz(request: web.Request) -> web.Response:
     """GET /readyz: whether to send traffic here. Redis away does not stop the work; it is told all the same."""
-    found = await request.app[READINESS]()
-    checks = {**found.checks, "draining": request.app[IS_DRAINING].is_set()}
-    is_ready = all(found.checks.values()) and not checks["draining"]
+    readiness = await request.app[READINESS]()
+    checks = {**readiness.checks, "draining": request.app[IS_DRAINING].is_set()}
+    is_ready = all(readiness.checks.values()) and not checks["draining"]
     document = {"status": "ready" if is_ready else "not_ready", "checks": checks}
-    if found.reason is not None:
-        document["reason"] = found.reason
+    if readiness.reason is not None:
+        document["reason"] = readiness.reason
     return json_response(document, 200 if is_ready else 503, {} if is_ready else {"Retry-After": "2"})
 
 

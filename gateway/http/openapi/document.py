@@ -63,14 +63,14 @@ def _request_schemas() -> dict[str, Any]:
         [(model, "validation") for model in dict.fromkeys((*models, *FORMS.values()))], ref_template=f"{REF}{{model}}"
     )
     queries = {route.query.__name__ for route in _ROUTES if route.query is not None}  # told as parameters
-    found = {name: schema for name, schema in schemas["$defs"].items() if name not in queries}
-    return {**found, "ExecuteBody": {**found["ExecuteBody"], **search_condition()}}
+    components = {name: schema for name, schema in schemas["$defs"].items() if name not in queries}
+    return {**components, "ExecuteBody": {**components["ExecuteBody"], **search_condition()}}
 
 
 def _operation(route: Route) -> dict[str, Any]:
     meanings = {**route.answers, **(FORM_ERRORS if route.path in FORMS else {})}
     answers: dict[str, Any] = {
-        str(status): {"description": meaning, **_told(route, status)} for status, meaning in meanings.items()
+        str(status): {"description": meaning, **_response(route, status)} for status, meaning in meanings.items()
     }
     for status in statuses_of(route):
         response = {"$ref": f"#/components/responses/{status}", "description": MEANINGS[status]}
@@ -95,7 +95,7 @@ def operation_id(route: Route) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
-def _told(route: Route, status: int) -> dict[str, Any]:
+def _response(route: Route, status: int) -> dict[str, Any]:
     content = answer_content(route, status)
     return {"headers": response_headers(route, status), **({"content": content} if content else {})}
 

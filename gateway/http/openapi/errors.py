@@ -55,22 +55,22 @@ _REQUEST_ID = "5e1f0c3d"
 
 def statuses_of(route: Route) -> list[int]:
     """The statuses of the errors that it may answer."""
-    found = set(_OF_ALL)
+    statuses = set(_OF_ALL)
     if not route.is_open:
-        found |= {401, 403}
+        statuses |= {401, 403}
     if route.path == TOKENS:
-        found.add(401)
+        statuses.add(401)
     if "{" in route.path or route.path in (CONSENT, CALLBACK):
-        found.add(404)
+        statuses.add(404)
     if route.query is not None or "{kind}" in route.path or "{connector_type}" in route.path:
-        found |= {404, 422}
+        statuses |= {404, 422}
     if request_body(route) is not None:
-        found |= {404, 413, 422}
+        statuses |= {404, 413, 422}
     if route.path in _CALLS:
-        found |= _OF_CALLS | {410}
+        statuses |= _OF_CALLS | {410}
     if route.method != "GET" and (route.path in _ASK or "{" in route.path):
-        found |= {409, 424, 502, 504}
-    return sorted(found)
+        statuses |= {409, 424, 502, 504}
+    return sorted(statuses)
 
 
 def error_responses() -> dict[str, Any]:
@@ -107,9 +107,9 @@ def _examples() -> list[GatewayError]:
 def _example(cls: type[GatewayError]) -> GatewayError:
     """An error of a code as it may be told; those that name faults or the application's words have some."""
     if cls is InvalidParams:
-        said = "tickets.list: sort_order is 'up'; allowed: asc, desc"
+        message = "tickets.list: sort_order is 'up'; allowed: asc, desc"
         right = {"entity": "tickets", "action": "list", "params": {"per_page": 10}}
-        return cls(faults=[FieldError("/params/sort_order", "sort_order", "enum", said)], extra={"example": right})
+        return cls(faults=[FieldError("/params/sort_order", "sort_order", "enum", message)], extra={"example": right})
     if cls in (UpstreamError, UpstreamRejected):
         status, code = (503, "Unavailable") if cls is UpstreamError else (422, "RecordInvalid")
         return cls(upstream=UpstreamFault(status, code, "the application's own words", "c0ffee"))

@@ -153,7 +153,7 @@ def query_parameters(route: Route) -> list[dict[str, Any]]:
         ]
     schema = route.query.model_json_schema(ref_template=f"{REF}{{model}}")
     examples = query_example(route)
-    found = [
+    parameters = [
         {
             "name": name,
             "in": "query",
@@ -167,8 +167,8 @@ def query_parameters(route: Route) -> list[dict[str, Any]]:
     ]
     if schema.get("additionalProperties") is True:
         params = {"type": "object", "description": schema["description"], "additionalProperties": True}
-        found.append({"name": "params", "in": "query", "description": schema["description"], "schema": params})
-    return found
+        parameters.append({"name": "params", "in": "query", "description": schema["description"], "schema": params})
+    return parameters
 
 
 def _is_list(schema: Schema) -> bool:

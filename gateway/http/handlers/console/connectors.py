@@ -75,7 +75,7 @@ async def check_connector(request: web.Request) -> web.Response:
         await opened.connector.check()
     except GatewayError as error:
         return await _shown(request, await _record(request), problem=error.detail)
-    return await _shown(request, await _record(request), told="The application answers and accepts the credentials.")
+    return await _shown(request, await _record(request), notice="The application answers and accepts the credentials.")
 
 
 async def synchronize(request: web.Request) -> web.Response:
@@ -104,7 +104,7 @@ async def _record(request: web.Request) -> ConnectorRecord:
 
 
 async def _shown(
-    request: web.Request, record: ConnectorRecord, *, told: str | None = None, problem: str | None = None
+    request: web.Request, record: ConnectorRecord, *, notice: str | None = None, problem: str | None = None
 ) -> web.Response:
     services = request.app[SERVICES]
     kind = services.catalog.kind(record.kind)
@@ -116,6 +116,6 @@ async def _shown(
         connector=connector_view(record, services.catalog),
         entities={name: kind.actions_of(name) for name in kind.spec.entities},
         freshness=await services.synchronization.freshness(record),
-        told=told,
+        notice=notice,
         problem=problem,
     )

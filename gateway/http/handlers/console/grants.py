@@ -15,14 +15,14 @@ _PAGE, _LIMIT = "/console/grants", 50
 async def list_grants(request: web.Request) -> web.Response:
     """GET /console/grants: which hosts may act for whom."""
     store, after = request.app[SERVICES].authorization.store, read_time_cursor(request.query.get("cursor"))
-    found = await store.grants(request[CALLER].organization_id, after, _LIMIT + 1)
-    page = found[:_LIMIT]
+    grants = await store.grants(request[CALLER].organization_id, after, _LIMIT + 1)
+    page = grants[:_LIMIT]
     return console_page(
         request,
         "grants.html",
         active="grants",
         grants=[{"grant": each, "since": moment(each.created_at)} for each in page],
-        cursor=cursor_of((page[-1].created_at, page[-1].id)) if len(found) > len(page) else None,
+        cursor=cursor_of((page[-1].created_at, page[-1].id)) if len(grants) > len(page) else None,
     )
 
 

@@ -26,18 +26,18 @@ _LIMIT, _RECORDS = 50, 50
 async def list_jobs(request: web.Request) -> web.Response:
     """GET /console/jobs."""
     status = request.query.get("status", "")
-    wanted = JobFilter([status] if status in set(JobStatus) else None)
+    job_filter = JobFilter([status] if status in set(JobStatus) else None)
     before = read_time_cursor(request.query.get("cursor"))
-    found = await request.app[SERVICES].jobs.find(request[CALLER].organization_id, wanted, before, _LIMIT + 1)
-    page = found[:_LIMIT]
+    jobs = await request.app[SERVICES].jobs.find(request[CALLER].organization_id, job_filter, before, _LIMIT + 1)
+    page = jobs[:_LIMIT]
     return console_page(
         request,
         "jobs.html",
         active="jobs",
         jobs=[job_view(request, job) for job in page],
         statuses=[each.value for each in JobStatus],
-        status_wanted=status,
-        cursor=cursor_of((page[-1].created_at, page[-1].id)) if len(found) > len(page) else None,
+        status_filter=status,
+        cursor=cursor_of((page[-1].created_at, page[-1].id)) if len(jobs) > len(page) else None,
     )
 
 

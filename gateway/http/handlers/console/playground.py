@@ -31,13 +31,13 @@ async def show_playground(request: web.Request) -> web.Response:
     query, services = request.query.get("query", ""), request.app[SERVICES]
     records = await _connectors(request)
     entry = entry_of(services.catalog, request.query["operation"]) if request.query.get("operation") else None
-    found = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
+    matches = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
     return console_page(
         request,
         "playground.html",
         active="playground",
         query=query,
-        found=[_summary(match.entry) for match in found],
+        matches=[_summary(match.entry) for match in matches],
         **_chosen(request, entry, records, entry.example if entry else {}),
     )
 
@@ -103,7 +103,7 @@ async def _answer(
         active="playground",
         status=200 if error is None else 422,
         query="",
-        found=[],
+        matches=[],
         **_chosen(request, entry, await _connectors(request), params, record, typed, faults, shown, error),
     )
 

@@ -39,9 +39,9 @@ async def search_copy(request: web.Request) -> web.Response:
         }
     entity = query.get("entity") if query.get("entity") in searched else next(iter(searched), None)
     params = _params(query.get("field", ""), query.get("operator", ""), query.get("value", ""), query.get("cursor"))
-    found: dict[str, Any] = {"columns": [], "rows": [], "meta": None, "error": None}
+    result: dict[str, Any] = {"columns": [], "rows": [], "meta": None, "error": None}
     if record is not None and entity is not None and "field" in query:
-        found = await _found(request, OperationCall(record.id, entity, SEARCH_ACTION, params))
+        result = await _result(request, OperationCall(record.id, entity, SEARCH_ACTION, params))
     return console_page(
         request,
         "search.html",
@@ -52,9 +52,9 @@ async def search_copy(request: web.Request) -> web.Response:
         entity=entity,
         names=searched.get(entity or "", []),
         operators=_OPERATORS,
-        asked={name: query.get(name, "") for name in ("field", "operator", "value")},
+        condition={name: query.get(name, "") for name in ("field", "operator", "value")},
         document=json.dumps({"entity": entity, "action": SEARCH_ACTION, "params": params}, indent=2),
-        **found,
+        **result,
     )
 
 
@@ -75,7 +75,7 @@ def _value(operator: str, text: str) -> Any:
         return text
 
 
-async def _found(request: web.Request, call: OperationCall) -> dict[str, Any]:
+async def _result(request: web.Request, call: OperationCall) -> dict[str, Any]:
     try:
         done = await request.app[SERVICES].copy_search.search(request[CALLER], call)
     except GatewayError as error:
@@ -89,13 +89,13 @@ async def list_audit(request: web.Request) -> web.Response:
     """GET /console/audit: who did what, when, with which outcome."""
     services, query = request.app[SERVICES], request.query
     cursor = query.get("cursor", "")
-    wanted = {name: query.get(name, "") for name in ("connector", "actor", "since", "until")}
+    filters = {name: query.get(name, "") for name in ("connector", "actor", "since", "until")}
     entries = await services.audit.find(
         request[CALLER].organization_id,
         connector_id=query_id(request, "connector"),
         actor=query_id(request, "actor"),
-        since=_time(wanted["since"]),
-        until=_time(wanted["until"]),
+        since=_time(filters["since"]),
+        until=_time(filters["until"]),
         before=int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 19 else None,
         limit=_LIMIT + 1,
     )
@@ -124,8 +124,8 @@ async def list_audit(request: web.Request) -> web.Response:
         ],
         connectors=await services.connector_store.find(request[CALLER].organization_id),
         clients=await clients_of(request),
-        wanted=wanted,
-        older=urlencode({**wanted, "cursor": page[-1].id}) if len(entries) > len(page) else None,
+        filters=filters,
+        older=urlencode({**filters, "cursor": page[-1].id}) if len(entries) > len(page) else None,
     )
 
 

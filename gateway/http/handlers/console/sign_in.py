@@ -38,16 +38,16 @@ async def sign_in(request: web.Request) -> web.Response:
     if not services.settings.secret_sign_in:
         raise NotFound("people sign in by the provider here")
     client_id, secret = fields.get("client_id", "").strip(), fields.get("client_secret", "").strip()
-    wanted = fields.get("next", "")
+    next_page = fields.get("next", "")
     try:
         client = await services.tokens.authenticated(client_id, secret, address_of(request))
-        return await _session(request, client, fields.get("organization_id", ""), wanted)
+        return await _session(request, client, fields.get("organization_id", ""), next_page)
     except OrganizationRequired as error:
-        known = ", ".join(sorted(map(str, client.organization_ids)))
-        problem = OrganizationRequired(f"{error.detail}: {known}")
-        return _form(request, wanted, problem, client_id=client_id, asks_organization=True)
+        organizations = ", ".join(sorted(map(str, client.organization_ids)))
+        problem = OrganizationRequired(f"{error.detail}: {organizations}")
+        return _form(request, next_page, problem, client_id=client_id, asks_organization=True)
     except (Unauthorized, RateLimited, Forbidden) as error:
-        return _form(request, wanted, error, client_id=client_id)
+        return _form(request, next_page, error, client_id=client_id)
 
 
 async def leave_to_sign_in(request: web.Request) -> web.Response:
@@ -69,8 +69,10 @@ async def console_signed_in_by_provider(
     try:
         return await _session(request, identified, purpose["organization_id"], purpose["next"])
     except OrganizationRequired:
-        known = await request.app[SERVICES].identity.organizations()
-        organizations = {str(each.id): each.name for each in known if each.id in identified.organization_ids}
+        all_organizations = await request.app[SERVICES].identity.organizations()
+        organizations = {
+            str(each.id): each.name for each in all_organizations if each.id in identified.organization_ids
+        }
         return _form(request, purpose["next"], organizations=organizations)
     except Forbidden as error:
         return _form(request, purpose["next"], error)
@@ -85,25 +87,25 @@ async def sign_out(request: web.Request) -> web.Response:
     return response
 
 
-async def _session(request: web.Request, client: Client, organization: str, wanted: str) -> web.Response:
+async def _session(request: web.Request, client: Client, organization: str, next_page: str) -> web.Response:
     """Begin a session; raises OrganizationRequired and OrganizationForbidden."""
     caller, pending = client.caller(organization.strip() or None), request[AUDIT]
     pending.organization_id, pending.actor = caller.organization_id, client.id
     token = await request.app[SERVICES].console_sessions.begin(caller)
-    response = see_other(_own_page(wanted))
+    response = see_other(_own_page(next_page))
     begin_session(request, response, token)
     return response
 
 
-def _own_page(wanted: str) -> str:
+def _own_page(next_page: str) -> str:
     """A page of the console, never an address elsewhere."""
-    is_own = wanted == _HOME or wanted.startswith((f"{_HOME}/", f"{_HOME}?"))
-    return wanted if is_own and "\\" not in wanted and wanted.isprintable() and wanted.isascii() else _HOME
+    is_own = next_page == _HOME or next_page.startswith((f"{_HOME}/", f"{_HOME}?"))
+    return next_page if is_own and "\\" not in next_page and next_page.isprintable() and next_page.isascii() else _HOME
 
 
 def _form(
     request: web.Request,
-    wanted: str,
+    next_page: str,
     error: GatewayError | None = None,
     *,
     client_id: str = "",
@@ -114,7 +116,7 @@ def _form(
     html = pages.render(
         "console/sign_in.html",
         client_id=client_id,
-        next=wanted,
+        next=next_page,
         error=error.detail if error else None,
         asks_organization=asks_organization,
         organizations=organizations or {},
