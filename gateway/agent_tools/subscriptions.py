@@ -24,13 +24,13 @@ class TaskSubscriptions:
         self._calls = calls
         self._tasks = JobTasks(calls)
 
-    def honored(self, context: Context, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def honored(self, context: Context, subscription_filter: Mapping[str, Any]) -> dict[str, Any]:
         """The tasks that are told of."""
-        if "taskIds" not in wanted:
+        if "taskIds" not in subscription_filter:
             return {}
         if not context.message.takes_tasks:
             raise missing_capability({"extensions": {TASKS: {}}})
-        return {"taskIds": list(wanted["taskIds"])[:_MAX]}
+        return {"taskIds": list(subscription_filter["taskIds"])[:_MAX]}
 
     async def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Each task as it is, whenever it has changed, until all have ended."""

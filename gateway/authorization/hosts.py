@@ -25,28 +25,28 @@ class Hosts:
     def __init__(self, store: AuthorizationStore, policy: EgressPolicy | None = None) -> None:
         self._store = store
         self._policy = policy or EgressPolicy()
-        self._known: dict[str, tuple[float, Host]] = {}
+        self._cache: dict[str, tuple[float, Host]] = {}
 
     async def host(self, client_id: str) -> Host:
         """The host of that client id; raises OAuthError `invalid_client`."""
         if client_id.startswith("https://"):
             return await self._by_document(client_id)
         try:
-            found = await self._store.host(UUID(client_id))
+            host = await self._store.host(UUID(client_id))
         except ValueError:
-            found = None
-        if found is None:
+            host = None
+        if host is None:
             raise OAuthError("invalid_client", "client_id is unknown; it is the https URL of a metadata document")
-        return found
+        return host
 
     async def _by_document(self, client_id: str) -> Host:
-        until, known = self._known.get(client_id, (0.0, None))
-        if known is not None and until > time.monotonic():
-            return known
+        until, cached = self._cache.get(client_id, (0.0, None))
+        if cached is not None and until > time.monotonic():
+            return cached
         host = host_of(client_id, await self._fetched(client_id))
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
-        self._known[client_id] = (time.monotonic() + _TRUST, host)
+        if len(self._cache) >= _REMEMBERED:
+            self._cache.clear()
+        self._cache[client_id] = (time.monotonic() + _TRUST, host)
         return host
 
     async def _fetched(self, client_id: str) -> Any:

@@ -24,10 +24,10 @@ _MAX_STATE = 2000
 
 def redirect_of(query: Mapping[str, str], host: Host) -> str:
     """The redirect URI, exactly one of the host's but for a loopback port; until it holds nothing is sent anywhere."""
-    given = query.get("redirect_uri") or (host.redirect_uris[0] if len(host.redirect_uris) == 1 else "")
-    if not any(_is_same(given, registered) for registered in host.redirect_uris):
+    redirect_uri = query.get("redirect_uri") or (host.redirect_uris[0] if len(host.redirect_uris) == 1 else "")
+    if not any(_is_same(redirect_uri, registered) for registered in host.redirect_uris):
         raise OAuthError("invalid_request", "redirect_uri is not one of the client's")
-    return given
+    return redirect_uri
 
 
 def request_of(
@@ -49,20 +49,20 @@ def request_of(
 
 def scopes_of(query: Mapping[str, str]) -> tuple[str, ...]:
     """The scopes asked for, both when none is named."""
-    asked = query.get("scope", "").split() or list(SCOPES)
-    if not set(asked) <= {*SCOPES, "offline_access"}:
+    requested_scopes = query.get("scope", "").split() or list(SCOPES)
+    if not set(requested_scopes) <= {*SCOPES, "offline_access"}:
         raise OAuthError("invalid_scope", f"scope may hold {', '.join(SCOPES)}")
-    return tuple(scope for scope in SCOPES if scope in asked) or SCOPES[:1]
+    return tuple(scope for scope in SCOPES if scope in requested_scopes) or SCOPES[:1]
 
 
 def resource_of(query: Mapping[str, str], resources: Collection[str]) -> str:
     """The resource that tokens are to be good for (RFC 8707); the six tools' when none is named."""
-    asked = query.get("resource")
-    if asked is None:
+    resource = query.get("resource")
+    if resource is None:
         return next(iter(resources))
-    if asked.rstrip("/") not in resources:
+    if resource.rstrip("/") not in resources:
         raise OAuthError("invalid_target", "resource is none of this server's (RFC 8707)")
-    return asked.rstrip("/")
+    return resource.rstrip("/")
 
 
 def is_verified(verifier: str, challenge: str) -> bool:
@@ -98,13 +98,13 @@ def redirect_source(redirect_uri: str) -> str:
     return str(url.origin()) if url.scheme in ("http", "https") else f"{url.scheme}:"
 
 
-def _is_same(given: str, registered: str) -> bool:
+def _is_same(redirect_uri: str, registered: str) -> bool:
     """Simple string comparison, but for the port of a loopback address."""
-    if not is_redirect_uri(given):
+    if not is_redirect_uri(redirect_uri):
         return False
-    if given == registered:
+    if redirect_uri == registered:
         return True
-    one, other = URL(given, encoded=True), URL(registered, encoded=True)
+    one, other = URL(redirect_uri, encoded=True), URL(registered, encoded=True)
     return (
         one.scheme == other.scheme == "http"
         and one.host == other.host

@@ -41,8 +41,8 @@ class AuthorizationServer:
     def redirect(self, redirect_uri: str, state: str | None, members: Mapping[str, str]) -> str:
         """The redirect URI as it was written, with the members, the state and the issuer (RFC 9207) in its query."""
         joint = "&" if "?" in redirect_uri else "?"
-        told = {**members, **({} if state is None else {"state": state}), "iss": self.issuer}
-        return f"{redirect_uri}{joint}{urlencode(told)}"
+        params = {**members, **({} if state is None else {"state": state}), "iss": self.issuer}
+        return f"{redirect_uri}{joint}{urlencode(params)}"
 
     async def revoke(self, organization_id: UUID, grant_id: UUID) -> None:
         """End what was given to a host, with all its tokens, in every process at once; raises NotFound."""
@@ -61,11 +61,11 @@ class AuthorizationServer:
             grant = await self._of_code(form)
         else:
             grant = await self._of_refresh_token(form)
-        asked = form.get("resource")
-        if asked is not None and asked.rstrip("/") != grant.resource:
+        resource = form.get("resource")
+        if resource is not None and resource.rstrip("/") != grant.resource:
             raise OAuthError("invalid_target", "the grant is for another resource (RFC 8707)")
         access, refresh = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        if not await self.store.keep_tokens(
+        if not await self.store.save_tokens(
             grant, hashed(access), self._token_seconds, hashed(refresh), _REFRESH_SECONDS
         ):
             raise _invalid_grant()
@@ -89,10 +89,10 @@ class AuthorizationServer:
         return row.grant
 
     async def _of_refresh_token(self, form: Mapping[str, str]) -> Grant:
-        found = await self.store.use_refresh_token(hashed(form.get("refresh_token", "")))
-        if found is None or found[0].host_id != form.get("client_id"):
+        use = await self.store.use_refresh_token(hashed(form.get("refresh_token", "")))
+        if use is None or use[0].host_id != form.get("client_id"):
             raise _invalid_grant()
-        grant, is_good = found
+        grant, is_good = use
         if not is_good:
             await self._end(grant)  # a token that was replaced is in two hands
             raise _invalid_grant()

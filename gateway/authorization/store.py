@@ -163,7 +163,7 @@ class AuthorizationStore:
         is_good = members.pop("is_good")
         return Grant(**members), is_good
 
-    async def keep_tokens(
+    async def save_tokens(
         self, grant: Grant, access_hash: bytes, access_seconds: float, refresh_hash: bytes, refresh_seconds: float
     ) -> bool:
         """Keep a pair of tokens of a grant; False when it was revoked meanwhile."""

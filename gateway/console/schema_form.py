@@ -12,26 +12,26 @@ PREFIX = "p."
 
 def fields_of(
     schema: Mapping[str, Any],
-    given: Mapping[str, Any],
+    params: Mapping[str, Any],
     faults: Sequence[FieldError] = (),
     typed: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """A field for each param, the required ones first; `faults` stand beside them.
 
-    They show the params that are `given`, or a form's fields as they were `typed`, right or wrong.
+    They show the `params`, or a form's fields as they were `typed`, right or wrong.
     """
     required = set(schema.get("required", ()))
-    told: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for fault in faults:
-        told.setdefault(fault.field.partition(".")[0], fault.message)
+        errors.setdefault(fault.field.partition(".")[0], fault.message)
     names = sorted(schema.get("properties", {}), key=lambda name: name not in required)
     return [
         {
             "name": PREFIX + name,
             "label": name,
             "required": name in required,
-            "error": told.get(name),
-            **_control(schema["properties"][name], given.get(name)),
+            "error": errors.get(name),
+            **_control(schema["properties"][name], params.get(name)),
             **({} if typed is None else {"value": typed.get(PREFIX + name, "")}),
         }
         for name in names
@@ -62,8 +62,8 @@ def _control(schema: Mapping[str, Any], value: Any) -> dict[str, Any]:
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    found = schema.get("type", "string" if "properties" not in schema else "object")
-    types = [found] if isinstance(found, str) else [each for each in found if each != "null"]
+    type_ = schema.get("type", "string" if "properties" not in schema else "object")
+    types = [type_] if isinstance(type_, str) else [each for each in type_ if each != "null"]
     if "$ref" in schema or "anyOf" in schema or "oneOf" in schema:
         return "object"
     return types[0] if len(types) == 1 else "string"
@@ -71,10 +71,10 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 def params_of(schema: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
     """The params that were filled in, by the types of the schema; raises InvalidParams for JSON that is none."""
-    given = {name.removeprefix(PREFIX): text for name, text in fields.items() if name.startswith(PREFIX)}
+    texts = {name.removeprefix(PREFIX): text for name, text in fields.items() if name.startswith(PREFIX)}
     faults: list[FieldError] = []
     params: dict[str, Any] = {}
-    for name, text in given.items():
+    for name, text in texts.items():
         member = schema.get("properties", {}).get(name)
         if member is None or not text.strip():
             continue
@@ -120,14 +120,14 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def table_of(records: Sequence[Any], most: int = 8) -> tuple[list[str], list[list[str]]]:
+def table_of(records: Sequence[Any], max_columns: int = 8) -> tuple[list[str], list[list[str]]]:
     """Columns and rows of records: the members that most of them have, the rest is in their JSON."""
     counts: dict[str, int] = {}
     for record in records:
         if isinstance(record, Mapping):
             for name, value in record.items():
                 counts[name] = counts.get(name, 0) + (not isinstance(value, Mapping | list))
-    columns = sorted(counts, key=lambda name: -counts[name])[:most]
+    columns = sorted(counts, key=lambda name: -counts[name])[:max_columns]
     return columns, [list(_cells(record, columns)) for record in records if isinstance(record, Mapping)]
 
 

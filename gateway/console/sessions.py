@@ -66,5 +66,5 @@ class ConsoleSessions:
         """What a form of this session carries, so that no other page can send one."""
         return hmac.new(self._key, token.encode(), sha256).hexdigest()
 
-    def is_csrf_token(self, token: str, given: str) -> bool:
-        return hmac.compare_digest(self.csrf_token(token), given)
+    def is_csrf_token(self, token: str, csrf_token: str) -> bool:
+        return hmac.compare_digest(self.csrf_token(token), csrf_token)

@@ -183,19 +183,19 @@ def _escaped(part: str) -> str:
 
 def path_id(request: web.Request, name: str) -> UUID:
     """An id of the path; what is no UUID names nothing."""
-    id_ = id_of(request.match_info[name])
-    if id_ is None:
+    identifier = id_of(request.match_info[name])
+    if identifier is None:
         raise NotFound(_NO_ID)
-    return id_
+    return identifier
 
 
 def query_id(request: web.Request, name: str) -> UUID | None:
     """An id of the query string, where one is given; what is no UUID names nothing."""
     text = request.query.get(name)
-    id_ = id_of(text)
-    if text and id_ is None:
+    identifier = id_of(text)
+    if text and identifier is None:
         raise NotFound(_NO_ID)
-    return id_
+    return identifier
 
 
 @dataclass(frozen=True, slots=True)

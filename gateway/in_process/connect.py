@@ -32,25 +32,25 @@ async def connect(
     `upstream` (`http://127.0.0.1:9001`) replaces scheme, host and port of every URL, for trying things out.
     `specs` are further folders of kinds. Raises InvalidCredentials, naming each field that is wrong.
     """
-    found = load_catalog(specs).kind(kind)
+    application = load_catalog(specs).kind(kind)
     override = parse_override(upstream) if upstream else None
-    variables = {name: value for name, value in credentials.items() if name in found.spec.environment}
-    fields = {name: value for name, value in credentials.items() if name not in found.spec.environment}
-    method, checked = checked_credentials(found.spec, fields)
-    settled = checked_environment(found.spec, {**variables, **(environment or {})}, override)
+    variables = {name: value for name, value in credentials.items() if name in application.spec.environment}
+    fields = {name: value for name, value in credentials.items() if name not in application.spec.environment}
+    method, checked = checked_credentials(application.spec, fields)
+    full_environment = checked_environment(application.spec, {**variables, **(environment or {})}, override)
     async with AsyncExitStack() as stack:
         policy = EgressPolicy.of([override] if override else [])
         transport = await stack.enter_async_context(Transport(policy))
-        upstreams = Upstreams(transport, {found.name: override} if override else {})
+        upstreams = Upstreams(transport, {application.name: override} if override else {})
         authorizer: Authorizer
-        if found.spec.authentication[method].oauth:
-            refreshing = RefreshingAuthorizer(found.spec, checked, settled, upstreams, method=method)
-            settled = dict(await refreshing.ensure_token_variables())
+        if application.spec.authentication[method].oauth:
+            refreshing = RefreshingAuthorizer(application.spec, checked, full_environment, upstreams, method=method)
+            full_environment = dict(await refreshing.ensure_token_variables())
             authorizer = refreshing
         else:
-            authorizer = StaticAuthorizer(headers_for(found.spec.authentication[method], checked))
-        scope = RateScope.of_credentials(found.spec, checked)
-        yield LocalConnector(upstreams.connector(found, settled, authorizer, scope))
+            authorizer = StaticAuthorizer(headers_for(application.spec.authentication[method], checked))
+        scope = RateScope.of_credentials(application.spec, checked)
+        yield LocalConnector(upstreams.connector(application, full_environment, authorizer, scope))
 
 
 @contextmanager
@@ -64,12 +64,12 @@ def connect_sync(
 ) -> Iterator[SyncLocalConnector]:
     """`connect` for programs without an event loop: the same arguments, methods and errors."""
     loop = LoopThread()
-    opened = connect(kind, credentials, environment=environment, upstream=upstream, specs=specs)
+    context_manager = connect(kind, credentials, environment=environment, upstream=upstream, specs=specs)
     try:
-        connector = loop.run(opened.__aenter__())
+        connector = loop.run(context_manager.__aenter__())
         try:
             yield SyncLocalConnector(connector, loop)
         finally:
-            loop.run(opened.__aexit__(None, None, None))
+            loop.run(context_manager.__aexit__(None, None, None))
     finally:
         loop.close()

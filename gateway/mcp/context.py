@@ -46,13 +46,13 @@ class Context:
     @property
     def input_responses(self) -> Mapping[str, Any]:
         """What the user answered, by the keys of the questions."""
-        given = self.message.params.get("inputResponses")
-        return given if isinstance(given, Mapping) else {}
+        value = self.message.params.get("inputResponses")
+        return value if isinstance(value, Mapping) else {}
 
     @property
     def request_state(self) -> str | None:
-        given = self.message.params.get("requestState")
-        return given if isinstance(given, str) else None
+        value = self.message.params.get("requestState")
+        return value if isinstance(value, str) else None
 
     async def progress(self, progress: float, total: float | None = None, text: str | None = None) -> None:
         """Tell how far the request is, when the client asked to be told."""
@@ -60,8 +60,8 @@ class Context:
         if token is None:
             return
         members = {"progressToken": token, "progress": progress, "total": total, "message": text}
-        told = {name: value for name, value in members.items() if value is not None}
-        await self.send(notification("notifications/progress", told))
+        params = {name: value for name, value in members.items() if value is not None}
+        await self.send(notification("notifications/progress", params))
 
     async def log(self, level: str, data: Any) -> None:
         """A log event for the client, when the request set a level that lets it through."""

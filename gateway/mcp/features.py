@@ -112,7 +112,7 @@ class Subscriptions(Protocol):
     #: the `listChanged` and `subscribe` members of the capabilities, by feature
     capabilities: Mapping[str, Mapping[str, Any]]
 
-    def honored(self, context: Context, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def honored(self, context: Context, subscription_filter: Mapping[str, Any]) -> dict[str, Any]:
         """The part of a filter that is served."""
 
     def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:

@@ -58,19 +58,19 @@ def check_names(message: Message, headers: Mapping[str, str]) -> None:
     member = NAMED_BY.get(message.method)
     if member is None:
         return
-    given, expected = headers.get(NAME), message.params.get(member)
-    if given is None or decoded(given) != expected:
-        raise _mismatch(f"{NAME} is {given!r}, and the body says {expected!r}")
+    header, expected = headers.get(NAME), message.params.get(member)
+    if header is None or decoded(header) != expected:
+        raise _mismatch(f"{NAME} is {header!r}, and the body says {expected!r}")
 
 
 def check_params(schema: Mapping[str, Any], arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     """Raise RpcError unless each `Mcp-Param-…` header of a tool says what the argument says."""
     for name, path, kind in annotated(schema):
-        given, value = headers.get(PARAM_PREFIX + name), _at(arguments, path)
-        if value is None and given is None:
+        header, value = headers.get(PARAM_PREFIX + name), _at(arguments, path)
+        if value is None and header is None:
             continue
-        if value is None or given is None or not _agree(decoded(given), value, kind):
-            raise _mismatch(f"{PARAM_PREFIX}{name} is {given!r}, and the argument {'.'.join(path)} says {value!r}")
+        if value is None or header is None or not _agree(decoded(header), value, kind):
+            raise _mismatch(f"{PARAM_PREFIX}{name} is {header!r}, and the argument {'.'.join(path)} says {value!r}")
 
 
 def annotated(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...], str]]:
@@ -105,10 +105,10 @@ def encoded(value: str) -> str:
 
 
 def _at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    found: Any = arguments
+    value: Any = arguments
     for member in path:
-        found = found.get(member) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(member) if isinstance(value, Mapping) else None
+    return value
 
 
 def _agree(text: str, value: Any, kind: str) -> bool:

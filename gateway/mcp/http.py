@@ -23,8 +23,8 @@ from gateway.mcp.messages import (
 from gateway.mcp.server import Server
 
 _EVENTS = "text/event-stream"
-#: seconds between looks whether the client is still there, and of silence after which a stream says that it lives
-_LOOK, _SILENCE = 0.5, 10.0
+#: seconds between looks whether the client is still there, and of idle time after which a stream says that it lives
+_POLL_INTERVAL, _KEEP_ALIVE = 0.5, 10.0
 #: seconds after which a silent answer becomes a stream, so that proxies do not give it up
 _TIMEOUT = 5.0
 
@@ -110,11 +110,11 @@ class _Exchange:
         last = clock()
         while True:
             try:
-                async with asyncio.timeout(_LOOK):
+                async with asyncio.timeout(_POLL_INTERVAL):
                     notification = await self._pending.get()
             except TimeoutError:
                 self._require_client()
-                if self._streams and clock() - last > (_SILENCE if self._stream else _TIMEOUT):
+                if self._streams and clock() - last > (_KEEP_ALIVE if self._stream else _TIMEOUT):
                     await (await self._opened()).write(b": alive\n\n")
                     last = clock()
                 continue

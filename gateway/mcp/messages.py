@@ -122,8 +122,8 @@ def message_of(document: Any) -> Message:
 
 def id_of(document: Any) -> str | int | None:
     """The id to answer a message with that could not be read."""
-    found = document.get("id") if isinstance(document, dict) else None
-    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+    message_id = document.get("id") if isinstance(document, dict) else None
+    return message_id if isinstance(message_id, str | int) and not isinstance(message_id, bool) else None
 
 
 def response(message_id: str | int | None, result: Mapping[str, Any]) -> dict[str, Any]:

@@ -148,9 +148,9 @@ class Server:
 
     async def _initialize(self, context: Context) -> Result:
         """The handshake of earlier revisions; no session comes of it."""
-        wanted = context.message.params.get("protocolVersion")
+        version = context.message.params.get("protocolVersion")
         return {
-            "protocolVersion": wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0],
+            "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0],
             "capabilities": self._capabilities(is_handshake=True),
             "serverInfo": self._info,
             **({"instructions": self._instructions} if self._instructions else {}),

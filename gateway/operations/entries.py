@@ -103,8 +103,8 @@ def entry_of(catalog: Catalog, name: str) -> OperationEntry:
     UnknownAction with the nearest names."""
     parts = name.split(".")
     if len(parts) != 3:
-        known = (entry.name for entry in entries_of(catalog))
-        raise InvalidParams(f"{name!r} is no operation, which is kind.entity.action; {did_you_mean(name, known)}")
+        names = (entry.name for entry in entries_of(catalog))
+        raise InvalidParams(f"{name!r} is no operation, which is kind.entity.action; {did_you_mean(name, names)}")
     kind = catalog.kind(parts[0])
     kind.entity(parts[1])
     action_id = "api_search" if parts[2] == "search" else parts[2]

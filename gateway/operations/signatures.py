@@ -17,10 +17,10 @@ def signature_of(entry: OperationEntry) -> str:
     return f"{entry.entity_id}.{entry.action_id}({_members(schema, schema, _PARAMS)}) → {_answer(entry)}"
 
 
-def _members(schema: Mapping[str, Any], root: Mapping[str, Any], most: int, depth: int = 0) -> str:
+def _members(schema: Mapping[str, Any], root: Mapping[str, Any], max_members: int, depth: int = 0) -> str:
     properties, required = schema.get("properties", {}), schema.get("required", ())
     names = [*(name for name in properties if name in required), *(name for name in properties if name not in required)]
-    shown = names[: max(most, len(required))]
+    shown = names[: max(max_members, len(required))]
     texts = [f"{name}{'*' if name in required else ''}{_value(properties[name], root, depth)}" for name in shown]
     return ", ".join([*texts, *(["…"] if len(names) > len(shown) else [])])
 

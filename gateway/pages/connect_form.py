@@ -12,16 +12,16 @@ _ABBREVIATIONS = frozenset({"api", "id", "url"})
 
 
 def methods_of(
-    kind: Kind, sent: str = "", given: Mapping[str, str] | None = None, faults: Sequence[FieldError] = ()
+    kind: Kind, sent: str = "", values: Mapping[str, str] | None = None, faults: Sequence[FieldError] = ()
 ) -> list[dict[str, Any]]:
-    """The forms, consent first: their fields with what was sent to `sent` and what is wrong with it.
+    """The forms, consent first: their fields with the values that were sent to `sent` and what is wrong with them.
 
     Secrets that were sent are not shown again.
     """
-    told = {fault.field: fault.message for fault in faults}
+    errors = {fault.field: fault.message for fault in faults}
     methods = sorted(kind.spec.authentication.items(), key=lambda item: not _is_by_consent(kind, *item))
     return [
-        _method(kind, name, method, (given or {}) if name == sent else {}, told if name == sent else {})
+        _method(kind, name, method, (values or {}) if name == sent else {}, errors if name == sent else {})
         for name, method in methods
     ]
 
@@ -31,16 +31,16 @@ def _is_by_consent(kind: Kind, name: str, method: AuthMethod) -> bool:
 
 
 def _method(
-    kind: Kind, name: str, method: AuthMethod, given: Mapping[str, str], told: Mapping[str, str]
+    kind: Kind, name: str, method: AuthMethod, values: Mapping[str, str], errors: Mapping[str, str]
 ) -> dict[str, Any]:
     by_consent = _is_by_consent(kind, name, method)
     fields = [
-        _field(each, variable.description, given, told, required=variable.required, default=variable.default)
+        _field(each, variable.description, values, errors, required=variable.required, default=variable.default)
         for each, variable in kind.spec.environment.items()
     ]
     if not by_consent:
         fields += [
-            _field(each, field.description, given, told, required=field.required, secret=field.secret)
+            _field(each, field.description, values, errors, required=field.required, secret=field.secret)
             for each, field in method.credentials.items()
         ]
     return {
@@ -61,8 +61,8 @@ def _label(name: str) -> str:
 def _field(
     name: str,
     description: str,
-    given: Mapping[str, str],
-    told: Mapping[str, str],
+    values: Mapping[str, str],
+    errors: Mapping[str, str],
     *,
     required: bool,
     secret: bool = False,
@@ -74,6 +74,6 @@ def _field(
         "description": description,
         "required": required and default is None,
         "secret": secret,
-        "value": "" if secret else given.get(name, default or ""),
-        "error": told.get(name),
+        "value": "" if secret else values.get(name, default or ""),
+        "error": errors.get(name),
     }

@@ -59,7 +59,9 @@ def test_all_that_cannot_be_read_is_told_at_once():
 
 
 def test_a_table_has_the_members_that_most_records_have():
-    columns, rows = table_of([{"id": 1, "name": "a", "rare": 1}, {"id": 2, "name": None, "deep": {"x": 1}}], most=2)
+    columns, rows = table_of(
+        [{"id": 1, "name": "a", "rare": 1}, {"id": 2, "name": None, "deep": {"x": 1}}], max_columns=2
+    )
 
     assert columns == ["id", "name"]
     assert rows == [["1", "a"], ["2", ""]]
