@@ -48,16 +48,16 @@ def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[s
     return {**params, size: entry.action.params[size]["maximum"]}
 
 
-def whole(answer: OperationResult, continued: Mapping[str, Any]) -> Result:
+def inline(answer: OperationResult, continued: Mapping[str, Any]) -> Result:
     """An answer that is short enough for a conversation."""
     return structured({"result": answer.result, **continued})
 
 
-def linked(kept_id: str, name: str, answer: OperationResult, continued: Mapping[str, Any]) -> Result:
+def linked(result_id: str, name: str, answer: OperationResult, continued: Mapping[str, Any]) -> Result:
     """The first rows of a long answer, and a link to all of it."""
     decoded, size = answer.decoded(), len(bytes(answer.result))
     rows = _rows(decoded)
-    uri = resource_uri(kept_id)
+    uri = resource_uri(result_id)
     document: dict[str, Any] = {"preview": preview(decoded), "bytes": size, "resource": uri, **continued}
     if rows is not None:
         document["records"] = rows
@@ -65,10 +65,10 @@ def linked(kept_id: str, name: str, answer: OperationResult, continued: Mapping[
     return structured(document, resource_link(uri, name, about, "application/json", size))
 
 
-def resource_uri(kept_id: str, offset: int | None = None, limit: int | None = None) -> str:
+def resource_uri(result_id: str, offset: int | None = None, limit: int | None = None) -> str:
     """Where a kept answer or a job's file is read."""
     query = "&".join(f"{name}={value}" for name, value in (("offset", offset), ("limit", limit)) if value is not None)
-    return f"gateway://results/{kept_id}{'?' + query if query else ''}"
+    return f"gateway://results/{result_id}{'?' + query if query else ''}"
 
 
 def preview(document: Any) -> Any:
@@ -157,12 +157,12 @@ def unknown_outcome(job: JobSummary) -> Result:
 def task_document(job: JobSummary) -> dict[str, Any]:
     """A job as the task that stands for it; what it came to is added where it has ended."""
     status = "working" if job.status in _WORKING else "cancelled" if job.status is JobStatus.CANCELED else "completed"
-    told = job.message or (f"{job.progress} of {job.total}" if job.total is not None else job.status.value)
+    message = job.message or (f"{job.progress} of {job.total}" if job.total is not None else job.status.value)
     lifetime = None if job.expires_at is None else round((job.expires_at - job.created_at).total_seconds() * 1000)
     return {
         "taskId": str(job.id),
         "status": status,
-        "statusMessage": told,
+        "statusMessage": message,
         "createdAt": moment(job.created_at),
         "lastUpdatedAt": moment(job.finished_at or job.started_at or job.created_at),
         "ttlMs": lifetime,

@@ -91,11 +91,11 @@ class Backend(Protocol):
     async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:
         """The requests that the call would send, secrets masked; nothing is sent."""
 
-    async def keep(self, caller: Any, call: AgentCall, answer: OperationResult) -> str:
-        """Keep an answer that is too long for a conversation; the id by which parts of it are read."""
+    async def save(self, caller: Any, call: AgentCall, answer: OperationResult) -> str:
+        """Save an answer that is too long for a conversation; the id by which parts of it are read."""
 
-    async def part(self, caller: Any, kept_id: str, offset: int, limit: int | None) -> Part:
-        """A range of what is kept; raises NotFound and ResultExpired."""
+    async def part(self, caller: Any, result_id: str, offset: int, limit: int | None) -> Part:
+        """A range of what was saved; raises NotFound and ResultExpired."""
 
 
 class JobsBackend(Protocol):

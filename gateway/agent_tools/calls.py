@@ -32,26 +32,26 @@ class Calls:
 
     async def run(self, context: Context, call: AgentCall, *, max_bytes: int = DEFAULT_BYTES) -> Result:
         """The answer; a task for a client that takes tasks; else the answer within 50 seconds, or the job's id."""
-        outcome = await self._begun(context, call)
+        outcome = await self._start(context, call)
         if isinstance(outcome, OperationResult):
-            return await self._told(context, call, outcome, max_bytes)
+            return await self._result(context, call, outcome, max_bytes)
         if context.message.takes_tasks:
             return {"resultType": "task", **answers.task_document(outcome)}
         try:
-            return await self.outcome(context, await self.followed(context, outcome, MAX_WAIT), max_bytes)
+            return await self.outcome(context, await self.follow(context, outcome, MAX_WAIT), max_bytes)
         except asyncio.CancelledError:
             # Nobody was told of the job, so nobody else could cancel it.
             await self._give_up(context, outcome)
             raise
 
-    async def _begun(self, context: Context, call: AgentCall) -> OperationResult | JobSummary:
+    async def _start(self, context: Context, call: AgentCall) -> OperationResult | JobSummary:
         """A write goes on to its end though its caller leaves: what was sent cannot be taken back."""
         running = asyncio.ensure_future(self._backend.execute(context.caller, call))
         if call.entry.effect is Effect.READ:
             return await running
         return await asyncio.shield(running)
 
-    async def _told(self, context: Context, call: AgentCall, answer: OperationResult, max_bytes: int) -> Result:
+    async def _result(self, context: Context, call: AgentCall, answer: OperationResult, max_bytes: int) -> Result:
         continued = answers.continuation(call.entry, call.params, answer)
         return await self._fitted(context, call, answer, continued, max_bytes)
 
@@ -59,9 +59,9 @@ class Calls:
         self, context: Context, call: AgentCall, answer: OperationResult, continued: Mapping[str, Any], max_bytes: int
     ) -> Result:
         if len(bytes(answer.result)) <= max_bytes:
-            return answers.whole(answer, continued)
-        kept_id = await self._backend.keep(context.caller, call, answer)
-        return answers.linked(kept_id, call.entry.name, answer, continued)
+            return answers.inline(answer, continued)
+        result_id = await self._backend.save(context.caller, call, answer)
+        return answers.linked(result_id, call.entry.name, answer, continued)
 
     async def all_pages(self, context: Context, call: AgentCall, max_bytes: int) -> Result:
         """The records of all pages as one answer; where there are more than are read, `next` goes on."""
@@ -76,19 +76,19 @@ class Calls:
             records += _records(page)
             continued, pages = answers.continuation(call.entry, page_call.params, page), pages + 1
             await context.progress(pages, text=f"{len(records)} records read")
-        gathered = OperationResult(msgspec.Raw(msgspec.json.encode(records)))
-        return await self._fitted(context, call, gathered, continued, max_bytes)
+        all_records = OperationResult(msgspec.Raw(msgspec.json.encode(records)))
+        return await self._fitted(context, call, all_records, continued, max_bytes)
 
     # --- jobs ---
 
-    async def followed(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
+    async def follow(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
         """The job when it has ended, or as it is after so many seconds; its progress is told on the way."""
-        deadline, told = time.monotonic() + seconds, -1
-        while not job.is_done and (left := deadline - time.monotonic()) > 0:
-            if job.progress > told:
+        deadline, reported = time.monotonic() + seconds, -1
+        while not job.is_done and (remaining := deadline - time.monotonic()) > 0:
+            if job.progress > reported:
                 await context.progress(job.progress, job.total, job.message)
-                told = job.progress
-            job = await self.changed(context, job, left)
+                reported = job.progress
+            job = await self.changed(context, job, remaining)
         return job
 
     async def changed(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:

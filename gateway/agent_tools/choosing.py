@@ -17,11 +17,11 @@ class NotConnected(ConnectorNotReady):
         super().__init__(f"{what}; a person has to connect it", extra={"kind": kind})
 
 
-def chosen(connectors: Sequence[ConnectorInfo], kind: str, wanted: str | None) -> ConnectorInfo:
+def choose(connectors: Sequence[ConnectorInfo], kind: str, name: str | None) -> ConnectorInfo:
     """The connector of that kind by its name or id, or the only one; raises NotConnected and InvalidParams."""
     of_kind = [each for each in connectors if each.kind == kind]
-    if wanted is not None:
-        of_kind = _named(of_kind, kind, wanted)
+    if name is not None:
+        of_kind = _named(of_kind, kind, name)
     ready = [each for each in of_kind if each.status == ACTIVE]
     if len(ready) == 1:
         return ready[0]
@@ -30,12 +30,12 @@ def chosen(connectors: Sequence[ConnectorInfo], kind: str, wanted: str | None) -
     raise InvalidParams(f"several connectors of {kind} fit; name one in connector: {_listed(ready)}")
 
 
-def _named(connectors: Sequence[ConnectorInfo], kind: str, wanted: str) -> list[ConnectorInfo]:
-    found = [each for each in connectors if wanted in (each.id, each.name)]
-    if not found and connectors:
-        hint = did_you_mean(wanted, (each.name for each in connectors))
-        raise InvalidParams(f"there is no connector {wanted!r} of {kind}; {hint}")
-    return found
+def _named(connectors: Sequence[ConnectorInfo], kind: str, name: str) -> list[ConnectorInfo]:
+    named = [each for each in connectors if name in (each.id, each.name)]
+    if not named and connectors:
+        hint = did_you_mean(name, (each.name for each in connectors))
+        raise InvalidParams(f"there is no connector {name!r} of {kind}; {hint}")
+    return named
 
 
 def _listed(connectors: Sequence[ConnectorInfo]) -> str:

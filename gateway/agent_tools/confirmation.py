@@ -26,11 +26,11 @@ class RetryConfirmation:
     def __init__(self, states: "RequestStates") -> None:
         self._states = states
 
-    def asked(self, context: Context, job: JobSummary) -> Result:
+    def ask(self, context: Context, job: JobSummary) -> Result:
         """The question to the person; the error for the model where the client cannot ask, or they said no."""
         if context.input_responses or not context.can("elicitation", "form"):
-            known = {"known": (job.error or {}).get("known")}
-            refusal = OutcomeUnknown("the write may have happened; it is not sent again unconfirmed", extra=known)
+            extra = {"known": (job.error or {}).get("known")}
+            refusal = OutcomeUnknown("the write may have happened; it is not sent again unconfirmed", extra=extra)
             return answers.refused(refusal, advice=_ADVICE)
         message = (
             f"{job.kind}.{job.entity}.{job.action} was sent, and its answer was lost: it may have happened. "
@@ -40,11 +40,11 @@ class RetryConfirmation:
         state = self._states.sealed(context.message, context.caller.principal, {"job": str(job.id)})
         return input_required({_QUESTION: question}, state)
 
-    def was_given(self, context: Context, job: JobSummary) -> bool:
+    def is_confirmed(self, context: Context, job: JobSummary) -> bool:
         """Whether the person who was asked about this job has said yes; raises RpcError for a state of another call."""
         state = self._states.opened(context.message, context.caller.principal)
-        given = context.input_responses.get(_QUESTION)
-        if state is None or state["job"] != str(job.id) or not isinstance(given, Mapping):
+        response = context.input_responses.get(_QUESTION)
+        if state is None or state["job"] != str(job.id) or not isinstance(response, Mapping):
             return False
-        content = given.get("content")
-        return given.get("action") == "accept" and isinstance(content, Mapping) and content.get(_QUESTION) is True
+        content = response.get("content")
+        return response.get("action") == "accept" and isinstance(content, Mapping) and content.get(_QUESTION) is True

@@ -25,7 +25,7 @@ class PendingConsents:
         self._jobs = jobs
         self._states = states
 
-    async def asked(self, context: Context, error: GatewayError, kind: str, connector: ConnectorInfo | None) -> Result:
+    async def ask(self, context: Context, error: GatewayError, kind: str, connector: ConnectorInfo | None) -> Result:
         """The question to the person, or the error with the link in it."""
         link = await self._link(context, kind, connector)
         if link is None:
@@ -36,21 +36,21 @@ class PendingConsents:
         return answers.refused(error, connect_url=link.url, advice=advice)
 
     async def offered(
-        self, context: Context, kind: str, connector: ConnectorInfo | None, shown: Sequence[Mapping[str, Any]]
+        self, context: Context, kind: str, connector: ConnectorInfo | None, connectors: Sequence[Mapping[str, Any]]
     ) -> Result:
         """A link on request: opened by the client where it can."""
         if context.input_responses:
-            return structured({"connectors": shown, "connected": await self.was_given(context)})
+            return structured({"connectors": connectors, "connected": await self.is_granted(context)})
         link = await self._jobs.connect_link(context.caller, kind, connector)
         if context.can("elicitation", "url"):
             return self._question(context, link, f"Connect {kind}")
-        return structured({"connectors": shown, "connect_url": link.url})
+        return structured({"connectors": connectors, "connect_url": link.url})
 
-    async def was_given(self, context: Context) -> bool:
+    async def is_granted(self, context: Context) -> bool:
         """Whether the person who was asked said yes, and has done it since."""
         state = self._states.opened(context.message, context.caller.principal)
-        given = context.input_responses.get(_QUESTION)
-        if state is None or not isinstance(given, Mapping) or given.get("action") != "accept":
+        response = context.input_responses.get(_QUESTION)
+        if state is None or not isinstance(response, Mapping) or response.get("action") != "accept":
             return False
         return await self._jobs.is_connected(context.caller, state["link"], _TIMEOUT)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from gateway.agent_tools.backend import Backend
-from gateway.agent_tools.six import SixTools, told
+from gateway.agent_tools.six import SixTools, errors_as_results
 from gateway.mcp.context import Context
 from gateway.mcp.features import Call, ListPage, ServerTool
 from gateway.mcp.results import Result
@@ -29,12 +29,12 @@ class FlatTools:
 
     @cached_property
     def _tools(self) -> dict[str, ServerTool]:
-        wanted = (
+        entries = (
             entry
             for entry in self._backend.index.entries
             if any(fnmatchcase(entry.name, pattern) for pattern in self._patterns)
         )
-        tools = [self._tool(entry) for entry in wanted]
+        tools = [self._tool(entry) for entry in entries]
         return {tool.name: tool for tool in tools}
 
     async def listed(self, context: Context) -> ListPage:
@@ -49,7 +49,7 @@ class FlatTools:
         return ServerTool(
             tool.name,
             tool.description,
-            told(self._call(entry)),
+            errors_as_results(self._call(entry)),
             {**tool.schema, "properties": properties},
             {"type": "object"},
             annotations_of(tool),

@@ -36,7 +36,7 @@ _LINK_SECONDS = 1800
 #: the workspace of connectors that come by an agent where there is none, or more than one to choose from
 _WORKSPACE = "default"
 #: seconds between looks whether a person has given consent
-_LOOK = 1.0
+_POLL_INTERVAL = 1.0
 
 
 @dataclass(frozen=True)
@@ -87,19 +87,19 @@ class HostedBackend:
         """As it was opened last, so that a warm call looks nothing up."""
         caller.caller.require(Scope.READ)
         try:
-            opened = await self._services.connectors.get(caller.organization_id, UUID(name))
+            resolved = await self._services.connectors.get(caller.organization_id, UUID(name))
         except (ValueError, GatewayError):
             return None
-        return _info(opened.record) if _may_use(caller, opened.record) else None
+        return _info(resolved.record) if _may_use(caller, resolved.record) else None
 
     async def execute(self, caller: HostedCaller, call: AgentCall) -> OperationResult | JobSummary:
-        asked = self._call(caller, call)
-        caller.audit(asked.connector_id, f"{asked.entity}.{asked.action}")
-        if asked.action == SEARCH_ACTION:
-            return (await self._services.copy_search.search(caller.caller, asked)).answer
+        operation_call = self._call(caller, call)
+        caller.audit(operation_call.connector_id, f"{operation_call.entity}.{operation_call.action}")
+        if operation_call.action == SEARCH_ACTION:
+            return (await self._services.copy_search.search(caller.caller, operation_call)).answer
         # A file is stored, so that it can be read in ranges.
         is_file = call.entry.action is not None and call.entry.action.download is not None
-        outcome = await self._services.execution.execute(caller.caller, replace(asked, respond_async=is_file))
+        outcome = await self._services.execution.execute(caller.caller, replace(operation_call, respond_async=is_file))
         return outcome.answer if isinstance(outcome, Done) else outcome.job
 
     async def dry_run(self, caller: HostedCaller, call: AgentCall) -> list[dict[str, Any]]:
@@ -117,7 +117,7 @@ class HostedBackend:
             base_url=caller.base_url,
         )
 
-    async def keep(self, caller: HostedCaller, call: AgentCall, answer: OperationResult) -> str:
+    async def save(self, caller: HostedCaller, call: AgentCall, answer: OperationResult) -> str:
         """As the result of a job that has nothing left to do: any process answers for it, until it expires."""
         services = self._services
         new = NewJob(
@@ -139,11 +139,11 @@ class HostedBackend:
         services.runner.adopt(job, ready)
         return str(job.id)
 
-    async def part(self, caller: HostedCaller, kept_id: str, offset: int, limit: int | None) -> Part:
+    async def part(self, caller: HostedCaller, result_id: str, offset: int, limit: int | None) -> Part:
         caller.caller.require(Scope.READ)
         services = self._services
-        job = await _seen(services, caller, _job_id(kept_id))
-        job = await services.job_waiters.done(caller.organization_id, job.id, _LOOK)
+        job = await _visible_job(services, caller, _job_id(result_id))
+        job = await services.job_waiters.done(caller.organization_id, job.id, _POLL_INTERVAL)
         head = results.completed(results.require_result(job, await services.jobs.head(job)), job, caller.base_url)
         if job.action == "download":
             file = StoredFile.of(head["result"])
@@ -174,7 +174,7 @@ class HostedJobs:
 
     async def get(self, caller: HostedCaller, job_id: UUID) -> JobSummary:
         caller.caller.require(Scope.READ)
-        return await _seen(self._services, caller, job_id)
+        return await _visible_job(self._services, caller, job_id)
 
     async def changed(self, caller: HostedCaller, job: JobSummary, seconds: float) -> JobSummary:
         return await self._services.job_waiters.changed(job.organization_id, job.id, job.version, seconds)
@@ -212,8 +212,8 @@ class HostedJobs:
         allowed = caller.caller.client.workspaces
         if allowed is not None:
             return min(allowed) if allowed else _WORKSPACE
-        found = await self._services.identity.workspaces(caller.organization_id, None, None, 2)
-        return found[0].name if len(found) == 1 else _WORKSPACE
+        workspaces = await self._services.identity.workspaces(caller.organization_id, None, None, 2)
+        return workspaces[0].name if len(workspaces) == 1 else _WORKSPACE
 
     async def is_connected(self, caller: HostedCaller, link_id: str, seconds: float) -> bool:
         links, clock = self._services.connect_links, asyncio.get_running_loop().time
@@ -221,12 +221,12 @@ class HostedJobs:
         session = await links.get(caller.caller, UUID(link_id))
         while session.status is SessionStatus.PENDING and clock() < deadline:
             with caller.parked():
-                await asyncio.sleep(_LOOK)
+                await asyncio.sleep(_POLL_INTERVAL)
             session = await links.get(caller.caller, UUID(link_id))
         return session.status is SessionStatus.COMPLETED
 
 
-async def _seen(services: Services, caller: HostedCaller, job_id: UUID) -> JobSummary:
+async def _visible_job(services: Services, caller: HostedCaller, job_id: UUID) -> JobSummary:
     """The job; raises NotFound for one of a workspace that was not granted, as for another organization's."""
     job = await services.jobs.get(caller.organization_id, job_id)
     if not caller.may_see(job.workspace_name):

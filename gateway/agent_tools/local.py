@@ -19,7 +19,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.operations.index import OperationIndex
 
 #: long answers and files that are kept, and bytes of one
-_KEPT, _MAX_BYTES = 32, 32 << 20
+_MAX_RESULTS, _MAX_BYTES = 32, 32 << 20
 
 
 class LocalBackend:
@@ -29,7 +29,7 @@ class LocalBackend:
         self._connector = connector
         self.catalog = Catalog([connector.kind])
         self.index = OperationIndex(self.catalog)
-        self._kept: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
+        self._results: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
 
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         kind = self._connector.kind
@@ -49,32 +49,32 @@ class LocalBackend:
     async def _file(self, call: AgentCall) -> OperationResult:
         """The file kept, and where its ranges are read."""
         content = bytearray()
-        async for piece in self._connector.download(call.entry.entity_id, call.params):
-            content += piece
+        async for chunk in self._connector.download(call.entry.entity_id, call.params):
+            content += chunk
             if len(content) > _MAX_BYTES:
                 raise UpstreamTooLarge(f"the file is larger than {_MAX_BYTES} bytes; only a gateway takes longer ones")
-        kept_id = self._keep(bytes(content), "application/octet-stream")
+        result_id = self._save(bytes(content), "application/octet-stream")
         return OperationResult(
-            msgspec.Raw(msgspec.json.encode({"resource": resource_uri(kept_id), "bytes": len(content)}))
+            msgspec.Raw(msgspec.json.encode({"resource": resource_uri(result_id), "bytes": len(content)}))
         )
 
     async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:
         return self._connector.dry_run(call.entry.entity_id, call.entry.action_id, call.params)
 
-    async def keep(self, caller: Any, call: AgentCall, answer: OperationResult) -> str:
-        return self._keep(bytes(answer.result), "application/json")
+    async def save(self, caller: Any, call: AgentCall, answer: OperationResult) -> str:
+        return self._save(bytes(answer.result), "application/json")
 
-    def _keep(self, content: bytes, media_type: str) -> str:
-        kept_id = str(uuid4())
-        self._kept[kept_id] = (content, media_type)
-        if len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
-        return kept_id
+    def _save(self, content: bytes, media_type: str) -> str:
+        result_id = str(uuid4())
+        self._results[result_id] = (content, media_type)
+        if len(self._results) > _MAX_RESULTS:
+            self._results.popitem(last=False)
+        return result_id
 
-    async def part(self, caller: Any, kept_id: str, offset: int, limit: int | None) -> Part:
-        if kept_id not in self._kept:
+    async def part(self, caller: Any, result_id: str, offset: int, limit: int | None) -> Part:
+        if result_id not in self._results:
             raise NotFound("there is no such result; long answers are kept for a while only")
-        content, media_type = self._kept[kept_id]
+        content, media_type = self._results[result_id]
         if media_type != "application/json":
             return await part_of_file(
                 len(content), media_type, offset, limit, lambda part: _each(content[part.start : part.end + 1])
@@ -86,9 +86,9 @@ class LocalBackend:
         return await part_of_text(_each(content), offset, limit)
 
 
-async def _each(*pieces: Any) -> AsyncIterator[Any]:
-    for piece in pieces:
-        yield piece
+async def _each(*items: Any) -> AsyncIterator[Any]:
+    for item in items:
+        yield item
 
 
 def environment_credentials(kind_name: str, catalog: Catalog, environ: Mapping[str, str]) -> dict[str, str]:

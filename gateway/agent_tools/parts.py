@@ -15,31 +15,33 @@ _TEXTUAL = ("text/", "application/json", "application/xml", "application/x-ndjso
 async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | None) -> Part:
     """Records of a list, one a line (NDJSON)."""
     count = min(_RECORDS if limit is None else limit, _MAX_RECORDS)
-    taken: list[str] = []
-    seen, is_last = 0, True
+    rows_of_part: list[str] = []
+    position, is_last = 0, True
     async for part in lines:
         rows = part.splitlines()
-        taken += islice(rows, max(offset - seen, 0), max(offset + count - seen, 0))
-        seen += len(rows)
-        if seen > offset + count:
+        rows_of_part += islice(rows, max(offset - position, 0), max(offset + count - position, 0))
+        position += len(rows)
+        if position > offset + count:
             is_last = False
             break
-    data = "\n".join(taken)
-    return Part(data, "application/x-ndjson", offset, len(taken), seen if is_last else None, is_last)
+    data = "\n".join(rows_of_part)
+    return Part(data, "application/x-ndjson", offset, len(rows_of_part), position if is_last else None, is_last)
 
 
-async def part_of_text(pieces: AsyncIterator[bytes], offset: int, limit: int | None) -> Part:
+async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | None) -> Part:
     """Bytes of a JSON document; a character that a boundary would cut belongs to the part in which it begins."""
     count = min(_BYTES if limit is None else limit, _MAX_BYTES)
-    whole, seen = bytearray(), 0
-    async for piece in pieces:
-        whole += piece[max(offset - seen, 0) : max(offset + count + 4 - seen, 0)]
-        seen += len(piece)
+    content, position = bytearray(), 0
+    async for chunk in chunks:
+        content += chunk[max(offset - position, 0) : max(offset + count + 4 - position, 0)]
+        position += len(chunk)
     end = count
-    while end < len(whole) and _continues(whole[end]):
+    while end < len(content) and _continues(content[end]):
         end += 1
-    data = bytes(whole[:end])
-    return Part(data.decode(errors="replace"), "application/json", offset, len(data), seen, offset + len(data) >= seen)
+    data = bytes(content[:end])
+    return Part(
+        data.decode(errors="replace"), "application/json", offset, len(data), position, offset + len(data) >= position
+    )
 
 
 async def part_of_file(
@@ -48,7 +50,7 @@ async def part_of_file(
     """Bytes of a file; `read` gives those of a slice."""
     count = min(_BYTES if limit is None else limit, _MAX_BYTES)
     end = min(offset + count, size)
-    data = b"".join([piece async for piece in read(Slice(offset, end - 1))]) if end > offset else b""
+    data = b"".join([chunk async for chunk in read(Slice(offset, end - 1))]) if end > offset else b""
     return Part(_text(data, media_type), media_type, offset, len(data), size, end >= size)
 
 

@@ -19,7 +19,7 @@ from gateway.mcp.results import Result, page
 _TTL = 3_600_000
 
 
-class KeptResources:
+class ResultResources:
     """`gateway://results/{id}{?offset,limit}`: records of a list, bytes of anything else."""
 
     def __init__(self, backend: Backend) -> None:
@@ -68,7 +68,7 @@ class KeptResources:
         return page("contents", [content], ttl_ms=_TTL, scope="public")
 
 
-def _contents(uri: str, kept_id: str, part: Part) -> Result:
+def _contents(uri: str, result_id: str, part: Part) -> Result:
     """The part, and where the next one is read."""
     content: dict[str, Any] = {"uri": uri, "mimeType": part.media_type}
     if isinstance(part.data, str):
@@ -79,7 +79,7 @@ def _contents(uri: str, kept_id: str, part: Part) -> Result:
     if part.total is not None:
         about["total"] = part.total
     if not part.is_last:
-        about["next"] = resource_uri(kept_id, part.offset + part.count, part.count)
+        about["next"] = resource_uri(result_id, part.offset + part.count, part.count)
     return page("contents", [{**content, "_meta": {"gateway/range": about}}], ttl_ms=_TTL, scope="private")
 
 

@@ -9,7 +9,7 @@ from gateway.agent_tools.calls import Calls
 from gateway.agent_tools.confirmation import RetryConfirmation
 from gateway.agent_tools.consent import PendingConsents
 from gateway.agent_tools.flat import FlatTools
-from gateway.agent_tools.resources import KeptResources
+from gateway.agent_tools.resources import ResultResources
 from gateway.agent_tools.six import SixTools
 from gateway.agent_tools.subscriptions import TaskSubscriptions
 from gateway.agent_tools.tasks import JobTasks
@@ -48,7 +48,7 @@ class Servers:
             title=_TITLE,
             instructions=surface.INSTRUCTIONS,
             tools=tools,
-            resources=KeptResources(self._backend),
+            resources=ResultResources(self._backend),
             tasks=JobTasks(self._calls) if has_tasks else None,
             subscriptions=TaskSubscriptions(self._calls) if has_tasks else None,
         )

@@ -6,7 +6,7 @@ from typing import Any
 from gateway.agent_tools import answers, surface
 from gateway.agent_tools.backend import ACTIVE, Backend, ConnectorInfo, JobsBackend
 from gateway.agent_tools.calls import Calls, call_of
-from gateway.agent_tools.choosing import NotConnected, chosen
+from gateway.agent_tools.choosing import NotConnected, choose
 from gateway.agent_tools.confirmation import RetryConfirmation
 from gateway.agent_tools.consent import PendingConsents
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
@@ -50,7 +50,7 @@ class SixTools:
         }
         if self._jobs is not None:
             calls |= {"job": self.job, "connect": self.connect}
-        return [_tool(name, told(call)) for name, call in calls.items()]
+        return [_tool(name, errors_as_results(call)) for name, call in calls.items()]
 
     async def find(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """The operations that fit, one line each, those of connected kinds first among equals."""
@@ -63,7 +63,7 @@ class SixTools:
             limit=arguments.get("limit", _FOUND),
             connected={each.kind for each in connectors},
         )
-        found = [
+        operations = [
             {
                 "operation": match.entry.name,
                 "signature": signature_of(match.entry),
@@ -72,7 +72,7 @@ class SixTools:
             }
             for match in matches
         ]
-        return structured({"operations": found})
+        return structured({"operations": operations})
 
     async def describe(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """Everything there is to know before a call."""
@@ -97,7 +97,7 @@ class SixTools:
     async def run(self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any]) -> Result:
         """Run an operation; where a person has to connect the application first, ask for that."""
         try:
-            connector = await self._chosen(context, entry, arguments.get("connector"))
+            connector = await self._choose(context, entry, arguments.get("connector"))
             call = call_of(entry, connector, arguments)
             if arguments.get("dry_run"):
                 return structured({"dry_run": True, "requests": await self._backend.dry_run(context.caller, call)})
@@ -112,22 +112,22 @@ class SixTools:
         except GatewayError as error:
             return answers.refused(error, entry)
 
-    async def _chosen(self, context: Context, entry: OperationEntry, wanted: str | None) -> ConnectorInfo:
-        known = None if wanted is None else await self._backend.connector(context.caller, wanted)
-        if known is not None and known.kind == entry.kind.name and known.status == ACTIVE:
-            return known
+    async def _choose(self, context: Context, entry: OperationEntry, name: str | None) -> ConnectorInfo:
+        connector = None if name is None else await self._backend.connector(context.caller, name)
+        if connector is not None and connector.kind == entry.kind.name and connector.status == ACTIVE:
+            return connector
         try:
-            return chosen(await self._backend.connectors(context.caller), entry.kind.name, wanted)
+            return choose(await self._backend.connectors(context.caller), entry.kind.name, name)
         except NotConnected:
-            if self._consent is None or not await self._consent.was_given(context):
+            if self._consent is None or not await self._consent.is_granted(context):
                 raise
-            return chosen(await self._backend.connectors(context.caller), entry.kind.name, wanted)
+            return choose(await self._backend.connectors(context.caller), entry.kind.name, name)
 
     async def _ask_for_consent(self, context: Context, error: GatewayError, connector: ConnectorInfo | None) -> Result:
         kind = error.kind if isinstance(error, NotConnected) else (connector.kind if connector else "")
         if self._consent is None:
             return answers.refused(error)
-        return await self._consent.asked(context, error, kind, connector)
+        return await self._consent.ask(context, error, kind, connector)
 
     async def job(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """Follow a job, cancel it, or do its work again."""
@@ -138,34 +138,34 @@ class SixTools:
             case "retry":
                 confirm = arguments.get("confirm", False) or self._was_confirmed(context, job)
                 if job.status is JobStatus.UNKNOWN and not confirm and self._confirmation is not None:
-                    return self._confirmation.asked(context, job)
+                    return self._confirmation.ask(context, job)
                 job = await self._calls.retry(context, job, confirm=confirm)
-        job = await self._calls.followed(context, job, arguments.get("wait_seconds", 0))
+        job = await self._calls.follow(context, job, arguments.get("wait_seconds", 0))
         return await self._calls.outcome(context, job)
 
     def _was_confirmed(self, context: Context, job: JobSummary) -> bool:
-        return self._confirmation is not None and self._confirmation.was_given(context, job)
+        return self._confirmation is not None and self._confirmation.is_confirmed(context, job)
 
     async def connect(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """The connectors and their state, and a link where one is to be connected."""
         connectors = await self._backend.connectors(context.caller)
-        kind, wanted = arguments.get("kind"), arguments.get("connector")
+        kind, name = arguments.get("kind"), arguments.get("connector")
         if kind is not None:
             kind = self._backend.catalog.kind(kind).name
             connectors = [each for each in connectors if each.kind == kind]
-        if wanted is not None:
-            connectors = [each for each in connectors if wanted in (each.id, each.name)]
+        if name is not None:
+            connectors = [each for each in connectors if name in (each.id, each.name)]
         shown = [each.as_document() for each in connectors]
-        if kind is None and wanted is None:
+        if kind is None and name is None:
             return structured({"connectors": shown, "kinds": list(self._backend.catalog.kinds)})
         assert self._consent is not None
-        if wanted is not None and not connectors:
-            raise InvalidParams(f"there is no connector {wanted!r}; call connect without arguments to see all")
-        again = connectors[0] if wanted is not None else None
+        if name is not None and not connectors:
+            raise InvalidParams(f"there is no connector {name!r}; call connect without arguments to see all")
+        again = connectors[0] if name is not None else None
         return await self._consent.offered(context, again.kind if again else str(kind), again, shown)
 
 
-def told(call: Call) -> Call:
+def errors_as_results(call: Call) -> Call:
     """The tool with errors as results that tell the model what to correct."""
 
     async def safe(context: Context, arguments: Mapping[str, Any]) -> Result:

@@ -12,7 +12,7 @@ from gateway.mcp.messages import TASKS, missing_capability, notification
 #: tasks that one stream tells of at most
 _MAX = 50
 #: seconds after which a waiter looks for itself
-_LOOK = 30.0
+_POLL_INTERVAL = 30.0
 
 
 class TaskSubscriptions:
@@ -39,11 +39,11 @@ class TaskSubscriptions:
             asyncio.create_task(self._follow(context, task_id, updates)) for task_id in honored.get("taskIds", ())
         ]
         try:
-            left = len(followers)
-            while left:
+            running = len(followers)
+            while running:
                 task = await updates.get()
                 if task is None:
-                    left -= 1
+                    running -= 1
                 else:
                     yield notification("notifications/tasks", task)
         finally:
@@ -57,6 +57,6 @@ class TaskSubscriptions:
                 await updates.put(await self._tasks.document(context, job))
                 if job.is_done:
                     return
-                job = await self._calls.changed(context, job, _LOOK)
+                job = await self._calls.changed(context, job, _POLL_INTERVAL)
         finally:
             updates.put_nowait(None)

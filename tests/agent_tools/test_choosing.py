@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.agent_tools.backend import ConnectorInfo
-from gateway.agent_tools.choosing import NotConnected, chosen
+from gateway.agent_tools.choosing import NotConnected, choose
 from gateway.errors import InvalidParams
 
 DESK = ConnectorInfo("1", "Acme desk", "support-desk", workspace_name="acme")
@@ -22,17 +22,17 @@ CHAT = ConnectorInfo("4", "Chat", "team-chat")
     ],
 )
 def test_the_connector_named_or_the_only_one_that_is_ready_is_taken(connectors, wanted, expected):
-    assert chosen(connectors, "support-desk", wanted) is expected
+    assert choose(connectors, "support-desk", wanted) is expected
 
 
 def test_several_that_fit_are_named():
     with pytest.raises(InvalidParams, match=r"Acme desk \(1, workspace acme\), Other desk \(2, workspace other\)"):
-        chosen([DESK, OTHER], "support-desk", None)
+        choose([DESK, OTHER], "support-desk", None)
 
 
 def test_a_name_that_is_not_there_brings_the_nearest():
     with pytest.raises(InvalidParams, match="Acme desk"):
-        chosen([DESK], "support-desk", "acme dsk")
+        choose([DESK], "support-desk", "acme dsk")
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,6 @@ def test_a_name_that_is_not_there_brings_the_nearest():
 )
 def test_where_none_is_ready_a_person_has_to_connect(connectors, wanted, connector):
     with pytest.raises(NotConnected) as refusal:
-        chosen(connectors, "support-desk", wanted)
+        choose(connectors, "support-desk", wanted)
 
     assert refusal.value.connector is connector
