@@ -7,7 +7,7 @@ import msgspec
 
 from gateway.connectors.responses import OperationResult
 from gateway.context_store.search.filters import Query
-from gateway.context_store.search.names import Names, with_known_names
+from gateway.context_store.search.names import Names, with_declared_names
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore, SearchPage
 from gateway.context_store.sync.schedule import search_fields
@@ -70,7 +70,7 @@ class CopySearch:
         selectable = _selectable(kind.entity(call.entity), fields)
         ensure_declared(call.selection, f"{call.entity}.{SEARCH_ACTION}", selectable, example)
         try:
-            params = with_known_names(call.params, Names(fields, kind.spec.property_names), "/params")
+            params = with_declared_names(call.params, Names(fields, kind.spec.property_names), "/params")
             return resolved, params, parse(params, fields, "/params")
         except InvalidQuery as error:
             error.extra["example"] = example

@@ -25,22 +25,22 @@ def digest(document: bytes) -> int:
 def projection(paths: Sequence[tuple[str, ...]]) -> Projection:
     """The paths as a tree; a path makes longer ones through it needless."""
     tree: Projection = {}
-    whole = {path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))}
-    for path in whole:
+    shortest = {path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))}
+    for path in shortest:
         branch = tree
         for segment in path:
             branch = branch.setdefault(segment, {})
     return tree
 
 
-def projected(document: str, kept: Projection) -> msgspec.Raw:
+def projected(document: str, tree: Projection) -> msgspec.Raw:
     """The record with only the members that are kept, in arrays those of each element."""
     members = _MEMBERS.decode(document)
     return msgspec.Raw(
         msgspec.json.encode(
             {
                 name: _pruned(msgspec.json.decode(members[name]), inside) if inside else members[name]
-                for name, inside in kept.items()
+                for name, inside in tree.items()
                 if name in members
             }
         )
@@ -50,19 +50,19 @@ def projected(document: str, kept: Projection) -> msgspec.Raw:
 def cleaned(document: bytes) -> bytes:
     """The record without what Postgres cannot hold: NUL, half surrogate pairs, bytes that are not UTF-8, huge numbers.
 
-    An application's odd record must not stop the synchronization of all others; each odd character becomes U+FFFD.
+    One malformed record must not stop the synchronization of all others; each such character becomes U+FFFD.
     """
     value = json.loads(document.decode("utf-8", "replace"), parse_float=_finite, parse_int=_finite_int)
     text = json.dumps(_without_nul(value), ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode()
 
 
-def _pruned(value: Any, kept: Projection) -> Any:
+def _pruned(value: Any, tree: Projection) -> Any:
     if isinstance(value, list):
-        return [_pruned(element, kept) for element in value]
-    if not kept or not isinstance(value, dict):
+        return [_pruned(element, tree) for element in value]
+    if not tree or not isinstance(value, dict):
         return value
-    return {name: _pruned(value[name], inside) for name, inside in kept.items() if name in value}
+    return {name: _pruned(value[name], inside) for name, inside in tree.items() if name in value}
 
 
 def _without_nul(value: Any) -> Any:

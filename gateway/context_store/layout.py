@@ -21,8 +21,8 @@ NUMBER_KEY = "key_n"
 KEY_LENGTH = 200
 #: bytes of all words of a record; a tsvector ends at 1 MiB
 MAX_TERMS = 512 * 1024
-#: the term, no word, of a field that holds more than its terms tell: a long text or a long word was cut
-CUT = "~"
+#: the term, no word, of a field that holds more than its terms tell: a long text or a long word was truncated
+TRUNCATED = "~"
 
 _MODIFIED = re.compile(r"updated|modified|edited", re.IGNORECASE)
 _CREATED = re.compile(r"creat", re.IGNORECASE)
@@ -39,16 +39,16 @@ class Layout:
     #: fields whose words are kept, with the type they were kept as, in the order that numbers them
     worded: Mapping[str, FieldType] = field(default_factory=dict)
 
-    def key_of(self, asked: Field) -> str | None:
+    def key_of(self, field_: Field) -> str | None:
         """The column that holds the field's sort key."""
-        column = self._columns.get(asked.name)
-        fits = asked.type in NUMBERS if column == NUMBER_KEY else asked.type is FieldType.STRING
+        column = self._columns.get(field_.name)
+        fits = field_.type in NUMBERS if column == NUMBER_KEY else field_.type is FieldType.STRING
         return column if fits else None
 
-    def prefix_of(self, entity_id: int, asked: Field) -> str | None:
+    def prefix_of(self, entity_id: int, field_: Field) -> str | None:
         """What the terms of the field begin with in this entity; below an object those of the whole object."""
-        name = asked.declared
-        if name not in self.worded or (name == asked.name and self.worded[name] is not asked.type):
+        name = field_.declared
+        if name not in self.worded or (name == field_.name and self.worded[name] is not field_.type):
             return None
         return f"{entity_id}/{self._numbers[name]}/"
 
@@ -103,22 +103,22 @@ class Tokenizer:
 
     def terms(self, record: Mapping[str, Any]) -> str:
         """The terms of a record, parted by blanks: `entity/field/word`, numbers as `#` and their double."""
-        found: list[str] = []
+        parts: list[str] = []
         for prefix, separator, path, type_ in self._fields:
             value: Any = record
             for segment in path:
                 value = value.get(segment) if isinstance(value, dict) else None
-            if value is not None and (kept := _kept(value, type_)):
-                found.append(prefix + separator.join(kept))
-        text = " ".join(found)
-        return text if len(text) * 4 <= MAX_TERMS else self._cut(text)
+            if value is not None and (terms := _terms_of(value, type_)):
+                parts.append(prefix + separator.join(terms))
+        text = " ".join(parts)
+        return text if len(text) * 4 <= MAX_TERMS else self._truncated(text)
 
-    def _cut(self, text: str) -> str:
-        """As many whole terms as a tsvector can hold."""
+    def _truncated(self, text: str) -> str:
+        """As many complete terms as a tsvector can hold."""
         encoded = text.encode()
         if len(encoded) <= MAX_TERMS:
             return text
-        signs = " ".join(prefix + CUT for prefix, *_ in self._fields)
+        signs = " ".join(prefix + TRUNCATED for prefix, *_ in self._fields)
         return f"{signs} {encoded[: encoded.rindex(b' ', 0, MAX_TERMS - len(signs))].decode()}"
 
 
@@ -141,7 +141,7 @@ def _is_worded(name: str, fields: Mapping[str, FieldType]) -> bool:
     return not any(other.startswith(f"{name}.") for other in fields)
 
 
-def _kept(value: Any, type_: FieldType) -> Iterable[str]:
+def _terms_of(value: Any, type_: FieldType) -> Iterable[str]:
     """The terms of one field's value, if it is of the declared type."""
     if isinstance(value, str):
         return () if type_ is FieldType.INTEGER else _terms_of_text(value)
@@ -151,14 +151,14 @@ def _kept(value: Any, type_: FieldType) -> Iterable[str]:
         return () if isinstance(value, bool) else (number_term(value),)
     if type_ is FieldType.INTEGER:
         return ()
-    return {term for scalar in _scalars(value) for term in _kept(scalar, FieldType.ANY)}
+    return {term for scalar in _scalars(value) for term in _terms_of(scalar, FieldType.ANY)}
 
 
 def _terms_of_text(text: str) -> list[str]:
-    found = words(text)
-    if len(text) >= MAX_WORD and (len(text) > MAX_TEXT or max(map(len, found), default=0) == MAX_WORD):
-        found.append(CUT)
-    return found
+    terms = words(text)
+    if len(text) >= MAX_WORD and (len(text) > MAX_TEXT or max(map(len, terms), default=0) == MAX_WORD):
+        terms.append(TRUNCATED)
+    return terms
 
 
 def _scalars(value: Any) -> Iterator[str | int | float]:

@@ -25,7 +25,7 @@ CONTAINING = "SELECT prefix, part, terms FROM context_terms_containing($1, $2, $
 IN_USE = "SELECT term, is_used FROM context_terms_in_use($1, $2, $3)"
 DROP = "DELETE FROM context_terms WHERE entity_id = $1 AND term = ANY ($2::text[])"
 
-#: neither numbers nor the sign of a text that was cut
+#: neither numbers nor the sign of a text that was truncated
 _WORD = re.compile(rf"\d+/\d+/[^#~].{{{MIN_PART - 1},}}")
 
 #: the prefix of a field's terms and a part of a word → the terms, or None where they are too many
@@ -34,13 +34,13 @@ Containing = Mapping[tuple[str, str], Sequence[str] | None]
 
 async def add(connection: Connection, entity: StoredEntity, terms: Iterable[str]) -> None:
     """Take in the terms of records; call it in the transaction that writes them, while the entity is locked."""
-    wanted = [term for term in terms if _WORD.fullmatch(term)]
-    if wanted:
-        await connection.execute(ADD, entity.id, entity.organization_id, wanted, timeout=LIMIT)
+    indexable = [term for term in terms if _WORD.fullmatch(term)]
+    if indexable:
+        await connection.execute(ADD, entity.id, entity.organization_id, indexable, timeout=LIMIT)
 
 
 async def containing(connection: Connection, entity: StoredEntity, parts: Sequence[tuple[str, str]]) -> Containing:
-    """The terms that hold each part; nothing of those that the dictionary cannot tell."""
+    """The terms that hold each part; nothing of those that the dictionary does not hold."""
     prefixes, words = zip(*parts, strict=True)
     rows = await connection.fetch(CONTAINING, entity.id, prefixes, words, MAX_WORDS, timeout=LIMIT)
     return {(row["prefix"], row["part"]): row["terms"] for row in rows}

@@ -161,7 +161,7 @@ async def test_a_search_that_takes_too_long_is_stopped_and_named(owner, connecti
     assert caught.value.faults[0].code == "too_expensive"
 
 
-async def test_common_words_are_walked_and_rare_ones_gathered_with_the_same_answer(connection, tenant, entity, ask):
+async def test_index_scans_and_bitmap_scans_find_the_same(connection, tenant, entity, ask):
     tickets = [ticket(number % 28 + 1, subject="printer" if number else "printer needle") for number in range(28)]
     await add(connection, entity, *tickets)
     await settle(connection, entity)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.context_store.search.names import Names, with_known_names
+from gateway.context_store.search.names import Names, with_declared_names
 from gateway.context_store.sync.schedule import search_fields
 from gateway.context_store.sync.sources import synchronized
 from gateway.errors import InvalidQuery
@@ -55,7 +55,7 @@ def test_every_place_of_a_search_that_names_fields_is_understood():
         "limit": 5,
     }
 
-    assert with_known_names(params, NAMES) == {
+    assert with_declared_names(params, NAMES) == {
         "query": {
             "filter": {
                 "and": [{"eq": {"type": "a"}}, {"not": {"or": [{"gt": {"createdAt": "2026"}}]}}],
@@ -80,12 +80,12 @@ def test_every_place_of_a_search_that_names_fields_is_understood():
     ],
 )
 def test_what_is_no_search_is_left_for_the_parser_to_complain_about(params):
-    assert with_known_names(params, NAMES) == params
+    assert with_declared_names(params, NAMES) == params
 
 
 def test_an_operator_that_clients_know_and_we_do_not_is_refused_in_words():
     with pytest.raises(InvalidQuery) as refused:
-        with_known_names({"query": {"filter": {"not": {"any": {"tags": {}}}}}}, NAMES, "/params")
+        with_declared_names({"query": {"filter": {"not": {"any": {"tags": {}}}}}}, NAMES, "/params")
 
     [fault] = refused.value.faults
     assert (fault.pointer, fault.code) == ("/params/query/filter/not/any", "unknown_operator")

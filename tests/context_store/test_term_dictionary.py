@@ -9,7 +9,7 @@ from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
 from gateway.context_store.records import drop_unused_terms, mark_deleted, remove
 from gateway.context_store.search.parse import parse
-from gateway.context_store.search.planner import planned
+from gateway.context_store.search.planner import plan_search
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.search.terms import Vocabulary
 
@@ -98,7 +98,7 @@ async def test_a_search_for_a_part_asks_the_word_index(connection, tenant, large
     await add(connection, large, {"id": 1001, "subject": "Printer"})
 
     found = await looked_up(connection, large, "rint")
-    plan = planned(large, read({"contains": {"subject": "rint"}}), found)
+    plan = plan_search(large, read({"contains": {"subject": "rint"}}), found)
 
     assert [term.rpartition("/")[2] for part in found.values() for term in part] == ["printer"]
     assert "printer'" in plan.words.text

@@ -34,8 +34,8 @@ class Cursors:
     @classmethod
     def of(cls, key: bytes, connector_id: UUID, entity: str, query: Query) -> "Cursors":
         """The cursors of this filter and order on this entity; limit and fields may change between pages."""
-        asked = msgspec.json.encode([connector_id, entity, query.filter, query.sort], order="deterministic")
-        return cls(key, hashlib.sha256(asked).digest())
+        query_json = msgspec.json.encode([connector_id, entity, query.filter, query.sort], order="deterministic")
+        return cls(key, hashlib.sha256(query_json).digest())
 
     def issued(self, position: Position) -> str:
         """The cursor that stands for the position."""

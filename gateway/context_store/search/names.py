@@ -1,6 +1,6 @@
 """Field names as callers may write them: `created_at` for `createdAt`, `type_` for `type`, `properties_email`.
 
-Known clients spell the names of product documents their own way. A name that means one declared field, whatever its
+Existing clients spell the names of product documents their own way. A name that means one declared field, whatever its
 case and separators and whichever prefix the application gives its own properties, is taken for that field.
 """
 
@@ -16,7 +16,7 @@ from gateway.errors import FieldError, InvalidQuery
 Params = dict[str, Any]
 Fields = Mapping[str, Any]
 
-#: an operator that known clients offer and this search does not
+#: an operator that existing clients offer and this search does not
 _ANY = "any"
 
 
@@ -31,34 +31,34 @@ class Names:
     def _by_alias(self) -> dict[str, str]:
         """The fields by what they may be called, declared names before others; most searches never ask."""
         others = {alias: name for name in self._fields for alias in self._aliases(name)}
-        return others | {_plain(name): name for name in self._fields}
+        return others | {_normalized(name): name for name in self._fields}
 
-    def known(self, name: Any) -> Any:
-        """The declared name that is meant; what means none stays as it is, for `parse` to complain about."""
+    def declared(self, name: Any) -> Any:
+        """The declared name that is meant; what means none stays as it is, for `parse` to refuse."""
         if not isinstance(name, str) or name in self._fields:
             return name
-        meant = self._by_alias.get(_plain(name))
-        if meant is not None:
-            return meant
+        declared = self._by_alias.get(_normalized(name))
+        if declared is not None:
+            return declared
         translated = ".".join(self._properties.ours(segment) for segment in name.split("."))
         return translated if resolved(translated, self._fields) else name
 
     def _aliases(self, name: str) -> Iterable[str]:
         head, dot, last = name.rpartition(".")
-        yield _plain(f"{head}{dot}{self._properties.theirs(last)}")
+        yield _normalized(f"{head}{dot}{self._properties.theirs(last)}")
 
 
-def with_known_names(params: Mapping[str, Any], names: Names, at: str = "") -> Params:
+def with_declared_names(params: Mapping[str, Any], names: Names, at: str = "") -> Params:
     """The search's params with declared names wherever fields are named; raises InvalidQuery for the operator `any`."""
     changed = dict(params)
     query = params.get("query")
     if isinstance(query, Mapping):
-        asked = dict(query)
-        if "filter" in asked:
-            asked["filter"] = _filter(asked["filter"], names, f"{at}/query/filter")
-        if isinstance(asked.get("sort"), Sequence) and not isinstance(asked["sort"], str):
-            asked["sort"] = [_sort(entry, names) for entry in asked["sort"]]
-        changed["query"] = asked
+        changed_query = dict(query)
+        if "filter" in changed_query:
+            changed_query["filter"] = _filter(changed_query["filter"], names, f"{at}/query/filter")
+        if isinstance(changed_query.get("sort"), Sequence) and not isinstance(changed_query["sort"], str):
+            changed_query["sort"] = [_sort(entry, names) for entry in changed_query["sort"]]
+        changed["query"] = changed_query
     paths = params.get("fields")
     if isinstance(paths, Sequence) and not isinstance(paths, str):
         changed["fields"] = [_path(entry, names) for entry in paths]
@@ -66,29 +66,29 @@ def with_known_names(params: Mapping[str, Any], names: Names, at: str = "") -> P
 
 
 def _filter(document: Any, names: Names, at: str, depth: int = 0) -> Any:
-    """What nests too deeply stays as it is, for `parse` to complain about."""
+    """What nests too deeply stays as it is, for `parse` to refuse."""
     if not isinstance(document, Mapping) or depth > MAX_DEPTH:
         return document
-    return {name: _operator(name, asked, names, f"{at}/{name}", depth) for name, asked in document.items()}
+    return {name: _operator(name, operand, names, f"{at}/{name}", depth) for name, operand in document.items()}
 
 
-def _operator(name: str, asked: Any, names: Names, at: str, depth: int) -> Any:
+def _operator(name: str, operand: Any, names: Names, at: str, depth: int) -> Any:
     if name == _ANY:
         message = (
             "any is not offered here; name the member within the array instead, "
             'such as {"eq": {"custom_fields.value": "vip"}}, or use array_contains'
         )
         raise InvalidQuery(message, faults=[FieldError(at, _ANY, "unknown_operator", message)])
-    if name in (AND, OR) and isinstance(asked, Sequence) and not isinstance(asked, str):
-        return [_filter(part, names, f"{at}/{place}", depth + 1) for place, part in enumerate(asked)]
+    if name in (AND, OR) and isinstance(operand, Sequence) and not isinstance(operand, str):
+        return [_filter(part, names, f"{at}/{number}", depth + 1) for number, part in enumerate(operand)]
     if name == NOT:
-        return _filter(asked, names, at, depth + 1)
-    return _renamed(asked, names)
+        return _filter(operand, names, at, depth + 1)
+    return _renamed(operand, names)
 
 
 def _sort(entry: Any, names: Names) -> Any:
     if isinstance(entry, Mapping) and "field" in entry:
-        return {**entry, "field": names.known(entry["field"])}
+        return {**entry, "field": names.declared(entry["field"])}
     return _renamed(entry, names)
 
 
@@ -96,17 +96,17 @@ def _renamed(members: Any, names: Names) -> Any:
     """The members under declared names, unless two of them mean the same field."""
     if not isinstance(members, Mapping):
         return members
-    renamed = {names.known(name): value for name, value in members.items()}
+    renamed = {names.declared(name): value for name, value in members.items()}
     return renamed if len(renamed) == len(members) else members
 
 
 def _path(entry: Any, names: Names) -> Any:
     if isinstance(entry, str):
-        return names.known(entry)
+        return names.declared(entry)
     if isinstance(entry, Sequence) and entry and all(isinstance(segment, str) for segment in entry):
-        return names.known(".".join(entry)).split(".")
+        return names.declared(".".join(entry)).split(".")
     return entry
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     return name.replace("_", "").replace(".", "").lower()

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.context_store.fields import Field, FieldType, resolved
 from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not, Operator, Query, Sort
-from gateway.context_store.search.values import is_storable, operand_error, shown, whole
+from gateway.context_store.search.values import as_integer, is_storable, operand_error, shown
 from gateway.errors import MAX_FAULTS, FieldError, InvalidQuery
 from gateway.kinds.suggestions import nearest
 
@@ -50,18 +50,18 @@ def _joined(parts: Sequence[Filter]) -> Filter:
     return parts[0] if len(parts) == 1 else All(tuple(parts))
 
 
-def _holds_filters(asked: object) -> bool:
+def _holds_filters(operand: object) -> bool:
     """Whether it can be what an operator takes: an object of fields, or an array of filters."""
-    if isinstance(asked, Mapping):
-        return not asked.keys() <= CONDITIONS
-    return isinstance(asked, list | tuple) and any(isinstance(part, Mapping) for part in asked)
+    if isinstance(operand, Mapping):
+        return not operand.keys() <= CONDITIONS
+    return isinstance(operand, list | tuple) and any(isinstance(part, Mapping) for part in operand)
 
 
-def _condition_meant(asked: Any) -> tuple[str, Any]:
+def _intended_condition(operand: Any) -> tuple[str, Any]:
     """The operator and the value where a field was put first: `{"gt": 5}`, `["a", "b"]` or `"open"`."""
-    if isinstance(asked, Mapping) and asked and asked.keys() <= CONDITIONS:
-        return next(iter(asked.items()))
-    return (Operator.IN if _is_list(asked) else Operator.EQ), asked
+    if isinstance(operand, Mapping) and operand and operand.keys() <= CONDITIONS:
+        return next(iter(operand.items()))
+    return (Operator.IN if _is_list(operand) else Operator.EQ), operand
 
 
 class _Reader:
@@ -76,7 +76,7 @@ class _Reader:
         self._only(params, PARAMS, "param", at)
         query = params.get("query")
         if not isinstance(query, Mapping):
-            self._fault(_below(at, "query"), "query", "type", "query must be an object with `filter` and `sort`")
+            self._add_fault(_below(at, "query"), "query", "type", "query must be an object with `filter` and `sort`")
             query = {}
         self._only(query, MEMBERS, "member of query", _below(at, "query"))
         filter_ = query.get("filter")
@@ -90,56 +90,62 @@ class _Reader:
 
     def _filter(self, document: Any, at: str, depth: int = 0) -> Filter:
         if depth > MAX_DEPTH:
-            self._fault(at, "filter", "depth", f"and, or and not nest deeper than {MAX_DEPTH}")
+            self._add_fault(at, "filter", "depth", f"and, or and not nest deeper than {MAX_DEPTH}")
         elif not isinstance(document, Mapping):
-            self._fault(at, "filter", "type", f"a filter is an object of operators, not {shown(document)}")
+            self._add_fault(at, "filter", "type", f"a filter is an object of operators, not {shown(document)}")
         else:
-            return _joined([self._operator(name, asked, _below(at, name), depth) for name, asked in document.items()])
+            return _joined(
+                [self._operator(name, operand, _below(at, name), depth) for name, operand in document.items()]
+            )
         return All()
 
-    def _operator(self, name: str, asked: Any, at: str, depth: int) -> Filter:
+    def _operator(self, name: str, operand: Any, at: str, depth: int) -> Filter:
         if name in (AND, OR):
-            return self._group(name, asked, at, depth)
+            return self._group(name, operand, at, depth)
         if name == NOT:
-            return Not(self._filter(asked, at, depth + 1))
+            return Not(self._filter(operand, at, depth + 1))
         if name not in OPERATORS:
-            self._unknown_operator(name, asked, at)
-        elif not isinstance(asked, Mapping) or not asked:
-            self._fault(at, name, "type", f'{name} takes an object of fields, such as {{"{name}": {{"field": value}}}}')
+            self._unknown_operator(name, operand, at)
+        elif not isinstance(operand, Mapping) or not operand:
+            self._add_fault(
+                at, name, "type", f'{name} takes an object of fields, such as {{"{name}": {{"field": value}}}}'
+            )
         else:
-            return _joined([self._condition(name, field, value, _below(at, field)) for field, value in asked.items()])
+            return _joined([self._condition(name, field, value, _below(at, field)) for field, value in operand.items()])
         return All()
 
-    def _unknown_operator(self, name: str, asked: Any, at: str) -> None:
+    def _unknown_operator(self, name: str, operand: Any, at: str) -> None:
         """A field where an operator belongs is the usual slip: the message writes the filter as it should be."""
-        known = resolved(name, self._fields) if is_storable(name) else None
-        field = known.name if known else None if _holds_filters(asked) else nearest(name, self._fields, _LIKENESS)
+        declared = resolved(name, self._fields) if is_storable(name) else None
+        field = (
+            declared.name if declared else None if _holds_filters(operand) else nearest(name, self._fields, _LIKENESS)
+        )
         if field is None:
             self._unknown(at, name, "operator", OPERATORS)
             return
-        operator, value = _condition_meant(asked)
+        operator, value = _intended_condition(operand)
         example = f'{{"{operator}": {{{shown(field)}: {shown(value)}}}}}'
         message = f"{shown(name)} is no operator: the operator comes first; write {example}"
-        self._fault(at, name, "unknown_operator", message)
+        self._add_fault(at, name, "unknown_operator", message)
 
-    def _group(self, name: str, asked: Any, at: str, depth: int) -> Filter:
-        if not _is_list(asked) or not asked:
-            self._fault(at, name, "type", f"{name} takes an array of at least one filter")
+    def _group(self, name: str, operand: Any, at: str, depth: int) -> Filter:
+        if not _is_list(operand) or not operand:
+            self._add_fault(at, name, "type", f"{name} takes an array of at least one filter")
             return All()
-        parts = [self._filter(part, _below(at, index), depth + 1) for index, part in enumerate(asked)]
+        parts = [self._filter(part, _below(at, index), depth + 1) for index, part in enumerate(operand)]
         return _joined(parts) if name == AND else AnyOf(tuple(parts))
 
     def _condition(self, name: str, field_name: str, value: Any, at: str) -> Filter:
         self._conditions += 1
         if self._conditions == MAX_CONDITIONS + 1:
-            self._fault(at, field_name, "size", f"a filter has at most {MAX_CONDITIONS} conditions")
+            self._add_fault(at, field_name, "size", f"a filter has at most {MAX_CONDITIONS} conditions")
         field = self._field(field_name, at)
         if field is None:
             return All()
         operator = Operator.EQ if name == NEQ else Operator(name)
         wrong = operand_error(operator, field.type, value)
         if wrong:
-            self._fault(at, field_name, "type", f"{name} on {field_name} ({field.type}): {wrong}")
+            self._add_fault(at, field_name, "type", f"{name} on {field_name} ({field.type}): {wrong}")
         condition = Condition(operator, field, value)
         return Not(condition) if name == NEQ else condition
 
@@ -148,14 +154,14 @@ class _Reader:
             return ()
         if not _is_list(document) or len(document) > MAX_SORTS:
             example = '[{"updated_at": "desc"}]'
-            self._fault(at, "sort", "type", f"sort is an array of at most {MAX_SORTS} entries, such as {example}")
+            self._add_fault(at, "sort", "type", f"sort is an array of at most {MAX_SORTS} entries, such as {example}")
             return ()
         sorts = [self._sort(entry, _below(at, index)) for index, entry in enumerate(document)]
         return tuple(sort for sort in sorts if sort)
 
     def _sort(self, entry: Any, at: str) -> Sort | None:
         if not isinstance(entry, Mapping) or not entry:
-            self._fault(
+            self._add_fault(
                 at, "sort", "type", f'a sort entry is an object such as {{"updated_at": "desc"}}, not {shown(entry)}'
             )
             return None
@@ -167,18 +173,18 @@ class _Reader:
             name, direction = entry.get("field"), entry.get("direction", "asc")
             name_at, direction_at = _below(at, "field"), _below(at, "direction")
         if direction not in DIRECTIONS:
-            self._fault(direction_at, "sort", "enum", f"the direction is {shown(direction)}; allowed: asc, desc")
+            self._add_fault(direction_at, "sort", "enum", f"the direction is {shown(direction)}; allowed: asc, desc")
         field = self._field(name, name_at)
         if field is not None and not field.is_scalar:
             message = f"{name} ({field.type}) has no order; sort by a string, number or boolean field"
-            self._fault(name_at, field.name, "type", message)
+            self._add_fault(name_at, field.name, "type", message)
         return None if field is None else Sort(field, direction == "desc")
 
     def _paths(self, document: Any, at: str) -> tuple[tuple[str, ...], ...] | None:
         if document is None:
             return None
         if not _is_list(document) or not 0 < len(document) <= MAX_PATHS:
-            self._fault(at, "fields", "type", f"fields is an array of 1 to {MAX_PATHS} paths")
+            self._add_fault(at, "fields", "type", f"fields is an array of 1 to {MAX_PATHS} paths")
             return None
         fields = [self._path(entry, _below(at, index)) for index, entry in enumerate(document)]
         return tuple(field.path for field in fields if field)
@@ -186,45 +192,47 @@ class _Reader:
     def _path(self, entry: Any, at: str) -> Field | None:
         segments = entry if _is_list(entry) else [entry]
         if not segments or not all(isinstance(segment, str) for segment in segments):
-            self._fault(at, "fields", "type", f'a path is "user.name" or ["user", "name"], not {shown(entry)}')
+            self._add_fault(at, "fields", "type", f'a path is "user.name" or ["user", "name"], not {shown(entry)}')
             return None
         return self._field(".".join(segments), at)
 
     def _limit(self, value: Any, at: str) -> int:
         if value is None:
             return DEFAULT_LIMIT
-        value = whole(value)
+        value = as_integer(value)
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_LIMIT:
             return value
-        self._fault(at, "limit", "range", f"limit is {shown(value)}; it must be a whole number from 1 to {MAX_LIMIT}")
+        self._add_fault(
+            at, "limit", "range", f"limit is {shown(value)}; it must be a whole number from 1 to {MAX_LIMIT}"
+        )
         return DEFAULT_LIMIT
 
     def _cursor(self, value: Any, at: str) -> str | None:
         if value is None or isinstance(value, str):
             return value
-        self._fault(at, "cursor", "type", "cursor must be the string that the previous page gave")
+        self._add_fault(at, "cursor", "type", "cursor must be the string that the previous page gave")
         return None
 
     def _field(self, name: Any, at: str) -> Field | None:
         if not isinstance(name, str):
-            self._fault(at, "field", "type", f"a field is a string, not {shown(name)}")
+            self._add_fault(at, "field", "type", f"a field is a string, not {shown(name)}")
             return None
         field = resolved(name, self._fields) if is_storable(name) else None
         if field is None:
             self._unknown(at, name, "field", self._fields)
         return field
 
-    def _only(self, document: Mapping[str, Any], known: Iterable[str], what: str, at: str) -> None:
+    def _only(self, document: Mapping[str, Any], allowed: Iterable[str], what: str, at: str) -> None:
         for name in document:
-            if name not in known:
-                self._unknown(_below(at, name), name, what, known)
+            if name not in allowed:
+                self._unknown(_below(at, name), name, what, allowed)
 
-    def _unknown(self, at: str, name: str, what: str, known: Iterable[str]) -> None:
-        guess = nearest(name, known, _LIKENESS)
-        hint = f"did you mean {guess}?" if guess else f"known: {', '.join(sorted(known))}"
-        self._fault(at, name, f"unknown_{what.split()[0]}", f"{shown(name)} is no {what} here; {hint}")
+    def _unknown(self, at: str, name: str, what: str, allowed: Iterable[str]) -> None:
+        guess = nearest(name, allowed, _LIKENESS)
+        hint = f"did you mean {guess}?" if guess else f"known: {', '.join(sorted(allowed))}"
+        self._add_fault(at, name, f"unknown_{what.split()[0]}", f"{shown(name)} is no {what} here; {hint}")
 
-    def _fault(self, pointer: str, field: str, code: str, message: str) -> None:
+    def _add_fault(self, pointer: str, field: str, code: str, message: str) -> None:
         self.faults.append(FieldError(pointer, field, code, message))
         if len(self.faults) == MAX_FAULTS:
             raise InvalidQuery(faults=self.faults)

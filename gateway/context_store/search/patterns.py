@@ -16,8 +16,8 @@ def pattern_of(operator: Operator, value: str) -> str:
     """The pattern for Postgres' LIKE against folded text."""
     text = folded(value)
     if operator is Operator.LIKE:
-        whole = text + "\\" if _LONELY_BACKSLASH.search(text) else text
-        return whole if _WILDCARD.search(text) else f"%{whole}%"
+        pattern = text + "\\" if _LONELY_BACKSLASH.search(text) else text
+        return pattern if _WILDCARD.search(text) else f"%{pattern}%"
     literal = re.sub(r"([\\%_])", r"\\\1", text)
     before = "" if operator is Operator.STARTSWITH else "%"
     after = "" if operator is Operator.ENDSWITH else "%"

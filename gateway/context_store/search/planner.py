@@ -1,9 +1,9 @@
 """One page of a search as SQL: which records, in which order, after which place.
 
-A page is read in one of three ways, whichever meets fewer records:
-- *walked*: along the index of the sort key until the page is full; good when many records match;
-- *gathered*: the ids that the word index knows are fetched, filtered and sorted; good when few match;
-- *planned*: Postgres chooses, knowing the arguments; when conditions lie on other key columns than the sort.
+A page is read in one of three ways, whichever reads fewer records:
+- *index scan*: along the index of the sort key until the page is full; good when many records match;
+- *bitmap scan*: the ids that the word index has are fetched, filtered and sorted; good when few match;
+- *planner's choice*: Postgres chooses, knowing the arguments; when conditions lie on other key columns than the sort.
 """
 
 import math
@@ -19,14 +19,14 @@ from gateway.context_store.search.sql import Arguments, Conditions, sort_express
 from gateway.context_store.search.terms import TermQuery, Vocabulary
 from gateway.context_store.term_dictionary import Containing
 
-#: how much more a gathered record costs than one that is passed on a walk
-GATHERED_TO_WALKED = 3
+#: how much more a record of a bitmap scan costs than one that an index scan passes
+BITMAP_COST = 3
 
 
 class Phase(StrEnum):
-    """Which records of the order a statement reads; an index has nulls at the wrong end of a descending walk."""
+    """Which records of the order a statement reads; an index has nulls at the wrong end of a descending scan."""
 
-    WHOLE = "whole"
+    ALL = "all"
     #: those that have the first sort key
     PRESENT = "present"
     #: those that don't, which come last
@@ -48,18 +48,18 @@ class Plan:
     entity: StoredEntity
     query: Query
     #: the column whose index gives the order; the id's own is meant by None when there is no sort
-    walked: str | None
-    #: what the word index can be asked, unless that would find more than a walk meets
+    index_column: str | None
+    #: what the word index can be asked, unless that would find more than an index scan reads
     words: TermQuery | None
-    #: as many ids at most are worth gathering
-    most: int
-    #: whether the planner has to weigh one key column against another
-    is_planned: bool
+    #: as many ids at most are worth a bitmap scan
+    max_candidates: int
+    #: whether Postgres' planner has to weigh one key column against another
+    is_planners_choice: bool
 
     def phases(self, after: Position | None) -> Sequence[tuple[Phase, Position | None]]:
-        """What to read in turn when walking, and after which place."""
-        if self.walked is None:
-            return [(Phase.WHOLE, after)]
+        """What an index scan reads in turn, and after which place."""
+        if self.index_column is None:
+            return [(Phase.ALL, after)]
         if after and after.values[0] is None:
             return [(Phase.MISSING, after)]
         if any(bound.value is not None for bound in self.bounds()):
@@ -67,26 +67,29 @@ class Plan:
         return [(Phase.PRESENT, after), (Phase.MISSING, None)]
 
     def bounds(self) -> Sequence[Condition]:
-        """What the filter says of the key that is walked, and every match fulfils."""
+        """What the filter says of the key that is scanned, and every match fulfils."""
         return [
             condition
             for condition in required(self.query.filter)
-            if self.walked and self.entity.layout.key_of(condition.field) == self.walked and _is_ranged(condition)
+            if self.index_column
+            and self.entity.layout.key_of(condition.field) == self.index_column
+            and _is_ranged(condition)
         ]
 
 
-def planned(entity: StoredEntity, query: Query, containing: Containing | None = None) -> Plan:
-    """The plan with the least work that is known to be right; `containing` is what the dictionary tells."""
-    walked = entity.layout.key_of(query.sort[0].field) if query.sort else None
-    is_walkable = not query.sort or walked is not None
-    # Gathering n matches costs n, walking to a full page limit × total / n, so they meet at a root.
-    met = math.isqrt((query.limit + 1) * max(entity.records, 1) // GATHERED_TO_WALKED)
-    most = met if is_walkable else max(entity.records // 4, 1_000)
+def plan_search(entity: StoredEntity, query: Query, containing: Containing | None = None) -> Plan:
+    """The plan with the least work that is known to be right; `containing` is what the dictionary found."""
+    index_column = entity.layout.key_of(query.sort[0].field) if query.sort else None
+    has_index = not query.sort or index_column is not None
+    # A bitmap scan of n matches costs n, an index scan to a full page limit × total / n, so they meet at a root.
+    break_even = math.isqrt((query.limit + 1) * max(entity.records, 1) // BITMAP_COST)
+    max_candidates = break_even if has_index else max(entity.records // 4, 1_000)
     words = Vocabulary.of(entity, containing).implied(query.filter)
-    if words and words.share * entity.records > most:
+    if words and words.share * entity.records > max_candidates:
         words = None
     keys = {entity.layout.key_of(condition.field) for condition in required(query.filter) if _is_ranged(condition)}
-    return Plan(entity, query, walked, words, most, is_planned=bool(keys - {None, walked}))
+    is_planners_choice = bool(keys - {None, index_column})
+    return Plan(entity, query, index_column, words, max_candidates, is_planners_choice)
 
 
 def required(filter_: Filter) -> list[Condition]:
@@ -100,34 +103,34 @@ def required(filter_: Filter) -> list[Condition]:
             return []
 
 
-def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, gather: bool = False) -> Statement:
-    """The first `limit` records of the phase after the position; with `gather`, of those that the word index finds.
+def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, is_bitmap: bool = False) -> Statement:
+    """The first `limit` records of the phase after the position; with `is_bitmap`, of those that the word index finds.
 
-    There is always a row, for the entity's own columns; `found` tells whether gathering was worth it.
+    There is always a row, for the entity's own columns; `is_within_limit` tells whether the bitmap scan was worth it.
     """
-    arguments = Arguments(visible=plan.is_planned)
+    arguments = Arguments(visible=plan.is_planners_choice)
     # In the text, so that a plan that Postgres keeps is one for an entity of this size.
     entity_id = int(plan.entity.id)
-    source, found = "", "TRUE"
-    if gather and plan.words:
-        asked = f"{arguments.add(plan.words.text, 'text::tsquery')}, {arguments.add(plan.most, 'integer')}"
-        source = f"WITH gathered AS MATERIALIZED (SELECT context_candidates({entity_id}, {asked}) AS ids)"
-        found = "(SELECT ids IS NOT NULL FROM gathered)"
+    source, is_within_limit = "", "TRUE"
+    if is_bitmap and plan.words:
+        query = f"{arguments.add(plan.words.text, 'text::tsquery')}, {arguments.add(plan.max_candidates, 'integer')}"
+        source = f"WITH candidates AS MATERIALIZED (SELECT context_candidates({entity_id}, {query}) AS ids)"
+        is_within_limit = "(SELECT ids IS NOT NULL FROM candidates)"
     keys = [_key(sort, plan, arguments) for sort in plan.query.sort]
     conditions = [
         f"r.entity_id = {entity_id}",
         "r.deleted_at IS NULL",
-        *(["r.id = ANY ((SELECT ids FROM gathered)::text[])"] if source else []),
-        *([f"r.{plan.walked} IS NOT NULL"] if phase is Phase.PRESENT else []),
-        *([f"r.{plan.walked} IS NULL"] if phase is Phase.MISSING else []),
-        _filtering(plan, arguments, is_free=bool(source) or plan.is_planned),
+        *(["r.id = ANY ((SELECT ids FROM candidates)::text[])"] if source else []),
+        *([f"r.{plan.index_column} IS NOT NULL"] if phase is Phase.PRESENT else []),
+        *([f"r.{plan.index_column} IS NULL"] if phase is Phase.MISSING else []),
+        _filtering(plan, arguments, is_free=bool(source) or plan.is_planners_choice),
         *([_after(keys, phase, after, arguments)] if after else []),
     ]
     sorts = "".join(f", page.sort_{number}" for number in range(len(keys)))
     selected = "".join(f", {key.expression} AS sort_{number}" for number, key in enumerate(keys))
     text = f"""
         {source}
-        SELECT e.records, e.last_synced_at, {found} AS found, page.id, page.document{sorts}
+        SELECT e.records, e.last_synced_at, {is_within_limit} AS is_within_limit, page.id, page.document{sorts}
         FROM context_entities AS e LEFT JOIN LATERAL (
             SELECT r.id, {JSON_TEXT} AS document{selected}
             FROM context_records AS r
@@ -157,7 +160,7 @@ def _is_ranged(condition: Condition) -> bool:
 
 
 def _filtering(plan: Plan, arguments: Arguments, *, is_free: bool) -> str:
-    """The filter; in a walk hidden from the planner, which would take it for a rare one and sort instead."""
+    """The filter; in an index scan hidden from the planner, which would take it for a rare one and sort instead."""
     conditions = Conditions(Vocabulary.of(plan.entity), arguments)
     if is_free:
         return conditions.of(plan.query.filter)
@@ -182,14 +185,14 @@ def _after(keys: Sequence[_Key], phase: Phase, after: Position, arguments: Argum
         start = arguments.add(after.values[0], keys[0].type)
         return f"({keys[0].expression}, r.id) {last} ({start}, {arguments.add(after.id, 'text')})"
     following = f"r.id {last} {arguments.add(after.id, 'text')}"
-    known = list(zip(keys, after.values, strict=True))
-    for key, value in reversed(known[1:] if phase is Phase.MISSING else known):
+    pairs = list(zip(keys, after.values, strict=True))
+    for key, value in reversed(pairs[1:] if phase is Phase.MISSING else pairs):
         if value is None:
             following = f"({key.expression} IS NULL AND {following})"
             continue
-        asked = arguments.add(value, key.type)
-        beyond = f"{key.expression} {'<' if key.is_descending else '>'} {asked}"
-        following = f"({beyond} OR {key.expression} IS NULL OR ({key.expression} = {asked} AND {following}))"
+        argument = arguments.add(value, key.type)
+        beyond = f"{key.expression} {'<' if key.is_descending else '>'} {argument}"
+        following = f"({beyond} OR {key.expression} IS NULL OR ({key.expression} = {argument} AND {following}))"
     if phase is Phase.PRESENT:
         start = arguments.add(after.values[0], keys[0].type)
         following = f"{keys[0].expression} {'<=' if keys[0].is_descending else '>='} {start} AND {following}"

@@ -17,7 +17,7 @@ from gateway.context_store.documents import projected, projection
 from gateway.context_store.entities import StoredEntity, find
 from gateway.context_store.search.cursors import Cursors, Position
 from gateway.context_store.search.filters import Query
-from gateway.context_store.search.planner import Phase, Plan, Statement, page, planned
+from gateway.context_store.search.planner import Phase, Plan, Statement, page, plan_search
 from gateway.context_store.search.terms import Vocabulary
 from gateway.db.pool import Connection
 from gateway.errors import FieldError, InvalidQuery
@@ -48,14 +48,14 @@ class SearchPage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _PageRows:
     """Rows of a page, one more than it holds if there are more."""
 
     rows: Sequence[Mapping[str, Any]] = ()
     as_of: datetime | None = None
     total: int = 0
-    #: false when gathering met more than it was worth, and `rows` says nothing
-    is_answer: bool = True
+    #: false when a bitmap scan found more than it is worth, and `rows` says nothing
+    is_within_limit: bool = True
 
 
 class ContextStore:
@@ -76,31 +76,31 @@ class ContextStore:
         after = cursors.read(query.cursor) if query.cursor is not None else None
         try:
             async with asyncio.timeout(self._time_limit):
-                found = await self._found(connection, connector_id, entity, query, after)
+                page_rows = await self._rows(connection, connector_id, entity, query, after)
         except (TimeoutError, asyncpg.QueryCanceledError) as error:
             message = f"too expensive: narrow it; the search took longer than {self._time_limit:g} s"
             raise InvalidQuery(message, faults=[FieldError("/query", "query", "too_expensive", message)]) from error
-        kept = found.rows[: query.limit]
-        has_more = len(found.rows) > query.limit
+        rows = page_rows.rows[: query.limit]
+        has_more = len(page_rows.rows) > query.limit
         return SearchPage(
-            data=_data(kept, query),
+            data=_data(rows, query),
             has_more=has_more,
-            cursor=cursors.issued(_position(kept[-1], query)) if has_more else None,
+            cursor=cursors.issued(_position(rows[-1], query)) if has_more else None,
             took_ms=round((time.perf_counter() - began) * 1000),
-            as_of=found.as_of,
-            total_synced=found.total,
+            as_of=page_rows.as_of,
+            total_synced=page_rows.total,
         )
 
-    async def _found(
+    async def _rows(
         self, connection: Connection, connector_id: UUID, name: str, query: Query, after: Position | None
-    ) -> _Found:
+    ) -> _PageRows:
         """What matches; an entity that was registered anew since it was remembered is looked up again."""
         recalled = self._recalled(connector_id, name)
-        found = recalled and await _read(connection, await _plan(connection, recalled, query), after)
-        if found:
-            return found
+        page_rows = recalled and await _read(connection, await _plan(connection, recalled, query), after)
+        if page_rows:
+            return page_rows
         entity = await self._looked_up(connection, connector_id, name)
-        return (entity and await _read(connection, await _plan(connection, entity, query), after)) or _Found()
+        return (entity and await _read(connection, await _plan(connection, entity, query), after)) or _PageRows()
 
     def _recalled(self, connector_id: UUID, name: str) -> StoredEntity | None:
         since, entity = self._remembered.get((connector_id, name), (0.0, None))
@@ -123,47 +123,49 @@ async def _plan(connection: Connection, entity: StoredEntity, query: Query) -> P
     be missed by a page that is read just then.
     """
     parts = Vocabulary.of(entity).parts(query.filter)
-    return planned(entity, query, await term_dictionary.containing(connection, entity, parts) if parts else None)
+    return plan_search(entity, query, await term_dictionary.containing(connection, entity, parts) if parts else None)
 
 
-async def _read(connection: Connection, plan: Plan, after: Position | None) -> _Found | None:
+async def _read(connection: Connection, plan: Plan, after: Position | None) -> _PageRows | None:
     """The rows of the page; None when the entity is not there for us."""
     if plan.words:
-        found = await _fetched(connection, page(plan, Phase.WHOLE, plan.query.limit + 1, after, gather=True))
-        if found is None or found.is_answer:
-            return found
-    if not plan.is_planned:
-        return await _walked(connection, plan, after)
+        page_rows = await _fetched(connection, page(plan, Phase.ALL, plan.query.limit + 1, after, is_bitmap=True))
+        if page_rows is None or page_rows.is_within_limit:
+            return page_rows
+    if not plan.is_planners_choice:
+        return await _index_scan(connection, plan, after)
     async with connection.transaction():
         await connection.execute(FORCE_CUSTOM_PLAN)
-        return await _walked(connection, plan, after)
+        return await _index_scan(connection, plan, after)
 
 
-async def _walked(connection: Connection, plan: Plan, after: Position | None) -> _Found | None:
+async def _index_scan(connection: Connection, plan: Plan, after: Position | None) -> _PageRows | None:
     rows: list[Mapping[str, Any]] = []
-    found: _Found | None = None
-    wanted = plan.query.limit + 1
+    page_rows: _PageRows | None = None
+    limit = plan.query.limit + 1
     for phase, start in plan.phases(after):
-        found = await _fetched(connection, page(plan, phase, wanted - len(rows), start))
-        rows += found.rows if found else ()
-        if found is None or len(rows) == wanted:
+        page_rows = await _fetched(connection, page(plan, phase, limit - len(rows), start))
+        rows += page_rows.rows if page_rows else ()
+        if page_rows is None or len(rows) == limit:
             break
-    return found and replace(found, rows=rows)
+    return page_rows and replace(page_rows, rows=rows)
 
 
-async def _fetched(connection: Connection, statement: Statement) -> _Found | None:
+async def _fetched(connection: Connection, statement: Statement) -> _PageRows | None:
     rows = await connection.fetch(statement.text, *statement.arguments, timeout=NO_LIMIT)
     if not rows:
         return None
     first = rows[0]
-    return _Found(rows if first["id"] is not None else (), first["last_synced_at"], first["records"], first["found"])
+    return _PageRows(
+        rows if first["id"] is not None else (), first["last_synced_at"], first["records"], first["is_within_limit"]
+    )
 
 
 def _data(rows: Sequence[Mapping[str, Any]], query: Query) -> list[msgspec.Raw]:
     if query.fields is None:
         return [msgspec.Raw(row["document"].encode()) for row in rows]
-    kept = projection(query.fields)
-    return [projected(row["document"], kept) for row in rows]
+    tree = projection(query.fields)
+    return [projected(row["document"], tree) for row in rows]
 
 
 def _position(row: Mapping[str, Any], query: Query) -> Position:

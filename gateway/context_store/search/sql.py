@@ -99,15 +99,15 @@ class Conditions:
         return f"r.{column} {COMPARISONS.get(condition.operator, '=')} {self._arguments.add(condition.value, 'text')}"
 
     def _scalar(self, condition: Condition) -> str:
-        value, asked = value_of(condition.field, self._arguments), condition.value
+        value, operand = value_of(condition.field, self._arguments), condition.value
         if condition.operator is Operator.EQ:
             return self._equal(value, condition)
         if condition.operator is Operator.IN:
             return self._among(value, condition)
         if condition.operator in MATCHING:
-            pattern = self._arguments.add(pattern_of(condition.operator, asked), "text")
+            pattern = self._arguments.add(pattern_of(condition.operator, operand), "text")
             return f"context_fold(context_text({value})) LIKE {pattern}"
-        return self._compared(value, condition.operator, asked)
+        return self._compared(value, condition.operator, operand)
 
     def _equal(self, value: str, condition: Condition) -> str:
         if condition.value is None:
@@ -119,11 +119,11 @@ class Conditions:
         text = value_of(condition.field, self._arguments, as_text=True)
         return f"({text} = {self._arguments.add(condition.value, 'text')} AND {equal})"
 
-    def _compared(self, value: str, operator: Operator, asked: float | str) -> str:
+    def _compared(self, value: str, operator: Operator, operand: float | str) -> str:
         """Order among numbers or among strings, as the value that is asked for; NULL for any other type."""
-        if isinstance(asked, str):
-            return f'context_text({value}) COLLATE "C" {COMPARISONS[operator]} {self._arguments.add(asked, "text")}'
-        number = self._arguments.add(msgspec.json.encode(asked).decode(), "text::numeric")
+        if isinstance(operand, str):
+            return f'context_text({value}) COLLATE "C" {COMPARISONS[operator]} {self._arguments.add(operand, "text")}'
+        number = self._arguments.add(msgspec.json.encode(operand).decode(), "text::numeric")
         return f"context_numeric({value}) {COMPARISONS[operator]} {number}"
 
     def _missing(self, value: str, field: Field) -> str:
@@ -131,8 +131,8 @@ class Conditions:
         return f"jsonb_typeof({value}) IS DISTINCT FROM '{type_}'"
 
     def _among(self, value: str, condition: Condition) -> str:
-        wanted = [msgspec.json.encode(element).decode() for element in condition.value if element is not None]
-        among = f"{value} = ANY ({self._arguments.add(wanted, 'text[]::jsonb[]')})"
+        values = [msgspec.json.encode(element).decode() for element in condition.value if element is not None]
+        among = f"{value} = ANY ({self._arguments.add(values, 'text[]::jsonb[]')})"
         return f"({among} OR {self._missing(value, condition.field)})" if None in condition.value else among
 
     # Fields whose type is known only when the value is seen
@@ -148,8 +148,8 @@ class Conditions:
             case Operator.IN, values:
                 return self._one_of(condition.field, values)
             case Operator.ARRAY_CONTAINS, value:
-                asked = self._arguments.json(value if isinstance(value, list) else [value])
-                return self._any(condition.field, f"jsonb_typeof(v) = 'array' AND v @> {asked}")
+                elements = self._arguments.json(value if isinstance(value, list) else [value])
+                return self._any(condition.field, f"jsonb_typeof(v) = 'array' AND v @> {elements}")
             case operator, value if operator in MATCHING:
                 pattern = self._arguments.add(pattern_of(operator, value), "text")
                 return self._any(condition.field, f"context_fold(context_text(v)) LIKE {pattern}", EACH)
@@ -157,9 +157,9 @@ class Conditions:
                 return self._any(condition.field, self._compared("v", operator, value), EACH)
 
     def _one_of(self, field: Field, values: list[Any]) -> str:
-        whole = [value for value in values if value is None or isinstance(value, list)]
-        each = [msgspec.json.encode(value).decode() for value in values if value not in whole]
-        parts = [self._dynamic(Condition(Operator.EQ, field, value)) for value in whole]
+        separate = [value for value in values if value is None or isinstance(value, list)]
+        each = [msgspec.json.encode(value).decode() for value in values if value not in separate]
+        parts = [self._dynamic(Condition(Operator.EQ, field, value)) for value in separate]
         among = f"v = ANY ({self._arguments.add(each, 'text[]::jsonb[]')})"
         return "(" + " OR ".join([*parts, self._any(field, among, EACH)]) + ")"
 
@@ -172,14 +172,14 @@ class Conditions:
     # Words
 
     def _seeking(self, condition: Condition) -> str:
-        kept = self._vocabulary.sought(condition)
-        if kept is None:
+        terms = self._vocabulary.sought(condition)
+        if terms is None:
             return self._sought(condition)
-        asked = self._arguments.add(kept.text, "text::tsquery")
-        indexed = f"""(SELECT w.terms @@ {asked} FROM context_words AS w
+        query = self._arguments.add(terms.text, "text::tsquery")
+        indexed = f"""(SELECT w.terms @@ {query} FROM context_words AS w
             WHERE w.entity_id = r.entity_id AND w.id = r.id AND w.digest = r.digest)"""
         return (
-            f"CASE WHEN r.terms IS NULL THEN COALESCE({indexed}, {self._sought(condition)}) ELSE r.terms @@ {asked} END"
+            f"CASE WHEN r.terms IS NULL THEN COALESCE({indexed}, {self._sought(condition)}) ELSE r.terms @@ {query} END"
         )
 
     def _sought(self, condition: Condition) -> str:
@@ -193,8 +193,8 @@ class Conditions:
     def _tokenized(self, field: Field, condition: str) -> str:
         """Whether the condition holds of any `word` in the strings of the field."""
         separators = self._arguments.add(f"[{SEPARATORS}]+", "text")
-        cut = f"regexp_split_to_table(context_fold(left(context_text(v), {MAX_TEXT})), {separators})"
-        strings = f"EXISTS (SELECT FROM {cut} AS part, left(part, 64) AS word WHERE {condition})"
+        parts = f"regexp_split_to_table(context_fold(left(context_text(v), {MAX_TEXT})), {separators})"
+        strings = f"EXISTS (SELECT FROM {parts} AS part, left(part, 64) AS word WHERE {condition})"
         if field.is_scalar:
             return f"EXISTS (SELECT FROM (VALUES ({value_of(field, self._arguments)})) AS one (v) WHERE {strings})"
         return self._any(field, strings, INSIDE)

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.context_store.entities import StoredEntity
-from gateway.context_store.layout import CUT, Layout, number_term
+from gateway.context_store.layout import TRUNCATED, Layout, number_term
 from gateway.context_store.search.filters import MATCHING, SEEKING, All, AnyOf, Condition, Filter, Operator
 from gateway.context_store.search.patterns import start_of, words_within
 from gateway.context_store.search.values import is_number
 from gateway.context_store.term_dictionary import MIN_PART, Containing
 from gateway.context_store.tokenizer import words
 
-#: the share of records assumed for a word that is not known as common
+#: the share of records assumed for a word that is not among the common
 RARE = 0.0
 #: the share up to which a word beside a rarer one is worth looking up
-TELLING = 0.05
+SELECTIVE = 0.05
 #: more alternatives than these are not looked up one by one
 MAX_ALTERNATIVES = 200
 #: words of one string that are enough to find it
@@ -72,7 +72,7 @@ class Vocabulary:
         """A query that every record of the filter matches, with others perhaps; None when words say nothing of it."""
         match filter_:
             case All(parts):
-                return _both(_telling([found for part in parts if (found := self.implied(part))]))
+                return _both(_selective([query for part in parts if (query := self.implied(part))]))
             case AnyOf(parts):
                 return _either([self.implied(part) for part in parts])
             case Condition():
@@ -85,14 +85,14 @@ class Vocabulary:
         if prefix is None:
             return None
         if condition.operator in SEEKING:
-            return self._seeking(condition, prefix, _telling)
+            return self._seeking(condition, prefix, _selective)
         match condition.operator, condition.value:
             case Operator.EQ, value:
                 return self._equal(value, prefix)
             case Operator.IN, values:
                 return _either([self._equal(value, prefix) for value in values])
             case Operator.ARRAY_CONTAINS, [*values]:
-                return _both([found for value in values if (found := self._equal(value, prefix))])
+                return _both([query for value in values if (query := self._equal(value, prefix))])
             case Operator.ARRAY_CONTAINS, value:
                 return self._equal(value, prefix)
             case Operator.STARTSWITH, value:
@@ -124,22 +124,24 @@ class Vocabulary:
         if not sought:
             return None
         is_open = len(sought) <= MAX_WORDS
-        *whole, last = [prefix + word for word in sought]
-        return _both([*(self._term(term) for term in whole), *([self._term(last, beginning=True)] if is_open else [])])
+        *complete, last = [prefix + word for word in sought]
+        return _both(
+            [*(self._term(term) for term in complete), *([self._term(last, beginning=True)] if is_open else [])]
+        )
 
     def _within(self, condition: Condition, prefix: str) -> list[TermQuery]:
-        """A text that has these parts has a word with each, unless it was cut."""
-        known = [self.containing.get((prefix, part)) for part in _looked_up(condition.operator, condition.value)]
+        """A text that has these parts has a word with each, unless it was truncated."""
+        found = [self.containing.get((prefix, part)) for part in _looked_up(condition.operator, condition.value)]
         return [
             within
-            for terms in known
-            if terms is not None and (within := _either([self._term(term) for term in (*terms, prefix + CUT)]))
+            for terms in found
+            if terms is not None and (within := _either([self._term(term) for term in (*terms, prefix + TRUNCATED)]))
         ]
 
     def _term(self, term: str, *, beginning: bool = False) -> TermQuery:
         if not beginning:
             return TermQuery(f"'{term}'", self.common.get(term, RARE))
-        share = sum(share for known, share in self.common.items() if known.startswith(term))
+        share = sum(share for word, share in self.common.items() if word.startswith(term))
         return TermQuery(f"'{term}':*", min(share, 1.0))
 
 
@@ -147,10 +149,10 @@ def _looked_up(operator: Operator, value: str) -> list[str]:
     return [word for word in words_within(operator, value)[:MAX_PARTS] if len(word) >= MIN_PART]
 
 
-def _telling(queries: Sequence[TermQuery]) -> Sequence[TermQuery]:
+def _selective(queries: Sequence[TermQuery]) -> Sequence[TermQuery]:
     """Those worth looking up together: beside a rare word a common one costs much and excludes little."""
     rarest = min((query.share for query in queries), default=RARE)
-    return [query for query in queries if query.share <= max(rarest, TELLING)]
+    return [query for query in queries if query.share <= max(rarest, SELECTIVE)]
 
 
 def _both(queries: Sequence[TermQuery]) -> TermQuery | None:
@@ -160,9 +162,9 @@ def _both(queries: Sequence[TermQuery]) -> TermQuery | None:
 
 
 def _either(queries: Sequence[TermQuery | None]) -> TermQuery | None:
-    known = [query for query in queries if query]
-    if not known or len(known) < len(queries) or len(known) > MAX_ALTERNATIVES:
+    present = [query for query in queries if query]
+    if not present or len(present) < len(queries) or len(present) > MAX_ALTERNATIVES:
         return None
     return TermQuery(
-        "(" + " | ".join(query.text for query in known) + ")", min(sum(query.share for query in known), 1.0)
+        "(" + " | ".join(query.text for query in present) + ")", min(sum(query.share for query in present), 1.0)
     )

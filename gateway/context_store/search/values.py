@@ -57,7 +57,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def whole(value: object) -> object:
+def as_integer(value: object) -> object:
     """A whole number written 2.0 or "2" as the number that it is; anything else as it came."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -77,7 +77,7 @@ def _list_error(value: object, type_: FieldType) -> str | None:
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) > MAX_IN:
         return f"the value must be an array of at most {MAX_IN} values"
     errors = (_value_error(element, type_) for element in value)
-    return next((found for found in errors if found), None)
+    return next((error for error in errors if error), None)
 
 
 def _text_error(operator: Operator, value: object) -> str | None:

@@ -22,10 +22,10 @@ def moment_of(value: Any) -> float | None:
 
 def written(seconds: float, format_: Format) -> str:
     """The time as a request tells it, rounded down, so that nothing that happened then is passed over."""
-    whole = int(max(seconds, 0))
+    rounded = int(max(seconds, 0))
     if format_ == "iso":
-        return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return str(whole if format_ == "seconds" else whole * 1000)
+        return datetime.fromtimestamp(rounded, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return str(rounded if format_ == "seconds" else rounded * 1000)
 
 
 def _of_text(value: Any) -> float | None:
