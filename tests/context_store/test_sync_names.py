@@ -39,7 +39,7 @@ CATALOG = shipped_catalog()
     ],
 )
 def test_a_name_means_the_field_that_it_can_only_mean(written, meant):
-    assert NAMES.known(written) == meant
+    assert NAMES.declared(written) == meant
 
 
 def test_every_place_of_a_search_that_names_fields_is_understood():
@@ -99,4 +99,4 @@ def test_no_two_fields_of_an_entity_answer_to_one_name(kind, entity):
     fields = search_fields(kind, entity)
     names = Names(fields, kind.spec.property_names)
 
-    assert {name: names.known(name.replace(".", "_")) for name in fields} == {name: name for name in fields}
+    assert {name: names.declared(name.replace(".", "_")) for name in fields} == {name: name for name in fields}
