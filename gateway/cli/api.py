@@ -38,7 +38,7 @@ def api(
     query: tuple[str, ...],
     headers: tuple[str, ...],
     data: str | None,
-    wanted: str | None,
+    output_format: str | None,
     **where: Any,
 ) -> None:
     """Send one request to the gateway, with a token on it, and print what it answers.
@@ -61,7 +61,7 @@ def api(
         if not answer.body:
             return
         if "json" in answer.headers.get("Content-Type", ""):
-            write(msgspec.json.decode(answer.body), Format(wanted) if wanted else Format.JSON)
+            write(msgspec.json.decode(answer.body), Format(output_format) if output_format else Format.JSON)
         else:
             sys.stdout.buffer.write(answer.body)
 
@@ -90,9 +90,9 @@ def token(**where: Any) -> None:
 @click.command(epilog=EXIT_CODES)
 @output_option
 @gateway_options
-def workspaces(wanted: str | None, **where: Any) -> None:
+def workspaces(output_format: str | None, **where: Any) -> None:
     """List the workspaces of the organization."""
-    _print_data("/api/v1/workspaces", {}, wanted, where)
+    _print_data("/api/v1/workspaces", {}, output_format, where)
 
 
 @click.command(epilog=EXIT_CODES)
@@ -101,10 +101,10 @@ def workspaces(wanted: str | None, **where: Any) -> None:
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @output_option
 @gateway_options
-def audit(connector_id: str | None, since: str | None, limit: int, wanted: str | None, **where: Any) -> None:
+def audit(connector_id: str | None, since: str | None, limit: int, output_format: str | None, **where: Any) -> None:
     """List who did what, when and with which outcome, the newest first; needs the scope admin."""
     query = {"connector_id": connector_id, "since": since, "limit": limit}
-    _print_data("/api/v1/audit", query, wanted, where)
+    _print_data("/api/v1/audit", query, output_format, where)
 
 
 @click.group(epilog=EXIT_CODES)
@@ -115,9 +115,9 @@ def grants() -> None:
 @grants.command("list")
 @output_option
 @gateway_options
-def list_grants(wanted: str | None, **where: Any) -> None:
+def list_grants(output_format: str | None, **where: Any) -> None:
     """List which hosts may act for whom, the newest first."""
-    _print_data("/api/v1/grants", {}, wanted, where)
+    _print_data("/api/v1/grants", {}, output_format, where)
 
 
 @grants.command("revoke")
@@ -134,10 +134,10 @@ def revoke_grant(grant_id: str, **where: Any) -> None:
     run(work())
 
 
-def _print_data(path: str, query: Mapping[str, Any], wanted: str | None, where: dict[str, Any]) -> None:
+def _print_data(path: str, query: Mapping[str, Any], output_format: str | None, where: dict[str, Any]) -> None:
     async def work() -> None:
         async with _session(**where) as session:
             found = (await session.fetch(ApiRequest("GET", path, query))).into(dict[str, Any])
-        write(found["data"], format_of(wanted))
+        write(found["data"], format_of(output_format))
 
     run(work())

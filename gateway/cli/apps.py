@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from gateway.cli.arguments import read_pairs
-from gateway.cli.client_session import gateway_options, opened, run
+from gateway.cli.client_session import gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import format_of, output_option, write
 from gateway.cli.shell_completion import complete_kind
@@ -20,12 +20,16 @@ def apps() -> None:
 @apps.command("list")
 @output_option
 @gateway_options
-def list_apps(wanted: str | None, **where: Any) -> None:
+def list_apps(output_format: str | None, **where: Any) -> None:
     """List the kinds that have an app of yours."""
 
     async def work() -> None:
-        async with opened(**where) as gateway:
-            write(msgspec.to_builtins(await gateway.apps.list()), format_of(wanted), ("connector_type", "updated_at"))
+        async with open_gateway(**where) as gateway:
+            write(
+                msgspec.to_builtins(await gateway.apps.list()),
+                format_of(output_format),
+                ("connector_type", "updated_at"),
+            )
 
     run(work())
 
@@ -41,7 +45,7 @@ def set_app(kind: str, client_id: str, client_secret: str | None, **where: Any) 
     secret = read_pairs([f"secret={secret}"], "--client-secret")["secret"]
 
     async def work() -> None:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             app = await gateway.apps.set(kind, client_id, secret)
             note(f"consent for {app.connector_type} is now asked in the name of {client_id}")
 
@@ -55,7 +59,7 @@ def delete(kind: str, **where: Any) -> None:
     """Go back to the platform's app for a KIND."""
 
     async def work() -> None:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             await gateway.apps.delete(kind)
             note(f"consent for {kind} is now asked in the name of the platform")
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.operations.command_line import Schema, plain, typed
+from gateway.operations.command_line import Schema, dereferenced, typed
 
 PARAMS_HELP = """\b
 Params:
@@ -39,33 +39,33 @@ def _read_word(word: str, schema: Schema) -> tuple[list[str], Any]:
         raise click.BadParameter(f"{word!r} is no param; write key=value, key:=json or @file")
     if text.startswith("@"):
         text = _file(text[1:])
-        return _place(name, schema), _json(name, text) if is_json else text
-    place = _place(name, schema)
-    return place, _json(name, text) if is_json else typed_value(name, text, schema_at(schema, place))
+        return _path(name, schema), _json(name, text) if is_json else text
+    path = _path(name, schema)
+    return path, _json(name, text) if is_json else typed_value(name, text, schema_at(schema, path))
 
 
-def _place(name: str, schema: Schema) -> list[str]:
+def _path(name: str, schema: Schema) -> list[str]:
     """A name with dots is a path into an object, unless the operation has a param of that very name."""
     return [name] if name in schema.get("properties", {}) else name.split(".")
 
 
-def _put(params: dict[str, Any], place: list[str], value: Any) -> None:
-    *outer, last = place
+def _put(params: dict[str, Any], path: list[str], value: Any) -> None:
+    *outer, last = path
     for name in outer:
         inner = params.setdefault(name, {})
         if not isinstance(inner, dict):
-            raise click.BadParameter(f"{'.'.join(place)}: {name} has a value already and cannot be an object too")
+            raise click.BadParameter(f"{'.'.join(path)}: {name} has a value already and cannot be an object too")
         params = inner
     if isinstance(params.get(last), list) and isinstance(value, list):
         value = [*params[last], *value]
     params[last] = value
 
 
-def schema_at(schema: Schema, place: Iterable[str]) -> Schema:
+def schema_at(schema: Schema, path: Iterable[str]) -> Schema:
     """The schema of a member; {} where nothing is said of it."""
     definitions, found = schema.get("$defs", {}), schema
-    for name in place:
-        found = plain(found.get("properties", {}).get(name, {}), definitions)
+    for name in path:
+        found = dereferenced(found.get("properties", {}).get(name, {}), definitions)
     return {**found, "$defs": definitions}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import connector_option, find, gateway_options, names, opened, run, schema_of
+from gateway.cli.client_session import connector_option, find, gateway_options, names, open_gateway, run, schema_of
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, format_option, write, write_request, write_stream
 from gateway.cli.progress import follow
@@ -73,7 +73,7 @@ async def _call(
     connector: str | None,
     wants_all: bool,
     limit: int | None,
-    wanted: str | None,
+    output_format: str | None,
     url: str | None,
     workspace: str | None,
     organization: str | None,
@@ -82,25 +82,25 @@ async def _call(
 ) -> None:
     if action == "download":
         raise click.UsageError(f"a file is saved with: gateway download {kind} {entity} …")
-    async with opened(url, workspace, organization) as gateway:
+    async with open_gateway(url, workspace, organization) as gateway:
         found = await find(gateway, kind, connector)
-        given = read_params(params, await schema_of(gateway, found.kind, entity, action))
+        call_params = read_params(params, await schema_of(gateway, found.kind, entity, action))
         fields = {"select": names(selected), "exclude": names(options.pop("excluded"))}
         if wants_all or limit is not None:
-            records = gateway.records(found, entity, action, given, limit=limit, **fields)
-            await write_stream(records, format_of(wanted), fields["select"] or ())
+            records = gateway.records(found, entity, action, call_params, limit=limit, **fields)
+            await write_stream(records, format_of(output_format), fields["select"] or ())
             return
-        outcome = await _outcome(gateway, found, (entity, action, given), fields, **options)
+        outcome = await _outcome(gateway, found, (entity, action, call_params), fields, **options)
         if isinstance(outcome, Job):
-            _write_job(outcome, wanted)
+            _write_job(outcome, output_format)
             return
-        if options["dry_run"] and format_of(wanted) is Format.TABLE:
+        if options["dry_run"] and format_of(output_format) is Format.TABLE:
             for request in outcome.result:
                 write_request(request)
             return
-        _write_answer(outcome, wanted, fields["select"], wants_meta=options["wants_meta"])
-        if format_of(wanted) is Format.TABLE:
-            _tell_of_more(await gateway.listing(found.kind, entity, action), given, outcome)
+        _write_answer(outcome, output_format, fields["select"], wants_meta=options["wants_meta"])
+        if format_of(output_format) is Format.TABLE:
+            _tell_of_more(await gateway.listing(found.kind, entity, action), call_params, outcome)
 
 
 async def _outcome(
@@ -127,17 +127,17 @@ async def _outcome(
     return started
 
 
-def _write_answer(answer: Answer, wanted: str | None, selected: list[str] | None, *, wants_meta: bool) -> None:
+def _write_answer(answer: Answer, output_format: str | None, selected: list[str] | None, *, wants_meta: bool) -> None:
     if wants_meta:
-        write({"result": answer.result, "meta": answer.meta}, format_of(wanted or Format.JSON))
+        write({"result": answer.result, "meta": answer.meta}, format_of(output_format or Format.JSON))
         return
     is_search = isinstance(answer.result, dict) and {"data", "meta"} == answer.result.keys()
-    as_table = format_of(wanted) is Format.TABLE
-    write(answer.records if is_search and as_table else answer.result, format_of(wanted), selected or ())
+    as_table = format_of(output_format) is Format.TABLE
+    write(answer.records if is_search and as_table else answer.result, format_of(output_format), selected or ())
 
 
-def _write_job(job: Job, wanted: str | None) -> None:
-    write({"id": job.id, "status": job.status, "message": job.view.message}, format_of(wanted))
+def _write_job(job: Job, output_format: str | None) -> None:
+    write({"id": job.id, "status": job.status, "message": job.view.message}, format_of(output_format))
     note(f"follow it with: gateway jobs watch {job.id}")
 
 

@@ -19,12 +19,12 @@ _EXTRAS: Mapping[str, str] = {
 }
 
 
-def _said(error: BaseException) -> str:
+def _text_of(error: BaseException) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _about_postgres(hint: str) -> Callable[[BaseException], str]:
-    return lambda error: f"PostgreSQL: {_said(error)}; {hint}"
+    return lambda error: f"PostgreSQL: {_text_of(error)}; {hint}"
 
 
 #: by the qualified names of the classes, so that a command need not import what it does not use; the nearest class wins
@@ -75,4 +75,4 @@ def _missing(package: str) -> str | None:
 def _of_system(error: OSError) -> str:
     """A file, a folder, a port or an address that the system refuses."""
     what = f"{error.filename}: " if error.filename else ""
-    return f"{what}{error.strerror or _said(error)}"
+    return f"{what}{error.strerror or _text_of(error)}"

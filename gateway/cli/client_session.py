@@ -36,7 +36,7 @@ def connector_option(meaning: str) -> Callable[[Command], Command]:
 
 
 @asynccontextmanager
-async def opened(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
+async def open_gateway(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
     """The client that a command works with."""
     where = {"workspace_name": workspace, "organization_id": organization}
     async with Gateway(url, **where, retry_policy=_TIMEOUT) as gateway:

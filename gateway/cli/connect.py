@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.cli.arguments import read_pairs
 from gateway.cli.callback_page import callback_page
-from gateway.cli.client_session import gateway_options, interruptible, opened, run
+from gateway.cli.client_session import gateway_options, interruptible, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import format_of, output_option, write
 from gateway.cli.shell_completion import complete_connector, complete_kind
@@ -67,25 +67,25 @@ async def _connect(
     redirect_url: str | None,
     no_browser: bool,
     no_check: bool,
-    wanted: str | None,
+    output_format: str | None,
     url: str | None,
     workspace: str | None,
     organization: str | None,
 ) -> None:
     given = read_pairs(credentials, "--credential")
-    async with opened(url, workspace, organization) as gateway:
+    async with open_gateway(url, workspace, organization) as gateway:
         facts = await gateway.type(kind)
         existing = None if renew else await _existing(gateway, name or facts["title"], if_exists)
         variables = _completed(read_pairs(environment, "--env"), _needed(facts["environment"]), "--env", facts)
         if not given and _is_by_consent(facts, method):
-            made = await _consented(gateway, kind, redirect_url, no_browser, name, variables, renew or existing)
+            connector = await _consented(gateway, kind, redirect_url, no_browser, name, variables, renew or existing)
         else:
             fields = _method(facts, method, given)["fields"]
             given = _completed(given, _needed(fields), "--credential", facts)
             if renew is not None:
-                made = await gateway.connectors.update(renew, credentials=given, name=name)
+                connector = await gateway.connectors.update(renew, credentials=given, name=name)
             else:
-                made = await gateway.connectors.create(
+                connector = await gateway.connectors.create(
                     kind,
                     given,
                     name=name,
@@ -93,7 +93,7 @@ async def _connect(
                     validate=not no_check,
                     if_exists=if_exists,
                 )
-        write(msgspec.to_builtins(made), format_of(wanted))
+        write(msgspec.to_builtins(connector), format_of(output_format))
 
 
 async def _existing(gateway: Gateway, name: str, if_exists: IfExists) -> str | None:
@@ -119,8 +119,8 @@ async def _consented(
     renew: str | None,
 ) -> Connector:
     """The connector, once a person has given consent in a browser."""
-    async with AsyncExitStack() as held:
-        callback = redirect_url if redirect_url else await held.enter_async_context(callback_page())
+    async with AsyncExitStack() as exit_stack:
+        callback = redirect_url if redirect_url else await exit_stack.enter_async_context(callback_page())
         consent = await gateway.connectors.connect(kind, callback, name=name, environment=variables, connector=renew)
         note("open this address and give consent; waiting (Ctrl-C stops)")
         click.echo(consent.url, err=True)
@@ -138,15 +138,17 @@ def _is_by_consent(facts: dict[str, Any], method: str | None) -> bool:
     return bool(facts["oauth"]) and method in (None, *(each["id"] for each in facts["auth_methods"] if each["oauth"]))
 
 
-def _method(facts: dict[str, Any], wanted: str | None, given: dict[str, str]) -> dict[str, Any]:
+def _method(facts: dict[str, Any], method_id: str | None, credentials: dict[str, str]) -> dict[str, Any]:
     """The method asked for, else the one whose fields the given credentials are, else the first without consent."""
     methods: list[dict[str, Any]] = facts["auth_methods"]
     for each in methods:
-        if each["id"] == wanted or (wanted is None and given and given.keys() <= each["fields"].keys()):
+        if each["id"] == method_id or (
+            method_id is None and credentials and credentials.keys() <= each["fields"].keys()
+        ):
             return each
-    if wanted is not None:
+    if method_id is not None:
         raise click.BadParameter(
-            f"{facts['kind']} has no {wanted!r}; it has {', '.join(each['id'] for each in methods)}"
+            f"{facts['kind']} has no {method_id!r}; it has {', '.join(each['id'] for each in methods)}"
         )
     return next((each for each in methods if not each["oauth"]), methods[0])
 
@@ -156,15 +158,15 @@ def _needed(fields: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _completed(
-    given: dict[str, str], needed: dict[str, dict[str, Any]], option: str, facts: dict[str, Any]
+    values: dict[str, str], needed: dict[str, dict[str, Any]], option: str, facts: dict[str, Any]
 ) -> dict[str, str]:
     """What was given, and what a person types for the rest; elsewhere a usage error names all that is missing."""
-    missing = {name: field for name, field in needed.items() if name not in given}
+    missing = {name: field for name, field in needed.items() if name not in values}
     if missing and not sys.stdin.isatty():
-        wanted = "; ".join(f"{option} {name}=… ({field['description']})" for name, field in missing.items())
-        raise click.UsageError(f"{facts['kind']} needs {wanted}")
+        missing_options = "; ".join(f"{option} {name}=… ({field['description']})" for name, field in missing.items())
+        raise click.UsageError(f"{facts['kind']} needs {missing_options}")
     for name, field in missing.items():
         prompt = f"{name} ({field['description']})"
         with interruptible():
-            given[name] = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
-    return given
+            values[name] = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
+    return values

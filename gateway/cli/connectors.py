@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.client_session import gateway_options, interruptible, opened, run
+from gateway.cli.client_session import gateway_options, interruptible, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
 from gateway.cli.output import format_of, output_option, write
 from gateway.cli.progress import follow
@@ -25,12 +25,12 @@ def connectors() -> None:
 @click.option("--kind", metavar="KIND", shell_complete=complete_kind, help="Only those of this kind.")
 @output_option
 @gateway_options
-def list_connectors(kind: str | None, wanted: str | None, **where: Any) -> None:
+def list_connectors(kind: str | None, output_format: str | None, **where: Any) -> None:
     """List the connectors of the workspace."""
 
     async def work() -> None:
-        async with opened(**where) as gateway:
-            write(msgspec.to_builtins(await gateway.connectors.list(kind)), format_of(wanted), _COLUMNS)
+        async with open_gateway(**where) as gateway:
+            write(msgspec.to_builtins(await gateway.connectors.list(kind)), format_of(output_format), _COLUMNS)
 
     run(work())
 
@@ -39,12 +39,12 @@ def list_connectors(kind: str | None, wanted: str | None, **where: Any) -> None:
 @click.argument("connector", shell_complete=complete_connector)
 @output_option
 @gateway_options
-def show(connector: str, wanted: str | None, **where: Any) -> None:
+def show(connector: str, output_format: str | None, **where: Any) -> None:
     """Show one connector, and what can be done with it now."""
 
     async def work() -> None:
-        async with opened(**where) as gateway:
-            write(await gateway.connectors.inspect(connector), format_of(wanted))
+        async with open_gateway(**where) as gateway:
+            write(await gateway.connectors.inspect(connector), format_of(output_format))
 
     run(work())
 
@@ -56,7 +56,7 @@ def check(connector: str, **where: Any) -> None:
     """Ask the application whether it accepts the credentials; exit code 3 when it does not."""
 
     async def work() -> Health:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             return await gateway.connectors.check(connector)
 
     health = run(work())
@@ -75,7 +75,7 @@ def sync(connector: str, entities: tuple[str, ...], full: bool, **where: Any) ->
     """Bring the searchable copy of a connector's records up to date now: all of it, or these ENTITIES."""
 
     async def work() -> None:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             job = await gateway.connectors.sync(connector, list(entities) or None, full=full)
             await (await follow(job)).result()
             note(f"the copy of {connector} is up to date")
@@ -91,7 +91,7 @@ def delete(connector: str, yes: bool, **where: Any) -> None:
     """Revoke a connector's grant and drop everything that belongs to it."""
 
     async def work() -> None:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             found = await gateway.connectors.resolve(connector)
             if not yes:
                 with interruptible():

@@ -21,33 +21,36 @@ _MARKS = {CheckStatus.PASSED: ("✓", "green"), CheckStatus.WARNING: ("!", "yell
 
 @click.command()
 @output_option
-def doctor(wanted: str | None) -> None:
+def doctor(output_format: str | None) -> None:
     """Look for what keeps the gateway from working, and say how to fix it; exit 1 when something does."""
     settings = local_settings()
-    found = run(lambda: _examined(settings, is_shown=format_of(wanted) is Format.TABLE))
-    if format_of(wanted) is not Format.TABLE:
-        write([{"status": each.status, "what": each.what, "said": each.said} for each in found], format_of(wanted))
-    sys.exit(1 if any(each.status is CheckStatus.FAILED for each in found) else 0)
+    results = run(lambda: _examined(settings, is_shown=format_of(output_format) is Format.TABLE))
+    if format_of(output_format) is not Format.TABLE:
+        write(
+            [{"status": each.status, "what": each.what, "said": each.said} for each in results],
+            format_of(output_format),
+        )
+    sys.exit(1 if any(each.status is CheckStatus.FAILED for each in results) else 0)
 
 
 async def _examined(settings: Settings, *, is_shown: bool) -> list[CheckResult]:
-    console, found = Console(soft_wrap=True), []
+    console, results = Console(soft_wrap=True), []
     async for result in check_results(settings):
-        found.append(result)
+        results.append(result)
         if is_shown:
             mark, color = _MARKS[result.status]
             console.print(Text.assemble((mark, color), " ", (result.what, "bold"), ": ", result.said))
-    return found
+    return results
 
 
 @click.command()
 @output_option
-def status(wanted: str | None) -> None:
+def status(output_format: str | None) -> None:
     """Show queue, workers, connectors by status and how stale the copies of records are."""
     settings = local_settings()
     statistics = run(lambda: _statistics(settings))
-    if format_of(wanted) is not Format.TABLE:
-        write(_document(statistics), format_of(wanted))
+    if format_of(output_format) is not Format.TABLE:
+        write(_document(statistics), format_of(output_format))
         return
     for title, rows in _document(statistics).items():
         if isinstance(rows, list):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import connector_option, find, gateway_options, opened, run, schema_of
+from gateway.cli.client_session import connector_option, find, gateway_options, open_gateway, run, schema_of
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.progress import download_bar
 from gateway.cli.shell_completion import complete_entity, complete_kind, complete_param
@@ -44,15 +44,15 @@ async def _download(
     workspace: str | None,
     organization: str | None,
 ) -> None:
-    async with opened(url, workspace, organization) as gateway:
+    async with open_gateway(url, workspace, organization) as gateway:
         found = await find(gateway, kind, connector)
-        given = read_params(params, await schema_of(gateway, found.kind, entity, "download"))
+        call_params = read_params(params, await schema_of(gateway, found.kind, entity, "download"))
         if to == "-":
-            async for chunk in gateway.chunks(found, entity, given):
+            async for chunk in gateway.chunks(found, entity, call_params):
                 sys.stdout.buffer.write(chunk)
             sys.stdout.buffer.flush()
         else:
-            await _save(gateway, found, entity, given, Path(to), sha256)
+            await _save(gateway, found, entity, call_params, Path(to), sha256)
 
 
 async def _save(

@@ -67,8 +67,8 @@ def exit_code(error: GatewayError) -> Exit:
 def one_line(error: GatewayError) -> str:
     """What went wrong, every fault of it, and what to do, without line breaks or control characters."""
     faults = [fault.message for fault in error.faults]
-    said = "; ".join(faults) if faults else error.detail
-    return printable(" ".join([said, *_hints(error)]))
+    message = "; ".join(faults) if faults else error.detail
+    return printable(" ".join([message, *_hints(error)]))
 
 
 def _hints(error: GatewayError) -> Iterator[str]:
@@ -107,10 +107,10 @@ def ending() -> Iterator[None]:
     except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:
-        said = cause_of(error)
-        if said is None:
+        message = cause_of(error)
+        if message is None:
             raise
-        complain(printable(said))
+        complain(printable(message))
         sys.exit(Exit.REFUSED)
 
 

@@ -7,14 +7,14 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from gateway.cli.client_session import connector_option, gateway_options, opened, run
+from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
 from gateway.cli.shell_completion import complete_kind, own_folders
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable
 
-Found = list[dict[str, Any]]
+Matches = list[dict[str, Any]]
 
 
 @click.command(epilog=EXIT_CODES)
@@ -33,7 +33,7 @@ def find(
     connector: str | None,
     limit: int,
     offline: bool,
-    wanted: str | None,
+    output_format: str | None,
     **where: Any,
 ) -> None:
     """Find the operations for TASK, best first, each in one line with its params.
@@ -44,24 +44,24 @@ def find(
     """
     text = " ".join(task)
     if offline:
-        found = _shipped(text, kind, effect, limit)
+        matches = _shipped(text, kind, effect, limit)
     else:
-        found = run(_asked(text, kind, effect, connector, limit, **where))
-    form = format_of(wanted)
+        matches = run(_request(text, kind, effect, connector, limit, **where))
+    form = format_of(output_format)
     if form is Format.TABLE:
-        _print(found)
+        _print(matches)
     else:
-        write(found, form)
+        write(matches, form)
 
 
-async def _asked(
+async def _request(
     text: str, kind: str | None, effect: str | None, connector: str | None, limit: int, **where: Any
-) -> Found:
+) -> Matches:
     """What the gateway finds; what is found in the shipped specs, when it cannot be asked."""
     try:
-        async with opened(**where) as gateway:
-            found = await gateway.find_operations(text, kind=kind, effect=effect, connector=connector, limit=limit)
-            return [msgspec.to_builtins(match) for match in found]
+        async with open_gateway(**where) as gateway:
+            matches = await gateway.find_operations(text, kind=kind, effect=effect, connector=connector, limit=limit)
+            return [msgspec.to_builtins(match) for match in matches]
     except (Unauthorized, Unavailable) as error:
         if connector is not None:
             raise
@@ -69,7 +69,7 @@ async def _asked(
         return _shipped(text, kind, effect, limit)
 
 
-def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Found:
+def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Matches:
     from gateway.kinds.catalog import load_catalog
     from gateway.operations.descriptions import summary
     from gateway.operations.index import OperationIndex
@@ -80,12 +80,12 @@ def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Fou
     return [{**summary(match.entry), "score": match.score, "connectors": []} for match in matches]
 
 
-def _print(found: Found) -> None:
+def _print(matches: Matches) -> None:
     """Two lines for each: how to call it and what it does."""
     console = Console(soft_wrap=True, highlight=False)
-    if not found:
+    if not matches:
         Console(stderr=True).print(Text("nothing fits; say it in other words, or see: gateway types", style="dim"))
-    for each in found:
+    for each in matches:
         effect = "" if each["effect"] == "read" else f"  {each['effect']}"
         console.print(Text.assemble((f"{each['kind']} ", "bold"), printable(each["signature"]), (effect, "yellow")))
         names = ", ".join(connector["name"] for connector in each["connectors"])

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.client_session import connector_option, gateway_options, opened, run
+from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
 from gateway.cli.output import Format, format_of, output_option, write, write_stream
 from gateway.cli.progress import follow
@@ -31,21 +31,21 @@ def jobs() -> None:
 @output_option
 @gateway_options
 def list_jobs(
-    status: str | None, entity: str | None, connector: str | None, limit: int, wanted: str | None, **where: Any
+    status: str | None, entity: str | None, connector: str | None, limit: int, output_format: str | None, **where: Any
 ) -> None:
     """List jobs, the newest first."""
 
     async def work() -> None:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             of = None if connector is None else (await gateway.connectors.resolve(connector)).id
-            found = _views(gateway.jobs.list(status=status, connector_id=of, entity=entity, limit=limit))
-            await write_stream(found, format_of(wanted), _COLUMNS)
+            views = _views(gateway.jobs.list(status=status, connector_id=of, entity=entity, limit=limit))
+            await write_stream(views, format_of(output_format), _COLUMNS)
 
     run(work())
 
 
-async def _views(found: AsyncIterator[Job]) -> AsyncIterator[dict[str, Any]]:
-    async for job in found:
+async def _views(jobs: AsyncIterator[Job]) -> AsyncIterator[dict[str, Any]]:
+    async for job in jobs:
         yield _facts(job.view)
 
 
@@ -58,12 +58,12 @@ def _facts(view: JobView) -> dict[str, Any]:
 @click.argument("job_id", shell_complete=complete_job)
 @output_option
 @gateway_options
-def show(job_id: str, wanted: str | None, **where: Any) -> None:
+def show(job_id: str, output_format: str | None, **where: Any) -> None:
     """Show one job as it is now."""
 
     async def work() -> None:
-        async with opened(**where) as gateway:
-            write(_facts((await gateway.jobs.get(job_id)).view), format_of(wanted))
+        async with open_gateway(**where) as gateway:
+            write(_facts((await gateway.jobs.get(job_id)).view), format_of(output_format))
 
     run(work())
 
@@ -72,18 +72,18 @@ def show(job_id: str, wanted: str | None, **where: Any) -> None:
 @click.argument("job_id", shell_complete=complete_job)
 @output_option
 @gateway_options
-def watch(job_id: str, wanted: str | None, **where: Any) -> None:
+def watch(job_id: str, output_format: str | None, **where: Any) -> None:
     """Follow a job to its end; exit code 6 unless it succeeds. With -o ndjson, print each of its events."""
 
     async def work() -> Job:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             job = await gateway.jobs.get(job_id)
-            if wanted == Format.NDJSON:
+            if output_format == Format.NDJSON:
                 async for event in job.events():
                     write({"event": event.name, "event_id": event.id, **event.data}, Format.NDJSON)
                 return await job.refresh()
             job = await follow(job)
-            write(_facts(job.view), format_of(wanted))
+            write(_facts(job.view), format_of(output_format))
             return job
 
     _require_success(run(work()))
@@ -94,19 +94,19 @@ def watch(job_id: str, wanted: str | None, **where: Any) -> None:
 @click.option("--save", "to", type=click.Path(path_type=Path), metavar="FILE", help="Where to, when it is a file.")
 @output_option
 @gateway_options
-def result(job_id: str, to: Path | None, wanted: str | None, **where: Any) -> None:
+def result(job_id: str, to: Path | None, output_format: str | None, **where: Any) -> None:
     """Print a job's result, waiting for it; with -o ndjson record by record, whatever its size."""
 
     async def work() -> None:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             job = await follow(await gateway.jobs.get(job_id))
             if to is not None:
                 saved = await job.download(to)
                 note(f"saved {saved.path} ({size_of(saved.size)}, sha256 {saved.sha256})")
-            elif format_of(wanted) is Format.NDJSON:
+            elif format_of(output_format) is Format.NDJSON:
                 await write_stream(job.records(), Format.NDJSON)
             else:
-                write((await job.result()).result, format_of(wanted))
+                write((await job.result()).result, format_of(output_format))
 
     run(work())
 
@@ -118,7 +118,7 @@ def cancel(job_id: str, **where: Any) -> None:
     """Ask for a job's end; what was sent to the application already runs to its true end."""
 
     async def work() -> Job:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             return await (await gateway.jobs.get(job_id)).cancel()
 
     note(f"the job is {run(work()).status}, cancellation asked for")
@@ -133,7 +133,7 @@ def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
     """Do a job's work again as a new job, and print its id."""
 
     async def work() -> Job:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             job = await (await gateway.jobs.get(job_id)).retry(confirm=confirm)
             click.echo(job.id)
             return await follow(job) if wants_watch else job
@@ -145,6 +145,6 @@ def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
 
 def _require_success(job: Job) -> None:
     if job.status != "succeeded":
-        said = (job.view.error or {}).get("detail") or job.view.message or ""
-        complain(printable(f"the job is {job.status}{': ' if said else ''}{said}"))
+        message = (job.view.error or {}).get("detail") or job.view.message or ""
+        complain(printable(f"the job is {job.status}{': ' if message else ''}{message}"))
         raise SystemExit(Exit.JOB)

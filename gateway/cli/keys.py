@@ -47,16 +47,16 @@ def new() -> None:
 
 @keys.command("list")
 @output_option
-def list_keys(wanted: str | None) -> None:
+def list_keys(output_format: str | None) -> None:
     """Show the keys by their ids, and how many credentials each of them wraps."""
     settings = local_settings()
-    known, rows = _known(settings), run(lambda: _census(settings))
+    current_keys, rows = _current_keys(settings), run(lambda: _census(settings))
     shown = [
         {"id": key_id, "use": "seals" if number == 0 else "opens", "credentials": rows.pop(key_id, 0)}
-        for number, (key_id, _) in enumerate(known)
+        for number, (key_id, _) in enumerate(current_keys)
     ]
     shown += [{"id": key_id, "use": "missing", "credentials": count} for key_id, count in sorted(rows.items())]
-    write(shown, format_of(wanted), ("id", "use", "credentials"))
+    write(shown, format_of(output_format), ("id", "use", "credentials"))
     sys.exit(1 if any(each["use"] == "missing" for each in shown) else 0)
 
 
@@ -124,10 +124,10 @@ async def _rotation(settings: Settings) -> AsyncIterator[Rotation]:
     async with Database.open(
         settings.database_url, size=2, command_timeout=30, has_pooler=settings.has_pooler
     ) as database:
-        yield Rotation(database, Vault(_known(settings)), SEALED_TABLES)
+        yield Rotation(database, Vault(_current_keys(settings)), SEALED_TABLES)
 
 
-def _known(settings: Settings) -> Keys:
+def _current_keys(settings: Settings) -> Keys:
     try:
         return read_keys(settings.encryption_keys, settings.encryption_keys_file)
     except KeyListError as error:
@@ -143,10 +143,10 @@ def _change(change: Callable[[Keys], Keys]) -> None:
             "and `gateway keys new` makes one"
         )
     path = settings.encryption_keys_file
-    known = _known(settings)
+    current_keys = _current_keys(settings)
     assert path is not None
     try:
-        changed = key_list.text_of(change(known))
+        changed = key_list.text_of(change(current_keys))
         owner = path.stat()
         write_private(path, changed)
         if os.geteuid() == 0:

@@ -10,14 +10,14 @@ from gateway.settings import Settings, settings_of
 def local_settings(**overrides: Any) -> Settings:
     """The settings, where they name no stores with the addresses of the embedded ones in the data directory."""
     settings = settings_of(**overrides)
-    found: dict[str, Any] = {}
+    updates: dict[str, Any] = {}
     keys = settings.data_dir / KEYS
     if settings.encryption_keys is None and settings.encryption_keys_file is None and keys.exists():
-        found["encryption_keys_file"] = keys
+        updates["encryption_keys_file"] = keys
     for name, url in (("database_url", _postgres_url), ("redis_url", _redis_url)):
         if name not in settings.model_fields_set and (local := url(settings)) is not None:
-            found[name] = local
-    return settings.model_copy(update=found)
+            updates[name] = local
+    return settings.model_copy(update=updates)
 
 
 def _postgres_url(settings: Settings) -> str | None:

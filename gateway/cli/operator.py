@@ -260,9 +260,9 @@ def create_organization(name: str) -> None:
 @organization.command("list")
 def list_organizations() -> None:
     """List all organizations."""
-    found = _with_store(lambda store: store.organizations())
+    listed = _with_store(lambda store: store.organizations())
     _print(
-        *({"organization_id": str(each.id), "name": each.name, "disabled": bool(each.disabled_at)} for each in found)
+        *({"organization_id": str(each.id), "name": each.name, "disabled": bool(each.disabled_at)} for each in listed)
     )
 
 
@@ -308,7 +308,7 @@ def update_client(client_id: UUID, redirect_urls: tuple[str, ...]) -> None:
 @client.command("list")
 def list_clients() -> None:
     """List all clients."""
-    found = _with_store(lambda store: store.clients())
+    listed = _with_store(lambda store: store.clients())
     _print(
         *(
             {
@@ -319,7 +319,7 @@ def list_clients() -> None:
                 "redirect_urls": list(each.redirect_urls),
                 "disabled": bool(each.disabled_at),
             }
-            for each in found
+            for each in listed
         )
     )
 
@@ -371,11 +371,11 @@ def add_person(login: str, organization_ids: tuple[UUID, ...], scopes: tuple[str
 @person.command("list")
 def list_people() -> None:
     """List who may sign in; `subject` is whom the provider means, once they have."""
-    found = _with_people(lambda people: people.all())
+    listed = _with_people(lambda people: people.all())
     _print(
         *(
             {"client_id": str(each.client_id), "login": each.login, "issuer": each.issuer, "subject": each.subject}
-            for each in found
+            for each in listed
         )
     )
 

@@ -25,7 +25,7 @@ _FIELDS = "gateway.fields"
 #: characters of a cell at most
 _CELL = 400
 #: characters of a value that is never cut, and of what is left at least of one that is
-_SHORT, _LEAST = 20, 8
+_SHORT, _MIN_WIDTH = 20, 8
 #: characters between two columns
 _GAP = 2
 #: characters of a cell that are enough to choose its column
@@ -46,11 +46,13 @@ class Format(StrEnum):
 
 def format_option(command: Command) -> Command:
     """`-o table|json|ndjson` and `--json`: one rule for every command, a table on a terminal and JSON elsewhere."""
-    command = click.option("--json", "wanted", flag_value=Format.JSON.value, help="The same as -o json.")(command)
+    command = click.option("--json", "output_format", flag_value=Format.JSON.value, help="The same as -o json.")(
+        command
+    )
     return click.option(
         "-o",
         "--output",
-        "wanted",
+        "output_format",
         type=click.Choice(list(Format), case_sensitive=False),
         help="table on a terminal, else json; ndjson is one record a line.",
     )(command)
@@ -63,31 +65,31 @@ def output_option(command: Command) -> Command:
         multiple=True,
         metavar="FIELDS",
         expose_value=False,
-        callback=_keep_fields,
+        callback=_store_fields,
         shell_complete=complete_field,
         help="Print only these: id,status",
     )(format_option(command))
 
 
-def _keep_fields(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> None:
-    ctx.meta[_FIELDS] = [name for word in given for name in word.split(",") if name]
+def _store_fields(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> None:
+    ctx.meta[_FIELDS] = [name for word in words for name in word.split(",") if name]
 
 
-def _asked_fields() -> list[str]:
+def _selected_fields() -> list[str]:
     ctx = click.get_current_context(silent=True)
     return [] if ctx is None else ctx.meta.get(_FIELDS, [])
 
 
-def format_of(wanted: str | None) -> Format:
+def format_of(output_format: str | None) -> Format:
     """The format asked for, else a table where people look and JSON elsewhere."""
-    if wanted is not None:
-        return Format(wanted)
+    if output_format is not None:
+        return Format(output_format)
     return Format.TABLE if sys.stdout.isatty() else Format.JSON
 
 
 def write(value: Any, format: Format, columns: Sequence[str] = ()) -> None:  # noqa: A002 - the option's own word
     """A result as a whole: records, one record, or anything else."""
-    fields = _asked_fields()
+    fields = _selected_fields()
     value, columns = _narrowed(value, fields), fields or columns
     match format:
         case Format.JSON:
@@ -122,10 +124,10 @@ def _narrowed(value: Any, fields: Sequence[str]) -> Any:
         return _only(value, fields)
     if not isinstance(value, list):
         return value
-    known = {name: None for record in value if isinstance(record, Mapping) for name in record}
+    names = {name: None for record in value if isinstance(record, Mapping) for name in record}
     for name in fields:
-        if known and name not in known and name.partition(".")[0] not in known:
-            raise click.BadParameter(f"no record has {name!r}; {did_you_mean(name, known)}", param_hint="--fields")
+        if names and name not in names and name.partition(".")[0] not in names:
+            raise click.BadParameter(f"no record has {name!r}; {did_you_mean(name, names)}", param_hint="--fields")
     return [_only(record, fields) for record in value]
 
 
@@ -143,7 +145,7 @@ async def write_stream(
         found = [record async for record in records]
         write(found, format, columns)
         return len(found)
-    fields, count = _asked_fields(), 0
+    fields, count = _selected_fields(), 0
     async for record in records:
         body = msgspec.json.encode(_only(record, fields) if fields else record)
         if format is Format.JSON:
@@ -166,7 +168,7 @@ def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
         return
     if not all(isinstance(record, Mapping) for record in records):
         for record in records:
-            _line(shown(record, most=1000).encode())
+            _line(shown(record, max_length=1000).encode())
         return
     console = Console()
     names = list(columns) or columns_of(records, console.width)
@@ -184,20 +186,22 @@ def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
         Console(stderr=True, soft_wrap=True).print(Text(printable(note), style="dim"))
 
 
-def fitted(wanted: Mapping[str, int], width: int) -> dict[str, int]:
+def fitted(widths: Mapping[str, int], width: int) -> dict[str, int]:
     """The columns that find room and how wide each is, in the order given.
 
     Short values and ids are never cut, long ones down to a few characters; what says least of a record goes first.
     """
-    least = {name: size if name == "id" or size <= _SHORT else max(_LEAST, len(name)) for name, size in wanted.items()}
-    kept: list[str] = []
-    for name in sorted(wanted, key=_weight):
-        if not kept or sum(least[each] for each in (*kept, name)) + _GAP * len(kept) <= width:
-            kept.append(name)
-    sizes = {name: min(least[name], width) for name in wanted if name in kept}
+    min_widths = {
+        name: size if name == "id" or size <= _SHORT else max(_MIN_WIDTH, len(name)) for name, size in widths.items()
+    }
+    columns: list[str] = []
+    for name in sorted(widths, key=_weight):
+        if not columns or sum(min_widths[each] for each in (*columns, name)) + _GAP * len(columns) <= width:
+            columns.append(name)
+    sizes = {name: min(min_widths[name], width) for name in widths if name in columns}
     remaining = width - sum(sizes.values()) - _GAP * (len(sizes) - 1)
     for name in sorted(sizes, key=_weight):
-        more = min(remaining, wanted[name] - sizes[name])
+        more = min(remaining, widths[name] - sizes[name])
         sizes[name] += more
         remaining -= more
     return sizes
@@ -208,12 +212,12 @@ def columns_of(records: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     sample = records[:_SAMPLE]
     names = dict.fromkeys(name for record in sample for name in record)
     cells = {name: [record.get(name) for record in sample] for name in names}
-    plain = [name for name in names if any(map(_is_there, cells[name])) and not any(map(_is_unfit, cells[name]))]
+    fitting = [name for name in names if any(map(_is_there, cells[name])) and not any(map(_is_unfit, cells[name]))]
     chosen: list[str] = []
-    left = width
-    for name in sorted(plain or names, key=_weight):
-        left -= _GAP + max(len(name), *(len(shown(value, _USUAL)) for value in cells[name]))
-        if left < 0 and chosen:
+    remaining = width
+    for name in sorted(fitting or names, key=_weight):
+        remaining -= _GAP + max(len(name), *(len(shown(value, _USUAL)) for value in cells[name]))
+        if remaining < 0 and chosen:
             break
         chosen.append(name)
     return sorted(chosen, key=list(names).index)
@@ -248,7 +252,7 @@ def _facts(record: Mapping[str, Any]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in record.items():
-        table.add_row(Text(printable(name)), Text(shown(value, most=400)))
+        table.add_row(Text(printable(name)), Text(shown(value, max_length=400)))
     return table
 
 

@@ -32,8 +32,8 @@ def python_types(kind: Mapping[str, Any]) -> str:
     module = _Module()
     calls = [
         _Call(entity, action, *module.params(entity, action, facts.get("params") or {}))
-        for entity, told in kind["entities"].items()
-        for action, facts in told["actions"].items()
+        for entity, facts_of_entity in kind["entities"].items()
+        for action, facts in facts_of_entity["actions"].items()
         if action != _DOWNLOAD
     ]
     name = _camel(kind["kind"])
@@ -41,8 +41,8 @@ def python_types(kind: Mapping[str, Any]) -> str:
         _HEADING.format(title=kind["title"], kind=kind["kind"], name=name),
         f"Entity: TypeAlias = {_literal(list(kind['entities']))}",
         *(
-            f"{_camel(entity)}Action: TypeAlias = {_literal(list(told['actions']))}"
-            for entity, told in kind["entities"].items()
+            f"{_camel(entity)}Action: TypeAlias = {_literal(list(facts_of_entity['actions']))}"
+            for entity, facts_of_entity in kind["entities"].items()
         ),
         *module.classes,
         _protocol(

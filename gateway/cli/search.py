@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.client_session import connector_option, find, gateway_options, names, opened, run
+from gateway.cli.client_session import connector_option, find, gateway_options, names, open_gateway, run
 from gateway.cli.failures import EXIT_CODES
 from gateway.cli.filter_arguments import CONDITIONS_HELP, read_filter, read_sort
 from gateway.cli.output import format_of, format_option, write_stream
@@ -44,16 +44,16 @@ async def _search(
     fields: tuple[str, ...],
     limit: int,
     wants_all: bool,
-    wanted: str | None,
+    output_format: str | None,
     url: str | None,
     workspace: str | None,
     organization: str | None,
 ) -> None:
     order, picked = read_sort(sort), names(fields)
-    async with opened(url, workspace, organization) as gateway:
+    async with open_gateway(url, workspace, organization) as gateway:
         found = await find(gateway, kind, connector)
-        known = (await gateway.type(found.kind))["entities"].get(entity, {}).get("search_fields", {})
-        condition = read_filter(conditions, known, filter_json)
-        most = None if wants_all else limit
-        records = gateway.search(found, entity, condition, sort=order, fields=picked, limit=most)
-        await write_stream(records, format_of(wanted), picked or ())
+        search_fields = (await gateway.type(found.kind))["entities"].get(entity, {}).get("search_fields", {})
+        condition = read_filter(conditions, search_fields, filter_json)
+        max_records = None if wants_all else limit
+        records = gateway.search(found, entity, condition, sort=order, fields=picked, limit=max_records)
+        await write_stream(records, format_of(output_format), picked or ())

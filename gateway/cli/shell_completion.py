@@ -68,7 +68,7 @@ def complete_connector(ctx: click.Context, param: click.Parameter, incomplete: s
         ids = [each.id for each in found if times.count(each.name) > 1 or incomplete]
         return [*(name for name in times if times.count(name) == 1), *ids]
 
-    return _offered(_told(ctx, names), incomplete)
+    return _offered(_fetched(ctx, names), incomplete)
 
 
 def complete_job(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -78,7 +78,7 @@ def complete_job(ctx: click.Context, param: click.Parameter, incomplete: str) ->
         found = gateway.jobs.list(limit=_MAX_JOBS)
         return [CompletionItem(job.id, help=f"{job.status} {job.view.entity}.{job.view.action}") async for job in found]
 
-    return [item for item in _told(ctx, jobs) if item.value.startswith(incomplete)]
+    return [item for item in _fetched(ctx, jobs) if item.value.startswith(incomplete)]
 
 
 def own_folders() -> list[Path]:
@@ -86,11 +86,11 @@ def own_folders() -> list[Path]:
     return [Path(folder) for folder in os.environ.get("GATEWAY_SPECS", "").split(os.pathsep) if folder]
 
 
-def _told(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]") -> list[Any]:
+def _fetched(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]") -> list[Any]:
     """What the gateway tells within the time that a shell waits; nothing when it does not."""
     from gateway.client import Gateway, RetryPolicy
 
-    async def asked() -> list[Any]:
+    async def fetch() -> list[Any]:
         where = [ctx.params.get(name) for name in ("url", "workspace", "organization")]
         url, workspace, organization = where
         async with asyncio.timeout(_TIMEOUT):
@@ -101,7 +101,7 @@ def _told(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]") 
                 return await ask(gateway)
 
     try:
-        return asyncio.run(asked())
+        return asyncio.run(fetch())
     except Exception:  # whatever it is, the line that somebody types is no place for it
         return []
 

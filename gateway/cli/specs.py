@@ -51,9 +51,9 @@ def _known_folders() -> list[Path]:
 @click.argument("entity", required=False)
 @click.argument("action", required=False)
 @output_option
-def show_spec(kind: str, entity: str | None, action: str | None, wanted: str | None) -> None:
+def show_spec(kind: str, entity: str | None, action: str | None, output_format: str | None) -> None:
     """Show what a spec came to: KIND is a name, or a folder that is not loaded yet."""
-    write(_shown(_kind(kind), entity, action), Format(wanted) if wanted else Format.JSON)
+    write(_shown(_kind(kind), entity, action), Format(output_format) if output_format else Format.JSON)
 
 
 def _kind(name: str) -> Kind:

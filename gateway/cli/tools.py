@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.client_session import connector_option, gateway_options, names, opened, run
+from gateway.cli.client_session import connector_option, gateway_options, names, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, write
 from gateway.cli.shell_completion import complete_kind, own_folders
@@ -38,20 +38,20 @@ def tools(
     """
     named = names(operations)
     if offline:
-        found = _shipped(form, kind, effect, named)
+        definitions = _shipped(form, kind, effect, named)
     else:
-        found = run(_asked(form, kind, effect, connector, named, **where))
-    write(found, Format.JSON)
+        definitions = run(_request(form, kind, effect, connector, named, **where))
+    write(definitions, Format.JSON)
 
 
-async def _asked(
+async def _request(
     form: str, kind: str | None, effect: str | None, connector: str | None, named: list[str] | None, **where: Any
 ) -> Definitions:
     """What the gateway has; what the shipped specs have, when it cannot be asked."""
     try:
-        async with opened(**where) as gateway:
-            found = await gateway.tools(kind=kind, effect=effect, connector=connector, operations=named)
-            return [tool.definition(form) for tool in found]
+        async with open_gateway(**where) as gateway:
+            tools = await gateway.tools(kind=kind, effect=effect, connector=connector, operations=named)
+            return [tool.definition(form) for tool in tools]
     except (Unauthorized, Unavailable) as error:
         if connector is not None:
             raise

@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gateway.cli.client_session import gateway_options, opened, run
+from gateway.cli.client_session import gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
 from gateway.cli.python_types import python_types
@@ -36,7 +36,7 @@ def types(
     action: str | None,
     offline: bool,
     is_python: bool,
-    wanted: str | None,
+    output_format: str | None,
     **where: Any,
 ) -> None:
     """Show what there is to call: all kinds, or one kind, entity or action, with an example for each operation.
@@ -47,18 +47,18 @@ def types(
     """
     if is_python and (kind is None or entity is not None):
         raise click.UsageError("--python prints one kind as a whole: gateway types KIND --python")
-    found = _shipped(kind) if offline else run(_facts(kind, **where))
-    form = format_of(wanted)
+    facts = _shipped(kind) if offline else run(_facts(kind, **where))
+    form = format_of(output_format)
     if kind is None:
-        write(found, form, ("kind", "title", "description"))
+        write(facts, form, ("kind", "title", "description"))
         return
-    assert isinstance(found, dict)
+    assert isinstance(facts, dict)
     if is_python:
-        click.echo(python_types(found), nl=False)
+        click.echo(python_types(facts), nl=False)
         return
-    place = _place(found, entity, action)
+    place = _place(facts, entity, action)
     if form is Format.TABLE:
-        for part in _told(found, entity, action):
+        for part in _rendered(facts, entity, action):
             # text holds commands to copy, which must not be broken
             Console().print(part, soft_wrap=isinstance(part, Text))
     else:
@@ -68,7 +68,7 @@ def types(
 async def _facts(kind: str | None, **where: Any) -> Any:
     """What the gateway tells; what we ship, when it cannot be asked."""
     try:
-        async with opened(**where) as gateway:
+        async with open_gateway(**where) as gateway:
             return await gateway.types() if kind is None else await gateway.type(kind)
     except (Unauthorized, Unavailable) as error:
         note(f"{error.detail}; shown are the specs that came with this command")
@@ -96,7 +96,7 @@ def _place(kind: Facts, entity: str | None, action: str | None) -> Any:
     return entities[entity] if action is None else actions[action]
 
 
-def _told(kind: Facts, entity: str | None, action: str | None) -> list[RenderableType]:
+def _rendered(kind: Facts, entity: str | None, action: str | None) -> list[RenderableType]:
     """The part as text for people."""
     place = _place(kind, entity, action)
     if entity is None:

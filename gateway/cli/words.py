@@ -18,7 +18,7 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(" ", text)
 
 
-def shown(value: Any, most: int = 60) -> str:
+def shown(value: Any, max_length: int = 60) -> str:
     """A value as a table shows it."""
     match value:
         case None:
@@ -36,7 +36,7 @@ def shown(value: Any, most: int = 60) -> str:
         case _:
             text = msgspec.json.encode(value).decode()
     text = printable(text)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
 def size_of(count: int) -> str:

@@ -67,8 +67,8 @@ class Consent:
 def _sunset(flow: FlowView) -> str:
     if flow.error is None:
         return flow.status
-    said = flow.error.get("message") or flow.error.get("detail") if isinstance(flow.error, Mapping) else flow.error
-    return f"{flow.status}: {said}"
+    message = flow.error.get("message") or flow.error.get("detail") if isinstance(flow.error, Mapping) else flow.error
+    return f"{flow.status}: {message}"
 
 
 class Connectors:
@@ -77,7 +77,7 @@ class Connectors:
     def __init__(self, session: Session) -> None:
         self._session = session
         #: by every name that was used for them
-        self._known: dict[str, Connector] = {}
+        self._resolved: dict[str, Connector] = {}
 
     async def create(
         self,
@@ -100,7 +100,7 @@ class Connectors:
             "connector_type": kind,
             "credentials": credentials,
             "validate": validate,
-            **_given(members),
+            **_without_none(members),
         }
         return (await self._session.fetch(ApiRequest("POST", _PATH, body=body))).into(Connector)
 
@@ -121,7 +121,7 @@ class Connectors:
             "workspace_name": self._session.settings.workspace_name,
             "connector_type": kind,
             "redirect_url": redirect_url,
-            **_given(members),
+            **_without_none(members),
         }
         reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/oauth/initiate", body=body))
         return Consent(self, self._session, reply.into(_Initiated))
@@ -143,14 +143,14 @@ class Connectors:
         """The connector of an id, a name or a kind of which the workspace has one; raises NotFound and Conflict."""
         if isinstance(connector, Connector):
             return connector
-        if connector not in self._known:
-            found = await self.get(connector) if _is_id(connector) else chosen(connector, await self.list())
-            self._known[connector] = found
-        return self._known[connector]
+        if connector not in self._resolved:
+            found = await self.get(connector) if _is_id(connector) else choose(connector, await self.list())
+            self._resolved[connector] = found
+        return self._resolved[connector]
 
     def forget(self, connector: Connector) -> None:
         """Look it up anew next time: it is not what it was."""
-        self._known = {name: known for name, known in self._known.items() if known.id != connector.id}
+        self._resolved = {name: each for name, each in self._resolved.items() if each.id != connector.id}
 
     async def check(self, connector: str | Connector) -> Health:
         """Ask the application now whether it accepts the connector's credentials."""
@@ -169,7 +169,7 @@ class Connectors:
         status: str | None = None,
     ) -> Connector:
         """A new name, new credentials under the same id, or `disabled` and `active` again."""
-        body = _given({"name": name, "credentials": credentials, "status": status})
+        body = _without_none({"name": name, "credentials": credentials, "status": status})
         old = await self.resolve(connector)
         self.forget(old)
         return (await self._session.fetch(ApiRequest("PATCH", f"{_PATH}/{old.id}", body=body))).into(Connector)
@@ -186,7 +186,7 @@ class Connectors:
     ) -> Job:
         """Bring the searchable copy up to date now, from scratch when `full`."""
         found = await self.resolve(connector)
-        body = _given({"entities": entities, "full": full or None})
+        body = _without_none({"entities": entities, "full": full or None})
         reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/{found.id}/context-store/sync", body=body))
         return accepted(self._session, reply)
 
@@ -198,25 +198,25 @@ class Connectors:
         return ApiRequest(method, f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)
 
 
-def chosen(wanted: str, connectors: Sequence[Connector]) -> Connector:
+def choose(name: str, connectors: Sequence[Connector]) -> Connector:
     """The one of that name, else of that kind; raises NotFound and Conflict, which name what there is."""
-    kind = re.sub(r"[\s_-]+", "-", wanted.strip().lower())
+    kind = re.sub(r"[\s_-]+", "-", name.strip().lower())
     ready = [each for each in connectors if each.status != "pending"]
-    found = [each for each in ready if each.name == wanted] or [each for each in ready if each.kind == kind]
-    if len(found) > 1:
-        found = [each for each in found if each.status == "active"] or found
-    if len(found) == 1:
-        return found[0]
-    raise _not_one(wanted, found, ready)
+    matches = [each for each in ready if each.name == name] or [each for each in ready if each.kind == kind]
+    if len(matches) > 1:
+        matches = [each for each in matches if each.status == "active"] or matches
+    if len(matches) == 1:
+        return matches[0]
+    raise _not_one(name, matches, ready)
 
 
-def _not_one(wanted: str, found: Sequence[Connector], ready: Sequence[Connector]) -> GatewayError:
-    if found:
-        ids = ", ".join(f"{each.name} ({each.id})" for each in found)
-        return Conflict(f"{wanted!r} is {len(found)} connectors: {ids}; use an id or another name")
+def _not_one(name: str, matches: Sequence[Connector], ready: Sequence[Connector]) -> GatewayError:
+    if matches:
+        ids = ", ".join(f"{each.name} ({each.id})" for each in matches)
+        return Conflict(f"{name!r} is {len(matches)} connectors: {ids}; use an id or another name")
     there = ", ".join(sorted({each.kind for each in ready}))
     hint = f"it has {there}" if there else "it has none"
-    return NotFound(f"the workspace has no connector {wanted!r}, {hint}; make one with `gateway connect {wanted}`")
+    return NotFound(f"the workspace has no connector {name!r}, {hint}; make one with `gateway connect {name}`")
 
 
 def _is_id(text: str) -> bool:
@@ -227,5 +227,5 @@ def _is_id(text: str) -> bool:
     return True
 
 
-def _given(members: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}

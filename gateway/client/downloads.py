@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.client.session import ApiRequest, Session, lost
+from gateway.client.session import ApiRequest, Session, connection_lost
 from gateway.errors import GatewayError, Unavailable
 from gateway.saving.save import IncomingPart, file_name_of
 
@@ -73,4 +73,4 @@ async def _bytes(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
         async for chunk in response.content.iter_chunked(_CHUNK):
             yield chunk
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise lost(error) from error
+        raise connection_lost(error) from error

@@ -205,15 +205,15 @@ class Gateway:
         """Records of the synchronized copy that pass the filter, page after page, at most `limit` of them."""
         query = {name: value for name, value in (("filter", filter), ("sort", sort)) if value}
         params: dict[str, Any] = {"query": query, **({"fields": list(fields)} if fields else {})}
-        left = limit
-        while left is None or left > 0:
-            params["limit"] = _SEARCH_PAGE if left is None else min(left, _SEARCH_PAGE)
-            found = (await self.execute(connector, entity, _SEARCH, params)).result
-            for record in found["data"]:
+        remaining = limit
+        while remaining is None or remaining > 0:
+            params["limit"] = _SEARCH_PAGE if remaining is None else min(remaining, _SEARCH_PAGE)
+            page = (await self.execute(connector, entity, _SEARCH, params)).result
+            for record in page["data"]:
                 yield record
-            left = None if left is None else left - len(found["data"])
-            params["cursor"] = found["meta"].get("cursor")
-            if not found["meta"].get("has_more") or params["cursor"] is None:
+            remaining = None if remaining is None else remaining - len(page["data"])
+            params["cursor"] = page["meta"].get("cursor")
+            if not page["meta"].get("has_more") or params["cursor"] is None:
                 return
 
     async def download(
@@ -318,10 +318,10 @@ class Gateway:
 
 
 def _body(entity: str, action: str, params: Mapping[str, Any] | None, **others: Any) -> dict[str, Any]:
-    given = {name: value for name, value in others.items() if value is not None}
-    return {"entity": entity, "action": action, "params": dict(params or {}), **given}
+    members = {name: value for name, value in others.items() if value is not None}
+    return {"entity": entity, "action": action, "params": dict(params or {}), **members}
 
 
-def _key(given: str | None) -> dict[str, str]:
+def _key(key: str | None) -> dict[str, str]:
     """The key under which every try of one call is the same call."""
-    return {"Idempotency-Key": given or uuid4().hex}
+    return {"Idempotency-Key": key or uuid4().hex}

@@ -13,7 +13,7 @@ import msgspec
 from gateway.client.downloads import Resource, ResourceSource
 from gateway.client.events import EventReader
 from gateway.client.models import FINAL, Answer, JobEvent, JobView
-from gateway.client.session import ApiRequest, ApiResponse, Session, lost
+from gateway.client.session import ApiRequest, ApiResponse, Session, connection_lost
 from gateway.errors import GatewayError, InvalidParams, Unavailable
 from gateway.saving.save import Downloaded, Progress, save
 
@@ -111,7 +111,7 @@ class Job:
                     for event in reader.feed(chunk):
                         yield event
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                raise lost(error) from error
+                raise connection_lost(error) from error
 
     async def result(self, *, on_change: Watcher | None = None) -> Answer:
         """What the inline call would have answered, waiting for it; raises the error that the job ended with."""
@@ -140,7 +140,7 @@ class Job:
                         for line in lines:
                             yield msgspec.json.decode(line)
                 except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                    raise lost(error) from error
+                    raise connection_lost(error) from error
 
     async def download(
         self, to: str | PathLike[str], *, sha256: str | None = None, on_progress: Progress | None = None
@@ -202,13 +202,13 @@ class Jobs:
             "created_after": created_after and created_after.isoformat(),
             "limit": min(limit or 100, 1000),
         }
-        left = limit
+        remaining = limit
         while True:
             page = (await self._session.fetch(ApiRequest("GET", "/api/v1/jobs", query))).into(_Page)
-            for view in page.data[:left]:
+            for view in page.data[:remaining]:
                 yield Job(self._session, view)
-            left = None if left is None else left - len(page.data)
-            if page.next_cursor is None or (left is not None and left <= 0):
+            remaining = None if remaining is None else remaining - len(page.data)
+            if page.next_cursor is None or (remaining is not None and remaining <= 0):
                 return
             query["cursor"] = page.next_cursor
 

@@ -76,10 +76,10 @@ def _followed(paging: ActionPaging, params: Mapping[str, Any], meta: Mapping[str
 
 
 def _at(meta: Mapping[str, Any], path: str) -> Any:
-    found: Any = meta
+    value: Any = meta
     for member in path.split("."):
-        found = found.get(member) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(member) if isinstance(value, Mapping) else None
+    return value
 
 
 def _page_number(paging: ActionPaging, params: Mapping[str, Any], next_page: str) -> int:

@@ -64,23 +64,23 @@ def _document(body: bytes) -> dict[str, Any]:
 
 
 def _detail(problem: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> str:
-    said = problem.get("detail") or problem.get("message")
-    if isinstance(said, str):
-        return said
+    message = problem.get("detail") or problem.get("message")
+    if isinstance(message, str):
+        return message
     if 300 <= status < 400:
         return f"the gateway's URL redirects to {headers.get('Location', 'another place')}; set GATEWAY_URL to that"
     return f"the gateway's URL answered {status} with something that is not the gateway's; check GATEWAY_URL"
 
 
-def _faults(found: object) -> list[FieldError]:
-    if not isinstance(found, list):
+def _faults(value: object) -> list[FieldError]:
+    if not isinstance(value, list):
         return []
     names = ("pointer", "field", "code", "message")
-    return [FieldError(*(str(fault.get(name, "")) for name in names)) for fault in found if isinstance(fault, dict)]
+    return [FieldError(*(str(fault.get(name, "")) for name in names)) for fault in value if isinstance(fault, dict)]
 
 
-def _upstream(found: object) -> UpstreamFault | None:
+def _upstream(value: object) -> UpstreamFault | None:
     try:
-        return None if found is None else msgspec.convert(found, UpstreamFault)
+        return None if value is None else msgspec.convert(value, UpstreamFault)
     except msgspec.ValidationError:
         return None

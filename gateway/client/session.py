@@ -97,13 +97,13 @@ class Session:
 
     async def fetch(self, call: ApiRequest) -> ApiResponse:
         """The whole answer; raises the GatewayError that the gateway tells."""
-        return await self._patiently(call, self._once)
+        return await self._with_retries(call, self._once)
 
     async def open(self, call: ApiRequest) -> aiohttp.ClientResponse:
         """An answer judged good whose body is still to be read; the caller closes it."""
-        return await self._patiently(call, self._opened)
+        return await self._with_retries(call, self._open)
 
-    async def _patiently(self, call: ApiRequest, send: Callable[[ApiRequest], Awaitable[T]]) -> T:
+    async def _with_retries(self, call: ApiRequest, send: Callable[[ApiRequest], Awaitable[T]]) -> T:
         tried = 0
         while True:
             tried += 1
@@ -116,22 +116,22 @@ class Session:
             await asyncio.sleep(pause)
 
     async def _once(self, call: ApiRequest) -> ApiResponse:
-        async with await self._opened(call) as response:
+        async with await self._open(call) as response:
             try:
                 return ApiResponse(response.status, response.headers, await response.read())
             except (aiohttp.ClientError, OSError) as error:
-                raise lost(error) from error
+                raise connection_lost(error) from error
 
-    async def _opened(self, call: ApiRequest) -> aiohttp.ClientResponse:
+    async def _open(self, call: ApiRequest) -> aiohttp.ClientResponse:
         return await _judged(await self.exchange(call))
 
     async def exchange(self, call: ApiRequest) -> aiohttp.ClientResponse:
         """The answer under a good token, whatever its status: a token that is refused is renewed once."""
         token = await self._good_token()
-        response = await self._sent(call, token)
+        response = await self._send(call, token)
         if response.status == 401:
             response.release()
-            response = await self._sent(call, await self._good_token(refused=token))
+            response = await self._send(call, await self._good_token(refused=token))
         return response
 
     async def token(self) -> str:
@@ -147,17 +147,17 @@ class Session:
 
     async def _new_token(self) -> _Token:
         try:
-            async with await _judged(await self._sent(_token_call(self.settings))) as response:
+            async with await _judged(await self._send(_token_call(self.settings))) as response:
                 issued = msgspec.json.decode(await response.read())
         except (aiohttp.ClientError, OSError) as error:
-            raise lost(error, is_sent=False) from error
+            raise connection_lost(error, is_sent=False) from error
         except Unavailable as error:
             # the call itself has not left yet, so it may be tried again whatever it is
             error.extra["sent"] = False
             raise
         return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
 
-    async def _sent(self, call: ApiRequest, token: str | None = None) -> aiohttp.ClientResponse:
+    async def _send(self, call: ApiRequest, token: str | None = None) -> aiohttp.ClientResponse:
         try:
             return await self._pool().request(
                 call.method,
@@ -175,7 +175,7 @@ class Session:
                 extra={"sent": False},
             ) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise lost(error) from error
+            raise connection_lost(error) from error
 
     def _headers(self, call: ApiRequest, token: str | None) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": "gateway-client"}
@@ -201,7 +201,7 @@ def _reason(error: aiohttp.ClientConnectorError) -> str:
     return os.strerror(number) if number and number > 0 else str(error.os_error)
 
 
-def lost(error: Exception, *, is_sent: bool = True) -> Unavailable:
+def connection_lost(error: Exception, *, is_sent: bool = True) -> Unavailable:
     """A connection that broke; after the request had left it is not known whether it was acted on."""
     reason = str(error) or type(error).__name__
     return Unavailable(f"the connection to the gateway was lost: {reason}", extra={"sent": is_sent})
@@ -220,8 +220,8 @@ async def _judged(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
         try:
             body = await response.content.read(_PROBLEM_BYTES)
         except (aiohttp.ClientError, OSError) as error:
-            raise lost(error) from error
-    told = error_of(response.status, response.headers, body)
-    if isinstance(told, Unauthorized) and response.url.path.endswith(_TOKEN_PATH):
-        raise Unauthorized(f"{told.detail}; check GATEWAY_CLIENT_ID and GATEWAY_CLIENT_SECRET", extra=told.extra)
-    raise told
+            raise connection_lost(error) from error
+    refusal = error_of(response.status, response.headers, body)
+    if isinstance(refusal, Unauthorized) and response.url.path.endswith(_TOKEN_PATH):
+        raise Unauthorized(f"{refusal.detail}; check GATEWAY_CLIENT_ID and GATEWAY_CLIENT_SECRET", extra=refusal.extra)
+    raise refusal

@@ -88,7 +88,7 @@ def _local_address(data_dir: Path) -> str | None:
 
 def _first_client(data_dir: Path) -> tuple[str | None, str | None]:
     try:
-        kept = json.loads((data_dir / _FIRST_CLIENT).read_text("utf-8"))
+        client = json.loads((data_dir / _FIRST_CLIENT).read_text("utf-8"))
     except (OSError, ValueError):
         return None, None
-    return kept.get("client_id"), kept.get("client_secret")
+    return client.get("client_id"), client.get("client_secret")

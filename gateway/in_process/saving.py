@@ -34,19 +34,19 @@ class FileSource:
         return (Unavailable, UpstreamTruncated)
 
     async def name(self) -> str | None:
-        async with self._opened({}) as file:
+        async with self._open({}) as file:
             return file_name_of(file.headers)
 
     @asynccontextmanager
     async def open(self, headers: Mapping[str, str]) -> AsyncIterator[IncomingPart]:
-        async with self._opened(headers) as file:
+        async with self._open(headers) as file:
             yield IncomingPart.of(file.status, file.headers, aiter(file))
 
     def pause(self, breaks: int) -> float:
         return min(_FIRST_PAUSE * 2.0**breaks, _LONGEST_PAUSE)
 
     @asynccontextmanager
-    async def _opened(self, headers: Mapping[str, str]) -> AsyncIterator[File]:
+    async def _open(self, headers: Mapping[str, str]) -> AsyncIterator[File]:
         call = prepare(self.connector.kind.operation(self.entity, "download"), self.params)
         async with self.connector.open_file(call, RangeRequest.of(headers)) as file:
             yield file

@@ -56,7 +56,7 @@ def _text(value: Any) -> str | None:
             return None
 
 
-def plain(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+def dereferenced(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
     """The schema itself, where it only refers to one."""
     reference = schema.get("$ref", "")
     return definitions.get(reference.removeprefix("#/$defs/"), {}) if reference else schema
@@ -88,7 +88,7 @@ def typed(text: str, schema: Schema) -> Any:
 def _array(text: str, schema: Schema) -> Any:
     if text.startswith("["):
         return msgspec.json.decode(text)
-    items = plain(schema.get("items", {}), schema.get("$defs", {}))
+    items = dereferenced(schema.get("items", {}), schema.get("$defs", {}))
     return [typed(part, items) for part in text.split(",")]
 
 

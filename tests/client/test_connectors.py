@@ -1,7 +1,7 @@
 import pytest
 
 from gateway import errors
-from gateway.client.connectors import chosen
+from gateway.client.connectors import choose
 from gateway.client.models import Connector
 from tests.client.stub import CONNECTOR_ID, JOB_ID
 
@@ -65,20 +65,20 @@ async def test_a_changed_connector_is_looked_up_anew(gateway, stub):
 def test_a_name_goes_before_a_kind():
     named = connector(2, "support-desk")
 
-    assert chosen("support-desk", [connector(1, "Help"), named]) is named
+    assert choose("support-desk", [connector(1, "Help"), named]) is named
 
 
 def test_the_active_one_of_a_kind_is_meant():
     active = connector(2, "New")
 
-    assert chosen("support-desk", [connector(1, "Old", "disabled"), active]) is active
+    assert choose("support-desk", [connector(1, "Old", "disabled"), active]) is active
 
 
 def test_several_of_a_kind_must_be_told_apart():
     with pytest.raises(errors.Conflict, match=r"2 connectors: A \(1\), B \(2\); use an id"):
-        chosen("support-desk", [connector(1, "A"), connector(2, "B")])
+        choose("support-desk", [connector(1, "A"), connector(2, "B")])
 
 
 def test_one_whose_consent_is_not_finished_is_left_out():
     with pytest.raises(errors.NotFound, match="it has none; make one with `gateway connect support-desk`"):
-        chosen("support-desk", [connector(1, "A", "pending")])
+        choose("support-desk", [connector(1, "A", "pending")])
