@@ -36,7 +36,7 @@ from gateway.services import Services
 
 log = logging.getLogger(__name__)
 
-#: seconds until a job looks again whether another has done with an entity
+#: seconds until a job looks again whether another has released an entity
 _TIMEOUT = 3
 #: seconds until records are looked for again whose parents were not there yet
 _AFTER_PARENT = 30
@@ -80,7 +80,7 @@ class _Synchronizing:
         return OperationResult(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
 
     async def _drop_unknown(self, resolved: ResolvedConnector, names: Collection[str]) -> None:
-        """Entities that the kind no longer has: their turn does not come again."""
+        """Entities that the kind no longer has: they are not due again."""
         for name in names:
             async with self._services.database.tenant(self._job.organization_id) as connection:
                 entity = await entities.find(connection, resolved.record.id, name)
@@ -90,7 +90,7 @@ class _Synchronizing:
 
     async def _one(self, resolved: ResolvedConnector, name: str, total: int) -> Report:
         """What became of one entity; raises what concerns the whole job."""
-        source, entity = sources.source_of(resolved.connector.kind, name), await self._taken(resolved, name)
+        source, entity = sources.source_of(resolved.connector.kind, name), await self._claimed(resolved, name)
         if source is None or entity is None:
             return Report(name)
         interval = self._services.synchronization.next_in(resolved.record, source)
@@ -109,14 +109,14 @@ class _Synchronizing:
         except Exception:
             await self._failed(entity, InternalError(), interval)
             raise
-        await self._give_back(entity)
+        await self._release(entity)
         return report
 
-    async def _taken(self, resolved: ResolvedConnector, name: str) -> StoredEntity | None:
+    async def _claimed(self, resolved: ResolvedConnector, name: str) -> StoredEntity | None:
         """The entity, ours until the job ends; raises Unavailable while another job has it."""
         async with self._services.database.tenant(self._job.organization_id) as connection:
             entity = await entities.find(connection, resolved.record.id, name)
-            if entity is not None and not await schedule.take(connection, entity, self._job.id):
+            if entity is not None and not await schedule.claim(connection, entity, self._job.id):
                 raise Unavailable(f"{name} is being synchronized by another job", retry_after=_TIMEOUT)
         return entity
 
@@ -166,9 +166,9 @@ class _Synchronizing:
         )
         async with self._services.database.tenant(entity.organization_id) as connection:
             await entities.fail(connection, entity, error, CLOCK.now() + timedelta(seconds=wait))
-            await schedule.give_back(connection, entity, self._job.id)
+            await schedule.release(connection, entity, self._job.id)
         return Report(entity.entity, error=errors.document(error))
 
-    async def _give_back(self, entity: StoredEntity) -> None:
+    async def _release(self, entity: StoredEntity) -> None:
         async with self._services.database.tenant(entity.organization_id) as connection:
-            await schedule.give_back(connection, entity, self._job.id)
+            await schedule.release(connection, entity, self._job.id)

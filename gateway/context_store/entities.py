@@ -13,12 +13,12 @@ from gateway import errors
 from gateway.context_store.layout import Layout, dumped, loaded
 from gateway.db.pool import Connection
 
-#: records looked at to learn which words are common, and the share from which one is
+#: records sampled to measure which words are common, and the share from which one is
 SAMPLE = 1_000
 COMMON = 0.01
 MAX_COMMON = 64
 #: seconds
-SETTLE_LIMIT = 60.0
+FINALIZE_LIMIT = 60.0
 
 REGISTER = """
     INSERT INTO context_entities (connector_id, organization_id, entity, layout)
@@ -51,7 +51,7 @@ FINISH = """
 """
 FAIL = "UPDATE context_entities SET status = 'failed', error = $2::text::jsonb, next_sync_at = $3 WHERE id = $1"
 
-SETTLE = "SELECT context_settle()"
+CLEAN_PENDING_LIST = "SELECT context_settle()"
 # Postgres' own statistics know nothing of single tenants' words; half the sample is old records, half new ones.
 MEASURE = """
     WITH sample AS MATERIALIZED (
@@ -154,7 +154,7 @@ async def finish(
     """The run ended well: what the application held at `as_of` is in the store."""
     await connection.execute(FINISH, entity.id, as_of, next_sync_at, full)
     if is_changed:
-        await settle(connection, entity)
+        await finalize(connection, entity)
 
 
 async def fail(
@@ -165,10 +165,10 @@ async def fail(
     await connection.execute(FAIL, entity.id, document, next_sync_at)
 
 
-async def settle(connection: Connection, entity: StoredEntity) -> None:
-    """After a load: file the words that wait, and learn which are common, so that searches for those walk in order."""
-    await connection.execute(SETTLE, timeout=SETTLE_LIMIT)
-    await connection.execute(MEASURE, entity.id, SAMPLE, COMMON, MAX_COMMON, timeout=SETTLE_LIMIT)
+async def finalize(connection: Connection, entity: StoredEntity) -> None:
+    """After a load: clean the pending list of the word index, and measure which words are common."""
+    await connection.execute(CLEAN_PENDING_LIST, timeout=FINALIZE_LIMIT)
+    await connection.execute(MEASURE, entity.id, SAMPLE, COMMON, MAX_COMMON, timeout=FINALIZE_LIMIT)
 
 
 def _entity(row: Mapping[str, Any]) -> StoredEntity:

@@ -28,7 +28,7 @@ LOAD_FAST = "SET LOCAL synchronous_commit = off"
 # One writer per entity at a time: what is read next stays true, and the count of records right.
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
 
-KNOWN = """
+STORED = """
     SELECT id, digest,
         deleted_at IS NULL AND terms_digest IS NOT DISTINCT FROM digest AND text_digest IS NOT DISTINCT FROM digest
             AS is_complete,
@@ -56,7 +56,7 @@ WRITE = f"""{ADD}
         key_a = EXCLUDED.key_a, key_b = EXCLUDED.key_b, key_n = EXCLUDED.key_n,
         generation = EXCLUDED.generation, observed_at = EXCLUDED.observed_at, deleted_at = NULL
 """
-MARK = """
+MARK_SEEN = """
     INSERT INTO context_marks (entity_id, organization_id, generation, id)
     SELECT $1, $2, $3, unnest($4::text[])
     ON CONFLICT DO NOTHING
@@ -79,8 +79,8 @@ UNSEEN = """
                       WHERE m.entity_id = r.entity_id AND m.generation = $2 AND m.id = r.id)
     LIMIT $3
 """
-UNMARK = "DELETE FROM context_marks WHERE entity_id = $1 AND generation <= $2"
-FORGET = """
+CLEAR_SEEN = "DELETE FROM context_marks WHERE entity_id = $1 AND generation <= $2"
+DELETE_TOMBSTONES = """
     DELETE FROM context_records WHERE (entity_id, id) IN (
         SELECT entity_id, id FROM context_records
         WHERE entity_id = $1 AND deleted_at < now() - make_interval(days => $2) LIMIT $3)
@@ -93,7 +93,7 @@ _REMOVE_SOME = """
 REMOVE_RECORDS = _REMOVE_SOME.format(table="context_records", key="id")
 REMOVE_WORDS = _REMOVE_SOME.format(table="context_words", key="id")
 REMOVE_TERMS = _REMOVE_SOME.format(table="context_terms", key="term")
-REMOVE_MARKS = """
+REMOVE_SEEN = """
     DELETE FROM context_marks AS m USING context_entities AS e WHERE e.id = m.entity_id AND e.connector_id = $1
 """
 REMOVE_PENDING = """
@@ -124,7 +124,7 @@ async def upsert(
     generation: int | None = None,
     observed_at: datetime | None = None,
 ) -> Written:
-    """Store records as they came, each a JSON object; `generation` marks them as met by that full sweep.
+    """Store records as they came, each a JSON object; `generation` marks them as seen by that full sweep.
 
     They are found at once; `word_index.catch_up` makes them found quickly by their words.
     `observed_at` is when the application was asked. Raises NotFound when the entity is gone.
@@ -155,25 +155,25 @@ async def sweep(connection: Connection, entity: StoredEntity, generation: int, *
             tombstoned += await _tombstone(connection, entity, ids, CLOCK.now())
         if len(ids) < BATCH_ROWS:
             break
-    await connection.execute(UNMARK, entity.id, generation, timeout=WRITE_LIMIT)
+    await connection.execute(CLEAR_SEEN, entity.id, generation, timeout=WRITE_LIMIT)
     return tombstoned
 
 
 async def unseen(
-    connection: Connection, entity: StoredEntity, generation: int, most: int, *, began_at: datetime
+    connection: Connection, entity: StoredEntity, generation: int, limit: int, *, began_at: datetime
 ) -> list[str]:
-    """Ids of records that a full sweep has not met; those written since it began count as met."""
-    rows = await connection.fetch(UNSEEN, entity.id, generation, most, began_at, timeout=WRITE_LIMIT)
+    """Ids of records that a full sweep has not seen; those written since it began count as seen."""
+    rows = await connection.fetch(UNSEEN, entity.id, generation, limit, began_at, timeout=WRITE_LIMIT)
     return [row["id"] for row in rows]
 
 
-async def meet(connection: Connection, entity: StoredEntity, generation: int, ids: Sequence[str]) -> None:
-    """Take records for met by a full sweep."""
-    await connection.execute(MARK, entity.id, entity.organization_id, generation, list(ids), timeout=WRITE_LIMIT)
+async def mark_seen(connection: Connection, entity: StoredEntity, generation: int, ids: Sequence[str]) -> None:
+    """Count records as seen by a full sweep."""
+    await connection.execute(MARK_SEEN, entity.id, entity.organization_id, generation, list(ids), timeout=WRITE_LIMIT)
 
 
 async def drop_unused_terms(connection: Connection, entity: StoredEntity) -> None:
-    """Drop words from the dictionary that no record has any more; quick once the word index is settled."""
+    """Drop words from the dictionary that no record has any more; quick once the pending list is clean."""
     after: str | None = ""
     while after is not None:
         async with connection.transaction():
@@ -181,9 +181,9 @@ async def drop_unused_terms(connection: Connection, entity: StoredEntity) -> Non
             after = await term_dictionary.drop_unused(connection, entity, after)
 
 
-async def forget(connection: Connection, entity: StoredEntity, *, days: int) -> int:
-    """Drop tombstones older than so many days; how many."""
-    return await _until_none(connection, FORGET, entity.id, days)
+async def delete_tombstones(connection: Connection, entity: StoredEntity, *, days: int) -> int:
+    """Delete tombstones older than so many days; how many."""
+    return await _until_none(connection, DELETE_TOMBSTONES, entity.id, days)
 
 
 async def remove(connection: Connection, connector_id: UUID) -> int:
@@ -196,34 +196,38 @@ async def remove(connection: Connection, connector_id: UUID) -> int:
         removed += await _until_none(connection, REMOVE_RECORDS, connector_id)
         await _until_none(connection, REMOVE_WORDS, connector_id)
         await connection.execute(REMOVE_PENDING, connector_id, timeout=WRITE_LIMIT)
-        await connection.execute(REMOVE_MARKS, connector_id, timeout=WRITE_LIMIT)
+        await connection.execute(REMOVE_SEEN, connector_id, timeout=WRITE_LIMIT)
         await _until_none(connection, REMOVE_TERMS, connector_id)
         await connection.execute(REMOVE_ENTITIES, connector_id)
     return removed
 
 
 async def _write(
-    connection: Connection, entity: StoredEntity, batch: Mapping[str, bytes], sweep_: int | None, observed_at: datetime
+    connection: Connection,
+    entity: StoredEntity,
+    batch: Mapping[str, bytes],
+    sweep_generation: int | None,
+    observed_at: datetime,
 ) -> Written:
     generation = await _lock(connection, entity)
     digests = {id_: digest(document) for id_, document in batch.items()}
-    known = await connection.fetch(KNOWN, entity.id, list(batch), observed_at, timeout=WRITE_LIMIT)
-    same = {row["id"] for row in known if _is_same(row, digests[row["id"]])}
+    stored = await connection.fetch(STORED, entity.id, list(batch), observed_at, timeout=WRITE_LIMIT)
+    same = {row["id"] for row in stored if _is_same(row, digests[row["id"]])}
     changed = {id_: document for id_, document in batch.items() if id_ not in same}
-    added = len(changed) - len([row for row in known if row["is_live"] and row["id"] not in same])
-    head = (entity.id, entity.organization_id, generation if sweep_ is None else sweep_)
+    added = len(changed) - len([row for row in stored if row["is_live"] and row["id"] not in same])
+    head = (entity.id, entity.organization_id, generation if sweep_generation is None else sweep_generation)
     if changed:
-        statement = WRITE if known else ADD  # a tenth faster, and the entity is locked
+        statement = WRITE if stored else ADD  # a tenth faster, and the entity is locked
         arguments = (*head, observed_at), changed, [digests[id_] for id_ in changed]
         await _store(connection, entity, statement, *arguments)
         await connection.execute(COUNT, entity.id, added)
-    if sweep_ is not None and same:
-        await connection.execute(MARK, *head, list(same), timeout=WRITE_LIMIT)
+    if sweep_generation is not None and same:
+        await connection.execute(MARK_SEEN, *head, list(same), timeout=WRITE_LIMIT)
     return Written(added, len(changed) - added, len(same))
 
 
-def _is_same(known: Mapping[str, Any], new: int) -> bool:
-    return bool(known["is_newer"] or (known["is_complete"] and known["digest"] == new))
+def _is_same(stored: Mapping[str, Any], new: int) -> bool:
+    return bool(stored["is_newer"] or (stored["is_complete"] and stored["digest"] == new))
 
 
 async def _store(
@@ -239,8 +243,8 @@ async def _store(
         async with connection.transaction():
             await _insert(connection, entity, statement, head, changed, digests)
     except (asyncpg.DataError, asyncpg.ProgramLimitExceededError, msgspec.MsgspecError, UnicodeError):
-        held = {id_: cleaned(document) for id_, document in changed.items()}
-        await _insert(connection, entity, statement, head, held, digests)
+        storable = {id_: cleaned(document) for id_, document in changed.items()}
+        await _insert(connection, entity, statement, head, storable, digests)
 
 
 async def _insert(
@@ -260,8 +264,8 @@ async def _insert(
 
 async def _tombstone(connection: Connection, entity: StoredEntity, ids: Sequence[str], observed_at: datetime) -> int:
     generation = await _lock(connection, entity)
-    known = await connection.fetch(KNOWN, entity.id, list(ids), observed_at, timeout=WRITE_LIMIT)
-    live = len([row for row in known if row["is_live"] and not row["is_newer"]])
+    stored = await connection.fetch(STORED, entity.id, list(ids), observed_at, timeout=WRITE_LIMIT)
+    live = len([row for row in stored if row["is_live"] and not row["is_newer"]])
     head = (entity.id, entity.organization_id, generation, observed_at)
     await connection.execute(TOMBSTONE, *head, list(dict.fromkeys(ids)), timeout=WRITE_LIMIT)
     await word_index.drop(connection, entity, ids)

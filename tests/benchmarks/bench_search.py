@@ -24,7 +24,7 @@ from uuid import uuid4
 import asyncpg
 import msgspec
 
-from gateway.context_store.entities import StoredEntity, register, settle
+from gateway.context_store.entities import StoredEntity, finalize, register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
 from gateway.context_store.records import upsert
@@ -284,7 +284,7 @@ async def load(url: str, total: int) -> Loaded:
         stored_in += time.perf_counter() - began
         began = time.perf_counter()
         await catch_up(application, entity)
-        await settle(application, entity)
+        await finalize(application, entity)
         worded_in += time.perf_counter() - began
         lines = io.BytesIO(b"".join(_line(entity, organization_id, id_, document) for id_, document in records))
         began = time.perf_counter()

@@ -6,7 +6,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from gateway.context_store.entities import find, finish, register, settle
+from gateway.context_store.entities import finalize, find, finish, register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
 from gateway.context_store.records import mark_deleted
@@ -164,7 +164,7 @@ async def test_a_search_that_takes_too_long_is_stopped_and_named(owner, connecti
 async def test_index_scans_and_bitmap_scans_find_the_same(connection, tenant, entity, ask):
     tickets = [ticket(number % 28 + 1, subject="printer" if number else "printer needle") for number in range(28)]
     await add(connection, entity, *tickets)
-    await settle(connection, entity)
+    await finalize(connection, entity)
 
     measured = await find(connection, tenant.connector_id, "tickets")
     common = await ask({"keyword": {"subject": "printer"}}, sort=NEWEST, limit=3)

@@ -18,7 +18,7 @@ from gateway.context_store.entities import (
 )
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
-from gateway.context_store.records import BATCH_ROWS, Written, forget, mark_deleted, remove, sweep, upsert
+from gateway.context_store.records import BATCH_ROWS, Written, delete_tombstones, mark_deleted, remove, sweep, upsert
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore
 from gateway.errors import NotFound, UpstreamError
@@ -203,7 +203,7 @@ async def test_old_tombstones_are_forgotten(connection, entity):
     await mark_deleted(connection, entity, ["old", "young"])
     await connection.execute("UPDATE context_records SET deleted_at = now() - interval '8 days' WHERE id = 'old'")
 
-    assert await forget(connection, entity, days=7) == 1
+    assert await delete_tombstones(connection, entity, days=7) == 1
 
     assert [row["id"] for row in await connection.fetch("SELECT id FROM context_records")] == ["young"]
 

@@ -1,4 +1,4 @@
-"""Turns: each comes once, to one job, and comes again when that job is lost."""
+"""Due runs: each comes once, to one job, and comes again when that job is lost."""
 
 import asyncio
 from uuid import uuid4
@@ -27,73 +27,73 @@ async def copies(database, tenant):
 
 
 @pytest.fixture
-def turns_of(database, tenant):
-    """The turns of this connector that are called now."""
+def due_runs_of(database, tenant):
+    """The due runs of this connector that are claimed now."""
 
     async def called():
         async with database.system() as connection:
-            return [turn for turn in await schedule.call(connection) if turn.connector_id == tenant.connector_id]
+            return [run for run in await schedule.claim_due(connection) if run.connector_id == tenant.connector_id]
 
     return called
 
 
-async def test_a_turn_is_called_once_however_many_look(copies, turns_of):
-    called = await asyncio.gather(*(turns_of() for _ in range(8)))
+async def test_a_due_run_is_claimed_once_however_many_look(copies, due_runs_of):
+    called = await asyncio.gather(*(due_runs_of() for _ in range(8)))
 
-    [turn] = [turn for turns in called for turn in turns]
-    assert sorted(turn.entities) == NAMES
+    [run] = [run for runs in called for run in runs]
+    assert sorted(run.entities) == NAMES
 
 
-async def test_a_turn_whose_job_was_never_accepted_comes_again(copies, turns_of, owner, tenant):
-    first = await turns_of()
+async def test_a_run_whose_job_was_never_accepted_is_due_again(copies, due_runs_of, owner, tenant):
+    first = await due_runs_of()
     await owner.execute(OVERDUE, tenant.connector_id)
 
-    second = await turns_of()
+    second = await due_runs_of()
 
     assert len(first) == len(second) == 1
     assert first[0].job_id != second[0].job_id
 
 
 @pytest.mark.parametrize(("status", "is_called"), [("queued", False), ("running", False), ("waiting", False)])
-async def test_while_its_job_goes_on_a_turn_is_not_called_again(copies, turns_of, owner, tenant, status, is_called):
-    [turn] = await turns_of()
-    await owner.execute(JOB, turn.job_id, tenant.organization_id, tenant.connector_id, status)
+async def test_while_its_job_goes_on_a_run_is_not_claimed_again(copies, due_runs_of, owner, tenant, status, is_called):
+    [run] = await due_runs_of()
+    await owner.execute(JOB, run.job_id, tenant.organization_id, tenant.connector_id, status)
     await owner.execute(OVERDUE, tenant.connector_id)
 
-    assert bool(await turns_of()) is is_called
+    assert bool(await due_runs_of()) is is_called
 
 
 @pytest.mark.parametrize("status", ["needs_reauth", "disabled", "pending"])
-async def test_a_connector_that_cannot_be_called_has_no_turns(copies, turns_of, owner, tenant, status):
+async def test_a_connector_that_cannot_be_called_has_no_due_runs(copies, due_runs_of, owner, tenant, status):
     await owner.execute("UPDATE connectors SET status = $2 WHERE id = $1", tenant.connector_id, status)
 
-    assert await turns_of() == []
+    assert await due_runs_of() == []
 
 
 async def test_an_entity_belongs_to_one_job_until_that_has_ended(copies, database, owner, tenant):
     one, other = uuid4(), uuid4()
     await owner.execute(JOB, one, tenant.organization_id, tenant.connector_id, "running")
     async with database.tenant(tenant.organization_id) as connection:
-        taken = await schedule.take(connection, copies[0], one)
-        again = await schedule.take(connection, copies[0], one)
-        refused = await schedule.take(connection, copies[0], other)
+        taken = await schedule.claim(connection, copies[0], one)
+        again = await schedule.claim(connection, copies[0], one)
+        refused = await schedule.claim(connection, copies[0], other)
         await owner.execute("UPDATE jobs SET status = 'failed' WHERE id = $1", one)
-        freed = await schedule.take(connection, copies[0], other)
-        await schedule.give_back(connection, copies[0], other)
-        given_back = await schedule.take(connection, copies[0], one)
+        freed = await schedule.claim(connection, copies[0], other)
+        await schedule.release(connection, copies[0], other)
+        released = await schedule.claim(connection, copies[0], one)
 
-    assert (taken, again, refused, freed, given_back) == (True, True, False, True, True)
+    assert (taken, again, refused, freed, released) == (True, True, False, True, True)
 
 
-async def test_a_write_may_let_a_turn_come_now(copies, database, turns_of, tenant):
-    await turns_of()
+async def test_a_write_may_make_a_run_due_now(copies, database, due_runs_of, tenant):
+    await due_runs_of()
     async with database.tenant(tenant.organization_id) as connection:
-        await schedule.give_back(connection, copies[0], uuid4())
+        await schedule.release(connection, copies[0], uuid4())
         await schedule.run_soon(connection, copies[0])
 
-    [turn] = await turns_of()
+    [run] = await due_runs_of()
 
-    assert turn.entities == ["groups"]
+    assert run.entities == ["groups"]
 
 
 async def test_connectors_that_lack_copies_are_found(copies, database, make_tenant, tenant):

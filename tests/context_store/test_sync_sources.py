@@ -273,4 +273,4 @@ def test_messages_carry_their_channel():
     place = messages.entered(Checkpoint(began=NOW, since=NOW), channel)
 
     assert messages.listing(place).params(place, channel)["oldest"] == "1767225600"
-    assert messages.given(channel) == {"channel_id": "C1"}
+    assert messages.parent_members(channel) == {"channel_id": "C1"}

@@ -29,7 +29,7 @@ class Listing:
     since: Since | None = None
     parent: Parent | None = None
     #: seconds from one page to the next
-    pace: float = 0.0
+    page_interval: float = 0.0
 
     def params(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> dict[str, Any]:
         """The params of the page at a checkpoint."""
@@ -75,7 +75,7 @@ class Listing:
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
         """The application's cursor is kept, at the end of the list too."""
-        meta, (paging, since) = page.meta or {}, self._tellers
+        meta, (paging, since) = page.meta or {}, self._paging_and_since
         token = value_at(meta, paging.next)
         if token is None:
             return checkpoint, False
@@ -85,7 +85,7 @@ class Listing:
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
         """Pages meet at a second of which both may hold records."""
-        meta, (paging, since) = page.meta or {}, self._tellers
+        meta, (paging, since) = page.meta or {}, self._paging_and_since
         start, end = checkpoint.since or 0.0, moment_of(value_at(meta, paging.next))
         if end is None:
             return checkpoint.but(since=start), False
@@ -98,7 +98,7 @@ class Listing:
     def _after_window(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """A search reaches so many results only; then it is asked anew from the last time told."""
+        """A search reaches so many results only; then it is asked anew from the last time reported."""
         token = self._token(page, params)
         if token is None or int(token) + int(self.send.get("limit", 100)) <= _DEEPEST:
             return checkpoint.but(token=token), token is not None
@@ -108,7 +108,7 @@ class Listing:
         return checkpoint.but(token=None, since=start), True
 
     @property
-    def _tellers(self) -> tuple[Paging, Since]:
+    def _paging_and_since(self) -> tuple[Paging, Since]:
         """What tells where such a list goes on; the linter sees to it that both are there."""
         assert self.operation.paging is not None
         assert self.since is not None
@@ -154,9 +154,9 @@ def _since_params(since: Since, checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _window(name: str, start: float) -> dict[str, Any]:
-    wanted = {"propertyName": name, "operator": "GTE", "value": written(start, "milliseconds")}
+    filter_ = {"propertyName": name, "operator": "GTE", "value": written(start, "milliseconds")}
     return {
-        "filterGroups": [{"filters": [wanted]}],
+        "filterGroups": [{"filters": [filter_]}],
         "sorts": [{"propertyName": name, "direction": "ASCENDING"}],
     }
 

@@ -10,11 +10,11 @@ from gateway.context_store.entities import StoredEntity
 from gateway.context_store.records import WRITE_LIMIT
 from gateway.db.pool import Connection
 
-KNOWN = f"""
+STORED = f"""
     SELECT r.id, {JSON_TEXT} AS document FROM context_records AS r
     WHERE entity_id = $1 AND id = ANY ($2::text[]) AND deleted_at IS NULL
 """
-# What the list cannot show counts as met.
+# What the list cannot show counts as seen.
 EXEMPT = """
     INSERT INTO context_marks (entity_id, organization_id, generation, id)
     SELECT $1, $2, $3, id FROM context_records AS r
@@ -31,15 +31,15 @@ async def completed(
     connection: Connection, entity: StoredEntity, live: Sequence[tuple[str, bytes]]
 ) -> list[tuple[str, bytes]]:
     """Records with the members that a narrower list left out, as the store has them."""
-    rows = await connection.fetch(KNOWN, entity.id, [id_ for id_, _ in live], timeout=WRITE_LIMIT)
-    known = {row["id"]: _MEMBERS.decode(row["document"]) for row in rows}
+    rows = await connection.fetch(STORED, entity.id, [id_ for id_, _ in live], timeout=WRITE_LIMIT)
+    stored = {row["id"]: _MEMBERS.decode(row["document"]) for row in rows}
     return [
-        (id_, msgspec.json.encode({**known[id_], **_MEMBERS.decode(document)}) if id_ in known else document)
+        (id_, msgspec.json.encode({**stored[id_], **_MEMBERS.decode(document)}) if id_ in stored else document)
         for id_, document in live
     ]
 
 
 async def exempt(connection: Connection, entity: StoredEntity, generation: int, unlisted: Mapping[str, Any]) -> None:
-    """Take the records that have these members for met, so that the sweep makes no tombstones of them."""
+    """Count the records that have these members as seen, so that the sweep makes no tombstones of them."""
     members = msgspec.json.encode(unlisted).decode()
     await connection.execute(EXEMPT, entity.id, entity.organization_id, generation, members, timeout=WRITE_LIMIT)

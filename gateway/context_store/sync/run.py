@@ -25,12 +25,12 @@ from gateway.kinds.spec import Search
 
 log = logging.getLogger(__name__)
 
-#: days that it is remembered that a record is gone
+#: days that a tombstone is kept
 TOMBSTONE_DAYS = 30
 
-#: records that the list missed that are asked for in one go
-_ASKED_FOR = 100
-#: told how many records were read so far; may raise JobCanceled
+#: records that the list missed that are confirmed in one batch
+_CONFIRM_BATCH = 100
+#: called with the number of records that were read; may raise JobCanceled
 Progress = Callable[[int], Awaitable[None]]
 
 
@@ -78,11 +78,11 @@ class SyncRun:
     async def to_its_end(self, next_in: float) -> Report:
         """Read what there is to read and say how many seconds later the next is due; raises GatewayError."""
         try:
-            checkpoint = await self._whole(await self._begun(is_forced=self.is_forced))
+            checkpoint = await self._read_all(await self._begun(is_forced=self.is_forced))
         except ChangesUnavailable:
             log.info("reading everything: changes cannot be told apart", extra={"entity": self.source.entity})
-            await self._forget_place()
-            checkpoint = await self._whole(await self._begun(is_forced=True))
+            await self._reset_checkpoint()
+            checkpoint = await self._read_all(await self._begun(is_forced=True))
         await self._finish(checkpoint, next_in)
         return self.report
 
@@ -99,7 +99,7 @@ class SyncRun:
             return standing
         return self.source.begun(standing, now, is_full=self.report.is_full)
 
-    async def _whole(self, checkpoint: Checkpoint) -> Checkpoint:
+    async def _read_all(self, checkpoint: Checkpoint) -> Checkpoint:
         """Every page from the checkpoint on; the last checkpoint."""
         if not checkpoint.is_removed:
             if self.source.sync.parent is None:
@@ -141,7 +141,7 @@ class SyncRun:
         """Every page of one list; the checkpoint after the last."""
         is_resumed, has_more = checkpoint.token is not None, True
         while has_more:
-            asked_at = CLOCK.now()
+            requested_at = CLOCK.now()
             listing = self.source.listing(checkpoint)
             params = listing.params(checkpoint, parent)
             try:
@@ -152,22 +152,28 @@ class SyncRun:
                 checkpoint, is_resumed = self.source.restarted(checkpoint, parent), False
                 continue
             following, has_more = listing.after(checkpoint, page, params)
-            await self._keep(self._documents(page, checkpoint, parent), checkpoint, following, asked_at)
+            await self._store_page(self._documents(page, checkpoint, parent), checkpoint, following, requested_at)
             checkpoint, is_resumed = following, False
             if has_more:
-                await asyncio.sleep(listing.pace)
+                await asyncio.sleep(listing.page_interval)
         return checkpoint
 
     def _documents(self, page: OperationResult, checkpoint: Checkpoint, parent: ParentRecord | None) -> Documents:
         identifies = self.source.sync.parent is not None and self.source.sync.parent.identifies
         under = parent.id if parent is not None and identifies else None
-        found = transforms.documents(self.search, page.records, self.source.given(parent), under)
-        return Documents(gone=[*found.gone, *(id_ for id_, _ in found.live)]) if checkpoint.is_removed else found
+        documents = transforms.documents(self.search, page.records, self.source.parent_members(parent), under)
+        return (
+            Documents(gone=[*documents.gone, *(id_ for id_, _ in documents.live)])
+            if checkpoint.is_removed
+            else documents
+        )
 
-    async def _keep(self, found: Documents, checkpoint: Checkpoint, following: Checkpoint, asked_at: datetime) -> None:
+    async def _store_page(
+        self, documents: Documents, checkpoint: Checkpoint, following: Checkpoint, requested_at: datetime
+    ) -> None:
         """Records and checkpoint in one transaction: neither without the other."""
         async with self._connection() as connection, connection.transaction():
-            live = found.live
+            live = documents.live
             if self.source.changes is not None and not self.report.is_full and not checkpoint.is_removed:
                 live = await partial.completed(connection, self.entity, live)
             written = await records.upsert(
@@ -175,19 +181,19 @@ class SyncRun:
                 self.entity,
                 live,
                 generation=self._generation if self.report.is_full else None,
-                observed_at=asked_at,
+                observed_at=requested_at,
             )
-            if found.gone:
+            if documents.gone:
                 self.report.deleted += await records.mark_deleted(
-                    connection, self.entity, found.gone, observed_at=asked_at
+                    connection, self.entity, documents.gone, observed_at=requested_at
                 )
             await self._checkpoint(connection, following)
         async with self._connection() as connection:
             await word_index.catch_up(connection, self.entity)
-        self.report.read += len(found.live)
+        self.report.read += len(documents.live)
         self.report.added += written.added
         self.report.changed += written.changed
-        await self.progress(len(found.live) + len(found.gone))
+        await self.progress(len(documents.live) + len(documents.gone))
 
     async def _checkpoint(self, connection: Connection, checkpoint: Checkpoint) -> None:
         if self.report.is_full:
@@ -197,16 +203,16 @@ class SyncRun:
 
     async def _finish(self, checkpoint: Checkpoint, next_in: float) -> None:
         began = datetime.fromtimestamp(checkpoint.began or CLOCK.unix_time(), UTC)
-        is_whole = self.report.is_full and not checkpoint.is_partial and not self.source.sync.keeps
-        if is_whole and self.source.get is not None:
+        is_complete = self.report.is_full and not checkpoint.is_partial and not self.source.sync.keeps
+        if is_complete and self.source.get is not None:
             await self._confirm(self.source.get, began)
         async with self._connection() as connection:
             await word_index.catch_up(connection, self.entity)
-            if is_whole:
+            if is_complete:
                 if self.source.sync.unlisted:
                     await partial.exempt(connection, self.entity, self._generation, self.source.sync.unlisted)
                 self.report.deleted += await records.sweep(connection, self.entity, self._generation, began_at=began)
-                await records.forget(connection, self.entity, days=TOMBSTONE_DAYS)
+                await records.delete_tombstones(connection, self.entity, days=TOMBSTONE_DAYS)
             await entities.checkpoint(connection, self.entity, self.source.rested(checkpoint).dumped())
             await entities.finish(
                 connection,
@@ -216,35 +222,39 @@ class SyncRun:
                 full=self.report.is_full,
                 is_changed=self.report.is_changed,
             )
-            if is_whole and (self.report.changed or self.report.deleted):
+            if is_complete and (self.report.changed or self.report.deleted):
                 await records.drop_unused_terms(connection, self.entity)
 
     async def _confirm(self, get: Operation, began: datetime) -> None:
         """Ask by its id for each record that the list missed: it is gone only where it is not found."""
         while True:
             async with self._connection() as connection:
-                missed = await records.unseen(connection, self.entity, self._generation, _ASKED_FOR, began_at=began)
+                missed = await records.unseen(connection, self.entity, self._generation, _CONFIRM_BATCH, began_at=began)
             for id_ in missed:
-                await self._ask_for(get, id_)
-            if len(missed) < _ASKED_FOR:
+                await self._confirm_one(get, id_)
+            if len(missed) < _CONFIRM_BATCH:
                 return
 
-    async def _ask_for(self, get: Operation, id_: str) -> None:
-        asked_at, found = CLOCK.now(), Documents()
+    async def _confirm_one(self, get: Operation, id_: str) -> None:
+        requested_at, documents = CLOCK.now(), Documents()
         try:
             answer = await self.connector.call(get, {self.source.sync.confirm or "": id_})
-            found = transforms.documents(self.search, [answer.result])
+            documents = transforms.documents(self.search, [answer.result])
         except UpstreamNotFound:
-            found.gone.append(id_)
+            documents.gone.append(id_)
         except UpstreamRejected as error:
             log.info("a record that was not listed cannot be read: %s", error.detail, extra={"entity": get.entity_id})
         async with self._connection() as connection, connection.transaction():
-            await records.meet(connection, self.entity, self._generation, [id_])
-            await records.upsert(connection, self.entity, found.live, generation=self._generation, observed_at=asked_at)
-            self.report.deleted += await records.mark_deleted(connection, self.entity, found.gone, observed_at=asked_at)
+            await records.mark_seen(connection, self.entity, self._generation, [id_])
+            await records.upsert(
+                connection, self.entity, documents.live, generation=self._generation, observed_at=requested_at
+            )
+            self.report.deleted += await records.mark_deleted(
+                connection, self.entity, documents.gone, observed_at=requested_at
+            )
         await self.progress(1)
 
-    async def _forget_place(self) -> None:
+    async def _reset_checkpoint(self) -> None:
         """Begin from nothing, as if the entity had never been read."""
         async with self._connection() as connection, connection.transaction():
             await entities.checkpoint(connection, self.entity, None)

@@ -1,4 +1,4 @@
-"""When entities are synchronized, and by which job: turns, taken by compare-and-set in Postgres."""
+"""When entities are synchronized, and by which job: due runs, claimed by compare-and-set in Postgres."""
 
 import random
 from collections import defaultdict
@@ -14,9 +14,9 @@ from gateway.errors import GatewayError
 from gateway.kinds.catalog import Kind
 from gateway.kinds.spec import Sync
 
-#: seconds until a turn comes up again whose job never said a word
+#: seconds until a run is due again whose job never started
 LEASE = 60.0
-#: entities whose turn may be called at once
+#: entities that are claimed at once
 _MAX = 200
 #: by how much of itself an interval is stretched or shortened, so that what began together does not stay together
 _JITTER = 0.1
@@ -28,42 +28,42 @@ _IS_FREE = """
     (held_by IS NULL OR NOT EXISTS (
         SELECT FROM jobs WHERE jobs.id = held_by AND jobs.status IN ('queued', 'running', 'waiting')))
 """
-# However many schedulers look: the rows are locked, and the turn is moved away with the look. One job for each
+# However many schedulers look: the rows are locked, and the next run is moved away with the claim. One job for each
 # connector, whose id is made here, so that a scheduler that dies before it accepts the job holds nothing for long.
-CALL = f"""
+CLAIM_DUE = f"""
     WITH due AS (
         SELECT e.id, e.connector_id FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
         JOIN organizations AS o ON o.id = c.organization_id AND o.disabled_at IS NULL
         WHERE e.next_sync_at <= now() AND c.status = 'active' AND c.deleted_at IS NULL AND {_IS_FREE}
         ORDER BY e.next_sync_at LIMIT $1 FOR NO KEY UPDATE OF e SKIP LOCKED
-    ), called AS MATERIALIZED (
+    ), claimed AS MATERIALIZED (
         SELECT connector_id, gen_random_uuid() AS job_id FROM (SELECT DISTINCT connector_id FROM due) AS connector
     )
-    UPDATE context_entities AS e SET next_sync_at = now() + make_interval(secs => $2), held_by = called.job_id
-    FROM due JOIN called USING (connector_id) WHERE e.id = due.id
-    RETURNING e.connector_id, e.organization_id, e.entity, called.job_id
+    UPDATE context_entities AS e SET next_sync_at = now() + make_interval(secs => $2), held_by = claimed.job_id
+    FROM due JOIN claimed USING (connector_id) WHERE e.id = due.id
+    RETURNING e.connector_id, e.organization_id, e.entity, claimed.job_id
 """
-TAKE = f"""
+CLAIM = f"""
     UPDATE context_entities SET held_by = $2, next_sync_at = now() + make_interval(secs => $3)
     WHERE id = $1 AND (held_by = $2 OR {_IS_FREE})
     RETURNING id
 """
-GIVE_BACK = "UPDATE context_entities SET held_by = NULL WHERE id = $1 AND held_by = $2"
+RELEASE = "UPDATE context_entities SET held_by = NULL WHERE id = $1 AND held_by = $2"
 RUN_SOON = "UPDATE context_entities SET next_sync_at = now() WHERE id = $1"
 # Connectors made before their kind could be searched, or by a process that died right after.
 UNREGISTERED = """
     SELECT c.id, c.organization_id, c.kind FROM connectors AS c
-    LEFT JOIN (SELECT connector_id, count(*) AS entities FROM context_entities GROUP BY connector_id) AS known
-        ON known.connector_id = c.id
+    LEFT JOIN (SELECT connector_id, count(*) AS entities FROM context_entities GROUP BY connector_id) AS registered
+        ON registered.connector_id = c.id
     JOIN unnest($1::text[], $2::bigint[]) AS kinds (kind, entities) ON kinds.kind = c.kind
-    WHERE c.deleted_at IS NULL AND c.status = 'active' AND COALESCE(known.entities, 0) < kinds.entities
+    WHERE c.deleted_at IS NULL AND c.status = 'active' AND COALESCE(registered.entities, 0) < kinds.entities
     ORDER BY c.created_at LIMIT $3
 """
 
 
 @dataclass(frozen=True, slots=True)
 class DueRun:
-    """Entities of a connector whose turn has come, and the job that will have it."""
+    """Entities of a connector whose run is due, and the job that claims them."""
 
     job_id: UUID
     connector_id: UUID
@@ -94,33 +94,33 @@ def after_failure(error: GatewayError, interval: float) -> float:
     return min(interval, _SOON if error.retryable else _LATEST)
 
 
-async def call(connection: Connection) -> list[DueRun]:
-    """The turns that have come, each called once."""
-    rows = await connection.fetch(CALL, _MAX, LEASE)
+async def claim_due(connection: Connection) -> list[DueRun]:
+    """The runs that are due, each claimed once."""
+    rows = await connection.fetch(CLAIM_DUE, _MAX, LEASE)
     by_job: defaultdict[tuple[UUID, UUID, UUID], list[str]] = defaultdict(list)
     for row in rows:
         by_job[row["job_id"], row["connector_id"], row["organization_id"]].append(row["entity"])
     return [DueRun(*key, entities) for key, entities in by_job.items()]
 
 
-async def take(connection: Connection, entity: StoredEntity, job_id: UUID) -> bool:
-    """Whether it is this job's turn; nobody else's for as long as the job has not ended."""
-    return await connection.fetchval(TAKE, entity.id, job_id, LEASE) is not None
+async def claim(connection: Connection, entity: StoredEntity, job_id: UUID) -> bool:
+    """Whether the entity is this job's; nobody else's for as long as the job has not ended."""
+    return await connection.fetchval(CLAIM, entity.id, job_id, LEASE) is not None
 
 
-async def give_back(connection: Connection, entity: StoredEntity, job_id: UUID) -> None:
-    """Let others have the entity; nothing where it is not this job's turn."""
-    await connection.execute(GIVE_BACK, entity.id, job_id)
+async def release(connection: Connection, entity: StoredEntity, job_id: UUID) -> None:
+    """Let others have the entity; nothing where it is not this job's."""
+    await connection.execute(RELEASE, entity.id, job_id)
 
 
 async def run_soon(connection: Connection, entity: StoredEntity) -> None:
-    """Let its turn come now."""
+    """Make its run due now."""
     await connection.execute(RUN_SOON, entity.id)
 
 
-async def unregistered(connection: Connection, expected: Mapping[str, int], most: int) -> list[tuple[UUID, UUID, str]]:
+async def unregistered(connection: Connection, expected: Mapping[str, int], limit: int) -> list[tuple[UUID, UUID, str]]:
     """Active connectors that lack some of the entities of their kind: id, organization, kind."""
-    rows = await connection.fetch(UNREGISTERED, list(expected), list(expected.values()), most, timeout=30)
+    rows = await connection.fetch(UNREGISTERED, list(expected), list(expected.values()), limit, timeout=30)
     return [(row["id"], row["organization_id"], row["kind"]) for row in rows]
 
 

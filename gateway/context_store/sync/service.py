@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 #: the task of jobs that synchronize
 TASK = "synchronize"
-#: connectors without copies that are taken up at a time, and queued jobs that are looked at
+#: connectors without copies that are backfilled at a time, and queued jobs that are compared
 _MAX = 100
 
 
@@ -43,7 +43,7 @@ class Synchronization:
     async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> StoredJob | None:
         """The job of a new connector's first load; None for a kind without copies, and while PostgreSQL is away.
 
-        The connector is there by now, so that nothing here may look as if it were not: what fails is taken up later.
+        The connector is there by now, so that nothing here may look as if it were not: what fails is done later.
         """
         names = sources.synchronized(self.catalog.kind(record.kind)) if self.is_automatic else []
         if not names:
@@ -58,7 +58,7 @@ class Synchronization:
         kind, job_id = self.catalog.kind(record.kind), uuid4()
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             for entity in await schedule.register_all(connection, record.id, record.organization_id, kind, names):
-                await schedule.take(connection, entity, job_id)
+                await schedule.claim(connection, entity, job_id)
         return await self._accepted(record, job_id, names, client_id=client_id, is_background=True)
 
     async def request(
@@ -66,17 +66,19 @@ class Synchronization:
     ) -> StoredJob:
         """The job that synchronizes these entities, or all, with the parents they lie below; raises UnknownEntity."""
         kind = self.catalog.kind(record.kind)
-        wanted = sources.with_parents(
+        requested = sources.with_parents(
             kind, [_checked(kind, name) for name in names] if names else sources.synchronized(kind)
         )
-        if not wanted:
+        if not requested:
             raise InvalidParams(f"{kind.name} has no entities that are synchronized")
-        waiting = await self._waiting(record, {"entities": wanted, "full": is_full})
+        waiting = await self._waiting(record, {"entities": requested, "full": is_full})
         if waiting is not None:
             return waiting
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
-            await schedule.register_all(connection, record.id, record.organization_id, kind, wanted)
-        return await self._accepted(record, uuid4(), wanted, is_full=is_full, client_id=client_id, is_background=False)
+            await schedule.register_all(connection, record.id, record.organization_id, kind, requested)
+        return await self._accepted(
+            record, uuid4(), requested, is_full=is_full, client_id=client_id, is_background=False
+        )
 
     async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> StoredJob | None:
         """A job that has not begun and will do the very same."""
@@ -84,18 +86,18 @@ class Synchronization:
         return next((job for job in queued if job.params == params), None)
 
     async def enqueue_due(self) -> int:
-        """Accept a job for every turn that has come; how many."""
+        """Accept a job for every run that is due; how many."""
         if not self.is_automatic:
             return 0
         async with self.database.system() as connection:
-            turns = await schedule.call(connection)
-        for turn in turns:
+            due_runs = await schedule.claim_due(connection)
+        for due_run in due_runs:
             try:
-                record = await self.connectors.get(turn.organization_id, turn.connector_id)
+                record = await self.connectors.get(due_run.organization_id, due_run.connector_id)
             except NotFound:
                 continue
-            await self._accepted(record, turn.job_id, turn.entities, is_background=True)
-        return len(turns)
+            await self._accepted(record, due_run.job_id, due_run.entities, is_background=True)
+        return len(due_runs)
 
     async def backfill(self) -> int:
         """Begin the copies of connectors that have none yet, or not all; how many connectors."""
@@ -113,8 +115,8 @@ class Synchronization:
     async def freshness(self, record: ConnectorRecord) -> dict[str, Any]:
         """Per entity what is there and how fresh it is; entities that were never registered are there as pending."""
         async with self.database.tenant(record.organization_id) as connection:
-            known = {entity.entity: entity for entity in await freshness(connection, record.id)}
-        return {name: _view(known.get(name)) for name in sources.synchronized(self.catalog.kind(record.kind))}
+            registered = {entity.entity: entity for entity in await freshness(connection, record.id)}
+        return {name: _view(registered.get(name)) for name in sources.synchronized(self.catalog.kind(record.kind))}
 
     def next_in(self, record: ConnectorRecord, source: sources.Source) -> float:
         """Seconds from the end of a run to the next."""
@@ -149,8 +151,8 @@ class Synchronization:
 
 def _checked(kind: Kind, name: str) -> str:
     if sources.source_of(kind, name) is None:
-        known = ", ".join(sorted(sources.synchronized(kind)))
-        raise InvalidParams(f"{kind.name} {name} is not synchronized; synchronized are {known}")
+        names = ", ".join(sorted(sources.synchronized(kind)))
+        raise InvalidParams(f"{kind.name} {name} is not synchronized; synchronized are {names}")
     return name
 
 

@@ -62,8 +62,8 @@ class Source:
         """At the first page of a parent's records."""
         spec = self.sync.parent
         pending = (str(values_of(spec, parent)[0]),) if spec and spec.within else ()
-        is_whole = parent.is_new and checkpoint.since is not None
-        return checkpoint.but(parent=parent.id, token=None, pending=pending, is_whole=is_whole)
+        is_complete = parent.is_new and checkpoint.since is not None
+        return checkpoint.but(parent=parent.id, token=None, pending=pending, is_whole=is_complete)
 
     def left(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """At the list of what is gone, after the changes; None without such a list, and where a sweep finds out."""
@@ -77,7 +77,7 @@ class Source:
             return self.removed
         return self.changes if checkpoint.since is not None and self.changes is not None else self.everything
 
-    def given(self, parent: ParentRecord | None) -> dict[str, Any]:
+    def parent_members(self, parent: ParentRecord | None) -> dict[str, Any]:
         """The members that records get from their parent."""
         if parent is None or self.sync.parent is None:
             return {}
@@ -102,28 +102,28 @@ def source_of(kind: Kind, entity_id: str) -> Source | None:
 
 def in_order(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
     """The entities so that parents come before what lies below them."""
-    wanted, ordered = list(entity_ids), list[str]()
+    names, ordered = list(entity_ids), list[str]()
 
     def add(entity_id: str) -> None:
         parent = parent_of(kind, entity_id)
-        if parent in wanted and parent is not None:
+        if parent in names and parent is not None:
             add(parent)
         if entity_id not in ordered:
             ordered.append(entity_id)
 
-    for entity_id in wanted:
+    for entity_id in names:
         add(entity_id)
     return ordered
 
 
 def with_parents(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
     """The entities and all that they lie below, parents first."""
-    wanted = list(entity_ids)
-    for entity_id in wanted:  # grows as it goes
+    names = list(entity_ids)
+    for entity_id in names:  # grows as it goes
         parent = parent_of(kind, entity_id)
-        if parent is not None and parent not in wanted:
-            wanted.append(parent)
-    return in_order(kind, wanted)
+        if parent is not None and parent not in names:
+            names.append(parent)
+    return in_order(kind, names)
 
 
 def parent_of(kind: Kind, entity_id: str) -> str | None:

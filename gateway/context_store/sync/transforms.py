@@ -33,25 +33,25 @@ def documents(
 
     Records without an id cannot be found again and are left out.
     """
-    found = Documents()
-    given = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in (gives or {}).items()}
+    converted = Documents()
+    parent_members = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in (gives or {}).items()}
     names = dict.fromkeys(name.split(".", 1)[0] for name in search.fields)
     deleted = search.sync.deleted if search.sync else {}
     volatile = search.sync.volatile if search.sync else ()
     for record in records:
         for members in _shaped(search, record):
-            members.update(given)
+            members.update(parent_members)
             id_ = stored_id(_decoded(members.get(search.key)), under)
             if id_ is None:
                 continue
             if any(_decoded(members.get(name)) == value for name, value in deleted.items()):
-                found.gone.append(id_)
+                converted.gone.append(id_)
             else:
-                kept = {name: members[name] for name in names if name in members}
+                declared = {name: members[name] for name in names if name in members}
                 for path in volatile:
-                    _drop(kept, path)
-                found.live.append((id_, msgspec.json.encode(kept)))
-    return found
+                    _drop(declared, path)
+                converted.live.append((id_, msgspec.json.encode(declared)))
+    return converted
 
 
 def stored_id(value: Any, under: str | None = None) -> str | None:
@@ -92,9 +92,9 @@ def _decoded(value: msgspec.Raw | None) -> Any:
 def _associated_ids(record: Record) -> list[Record]:
     """`associations.companies.results` → `companies`, the ids alone."""
     ids = {
-        name.replace(" ", "_"): [one.get("id") for one in found.get("results") or () if isinstance(one, dict)]
-        for name, found in (record.get("associations") or {}).items()
-        if isinstance(found, dict)
+        name.replace(" ", "_"): [one.get("id") for one in links.get("results") or () if isinstance(one, dict)]
+        for name, links in (record.get("associations") or {}).items()
+        if isinstance(links, dict)
     }
     return [{**record, **ids}]
 

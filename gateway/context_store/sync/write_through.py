@@ -35,22 +35,22 @@ class Write:
 
     operation: Operation
     params: Mapping[str, Any]
-    answer: OperationResult
+    result: OperationResult
 
     def value(self, name: str) -> Any:
         """What `{name}` stands for: a param, or a member of the answer; None where there is neither."""
         path = tuple(name.split("."))
         if path[0] in self.params:
             return value_at(self.params, path)
-        result = self.answer.decoded()
-        return value_at(result, path) if isinstance(result, dict) else None
+        document = self.result.decoded()
+        return value_at(document, path) if isinstance(document, dict) else None
 
     def filled(self, value: Any) -> Any:
         """The value with its names filled in; a text that is nothing but a name becomes what it stands for."""
         if not isinstance(value, str):
             return value
-        whole = _NAME.fullmatch(value)
-        return self.value(whole[1]) if whole else _NAME.sub(lambda found: str(self.value(found[1])), value)
+        match = _NAME.fullmatch(value)
+        return self.value(match[1]) if match else _NAME.sub(lambda each: str(self.value(each[1])), value)
 
     def all_filled(self, members: Mapping[str, Any]) -> dict[str, Any]:
         return {name: self.filled(value) for name, value in members.items()}
@@ -80,7 +80,7 @@ class WriteThrough:
     async def apply_write(
         self, organization_id: UUID, connector_id: UUID, connector: UpstreamConnector, write: Write
     ) -> None:
-        """Let the copies know of a write. It has happened, so nothing here may make it look as if it had not."""
+        """Apply a write to the copies. It has happened, so nothing here may make it look as if it had not."""
         for refresh in refreshes_of(write.operation):
             if not write.applies(refresh):
                 continue
@@ -90,7 +90,7 @@ class WriteThrough:
                     entity = await find(connection, connector_id, refresh.entity)
                 if entity is not None:
                     async with asyncio.timeout(_TIMEOUT):
-                        await self._refresh(entity, connector, write, refresh)
+                        await self._apply(entity, connector, write, refresh)
             except (GatewayError, TimeoutError, msgspec.MsgspecError) as error:
                 log.warning(
                     "a copy learns of a write later",
@@ -101,34 +101,32 @@ class WriteThrough:
                 log.exception("a copy could not learn of a write by a bug", extra={"entity": refresh.entity})
                 await self._run_soon(entity)
 
-    async def _refresh(
-        self, entity: StoredEntity, connector: UpstreamConnector, write: Write, refresh: Refresh
-    ) -> None:
+    async def _apply(self, entity: StoredEntity, connector: UpstreamConnector, write: Write, refresh: Refresh) -> None:
         if refresh.later:
             await self._run_soon(entity)
             return
-        asked_at = CLOCK.now()
+        requested_at = CLOCK.now()
         if refresh.removes is not None:
-            found = transforms.Documents(gone=[str(write.filled(refresh.removes))])
+            documents = transforms.Documents(gone=[str(write.filled(refresh.removes))])
         else:
-            found = await self._read(connector, write, refresh)
+            documents = await self._read(connector, write, refresh)
         async with self._database.tenant(entity.organization_id) as connection:
-            await records.upsert(connection, entity, found.live, observed_at=asked_at)
-            if found.gone:
-                await records.mark_deleted(connection, entity, found.gone, observed_at=asked_at)
+            await records.upsert(connection, entity, documents.live, observed_at=requested_at)
+            if documents.gone:
+                await records.mark_deleted(connection, entity, documents.gone, observed_at=requested_at)
             await word_index.catch_up(connection, entity)
 
     async def _read(self, connector: UpstreamConnector, write: Write, refresh: Refresh) -> transforms.Documents:
-        answer = write.answer
+        result = write.result
         if refresh.read is not None:
             operation = connector.kind.operation(refresh.entity, refresh.read)
             call = prepare(operation, write.all_filled(refresh.params))
-            answer = await connector.session.call(call)
+            result = await connector.session.call(call)
         search = connector.kind.entity(refresh.entity).search
         under = None if refresh.under is None else str(write.filled(refresh.under))
         assert search is not None
-        found = answer.records if bytes(memoryview(answer.result)[:1]) == b"[" else [answer.result]
-        return transforms.documents(search, found, write.all_filled(refresh.gives), under)
+        read = result.records if bytes(memoryview(result.result)[:1]) == b"[" else [result.result]
+        return transforms.documents(search, read, write.all_filled(refresh.gives), under)
 
     async def _run_soon(self, entity: StoredEntity | None) -> None:
         if entity is None:
