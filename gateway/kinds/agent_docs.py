@@ -35,7 +35,7 @@ def skill_docs(kind: Kind, section: str | None = None) -> dict[str, Any]:
 
 def _overview(kind: Kind) -> list[Block]:
     methods = [f"{method.title}: {', '.join(method.credentials)}" for method in kind.spec.authentication.values()]
-    methods += [said for _, said in all_sunsets(kind.spec)]
+    methods += [sentence for _, sentence in all_sunsets(kind.spec)]
     return [
         _heading(1, kind.spec.title),
         _paragraph(kind.spec.description),

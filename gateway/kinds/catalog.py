@@ -76,7 +76,7 @@ class Operation:
         """JSON Schema 2020-12 of the params as callers see them."""
         return {
             "type": "object",
-            "properties": {name: _plain(schema) for name, schema in self.action.params.items()},
+            "properties": {name: _json_schema(schema) for name, schema in self.action.params.items()},
             "required": list(self.action.required),
             "additionalProperties": False,
             **self.action.constraints,
@@ -94,13 +94,13 @@ class Operation:
     @cached_property
     def member_defaults(self) -> dict[str, dict[str, Any]]:
         """The defaults within params that are objects: they complete an object that was given."""
-        found = {
+        defaults = {
             name: {
                 member: inner["default"] for member, inner in schema.get("properties", {}).items() if "default" in inner
             }
             for name, schema in self.action.params.items()
         }
-        return {name: defaults for name, defaults in found.items() if defaults}
+        return {name: members for name, members in defaults.items() if members}
 
     @property
     def example(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Operation:
         return next((operation for without, operation in self._alternatives if without not in params), self)
 
 
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {keyword: value for keyword, value in schema.items() if keyword not in PLACEMENT_KEYWORDS}
 
 
@@ -190,17 +190,17 @@ class Kind:
         return [*entity.actions, *([SEARCH_ACTION] if entity.search else [])]
 
     def entity(self, entity_id: str) -> Entity:
-        found = self.spec.entities.get(entity_id)
-        if found is None:
+        entity = self.spec.entities.get(entity_id)
+        if entity is None:
             hint = did_you_mean(entity_id, self.spec.entities)
             raise UnknownEntity(f"{self.name} has no entity {entity_id!r}; {hint}")
-        return found
+        return entity
 
     def operation(self, entity_id: str, action_id: str) -> Operation:
         """The operation; `search` is understood as `api_search`."""
         action_id = "api_search" if action_id == "search" else action_id
-        found = self.operations.get((entity_id, action_id))
-        if found is None:
+        operation = self.operations.get((entity_id, action_id))
+        if operation is None:
             actions = self.actions_of(entity_id)
             hint = known_actions(action_id, actions)
             shown = next((each for each in self.operations.values() if each.entity_id == entity_id), None)
@@ -208,7 +208,7 @@ class Kind:
                 f"{self.name} {entity_id} has no action {action_id!r}; {hint}",
                 extra={"example": shown.example} if shown else None,
             )
-        return found
+        return operation
 
     @property
     def health_check(self) -> Operation:
@@ -227,11 +227,11 @@ class Catalog:
 
     def kind(self, name: str) -> Kind:
         """The kind by its name in any mix of case, space, `-` and `_`: `Support-Desk`, `support_desk`."""
-        found = self.kinds.get(re.sub(r"[\s_-]+", "-", name.strip().lower()))
-        if found is None:
+        kind = self.kinds.get(re.sub(r"[\s_-]+", "-", name.strip().lower()))
+        if kind is None:
             hint = did_you_mean(name, (kind.spec.display_name for kind in self))
             raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
-        return found
+        return kind
 
 
 def shipped_specs() -> Path:
@@ -264,18 +264,18 @@ def load_kind(folder: Path) -> Kind:
     try:
         spec = ConnectorSpec.model_validate(document)
     except ValidationError as error:
-        raise SpecError([_lint_error(folder, fault) for fault in error.errors()]) from error
+        raise SpecError([_lint_error(folder, details) for details in error.errors()]) from error
     return Kind(spec)
 
 
-def _lint_error(folder: Path, fault: ErrorDetails) -> LintError:
+def _lint_error(folder: Path, details: ErrorDetails) -> LintError:
     """What the model says of a member, as a lint error that tells how to fix it."""
-    place = [str(part) for part in fault["loc"] if part != "[key]"]
-    message = fault["msg"].removeprefix("Value error, ")
-    if fault["type"] == "missing":
+    place = [str(part) for part in details["loc"] if part != "[key]"]
+    message = details["msg"].removeprefix("Value error, ")
+    if details["type"] == "missing":
         message = "is missing; add it"
         if place[-1] == "effect":
             message = "is missing; say what running it twice would do: read, idempotent or write"
-    elif fault["type"] == "extra_forbidden":
+    elif details["type"] == "extra_forbidden":
         message = f"is not a member of this; {did_you_mean(place[-1], members_at(place[:-1]))}"
     return lint_error(folder, place, message)

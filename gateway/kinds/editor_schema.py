@@ -65,20 +65,20 @@ def _schema_of_models() -> dict[str, Any]:
     definitions["ConnectorSpec"] = root
     sources = dict(_CLASS.findall(inspect.getsource(spec)))
     for name, definition in definitions.items():
-        for field, said in _comments(sources[name]).items():
-            definition.get("properties", {}).get(field, {}).setdefault("description", said)
+        for field, description in _comments(sources[name]).items():
+            definition.get("properties", {}).get(field, {}).setdefault("description", description)
     return {"$defs": definitions}
 
 
 def _comments(source: str) -> dict[str, str]:
     """What the `#:` lines above the fields of a model say."""
-    found, said = {}, list[str]()
+    comments, lines = {}, list[str]()
     for line in map(str.strip, source.splitlines()):
         field = re.match(r"(\w+): ", line)
         if line.startswith("#:"):
-            said.append(line.removeprefix("#:").strip())
+            lines.append(line.removeprefix("#:").strip())
             continue
-        if field and said:
-            found[field[1]] = " ".join(said)
-        said = []
-    return found
+        if field and lines:
+            comments[field[1]] = " ".join(lines)
+        lines = []
+    return comments

@@ -29,10 +29,10 @@ def _members(
     for name, member in schema.get("properties", {}).items():
         path = f"{prefix}{name}"
         reference = str(member.get("$ref", "")).removeprefix(_PREFIX)
-        whole = {**definitions.get(reference, {}), **member}
-        yield ParamRow(path, type_name(whole), name in required, str(whole.get("description", "")))
+        resolved = {**definitions.get(reference, {}), **member}
+        yield ParamRow(path, type_name(resolved), name in required, str(resolved.get("description", "")))
         if reference not in entered:
-            yield from _within(whole, path, definitions, entered | ({reference} if reference else set()))
+            yield from _within(resolved, path, definitions, entered | ({reference} if reference else set()))
 
 
 def _within(

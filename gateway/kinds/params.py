@@ -26,13 +26,13 @@ _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026
 
 def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
-    given = {name: _read(operation, operation.action.params.get(name, {}), value) for name, value in params.items()}
-    if "limit" in given and operation.is_list:
-        given = _with_limit_mapped(operation, given)
-    found = list(islice(_unsafe_values(operation, given), MAX_FAULTS)) or _faults(operation, given)
-    if found:
-        raise invalid(operation, found)
-    completed = {**operation.defaults, **given}
+    values = {name: _read(operation, operation.action.params.get(name, {}), value) for name, value in params.items()}
+    if "limit" in values and operation.is_list:
+        values = _with_limit_mapped(operation, values)
+    errors = list(islice(_unsafe_values(operation, values), MAX_FAULTS)) or _schema_errors(operation, values)
+    if errors:
+        raise invalid(operation, errors)
+    completed = {**operation.defaults, **values}
     for name, defaults in operation.member_defaults.items():
         if isinstance(completed.get(name), dict):
             completed[name] = {**defaults, **completed[name]}
@@ -50,22 +50,22 @@ def invalid(operation: Operation, faults: Iterable[FieldError]) -> InvalidParams
 
 def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """A list's `limit` under the name that the application has for it; an unpaged list is cut to it afterwards."""
-    given = dict(params)
+    values = dict(params)
     paging = operation.instead(params).paging
     size = paging.size if paging else None
     is_own_param = size == "limit" or (size is None and "limit" in operation.action.params)
     if is_own_param:
-        return given
-    limit = _whole_number(given.pop("limit"))
+        return values
+    limit = _whole_number(values.pop("limit"))
     if limit is None or limit < 1:
         text = f"limit is {_shown(params['limit'])}; at least 1"
-        raise invalid(operation, [_fault(operation, ["limit"], "minimum", text)])
+        raise invalid(operation, [_field_error(operation, ["limit"], "minimum", text)])
     if size is None:
-        return given
-    if given.setdefault(size, limit) != limit:
-        text = f"limit is {limit} and {size} is {_shown(given[size])}; send one of them"
-        raise invalid(operation, [_fault(operation, ["limit"], "conflict", text)])
-    return given
+        return values
+    if values.setdefault(size, limit) != limit:
+        text = f"limit is {limit} and {size} is {_shown(values[size])}; send one of them"
+        raise invalid(operation, [_field_error(operation, ["limit"], "conflict", text)])
+    return values
 
 
 def unpaged_limit(operation: Operation, params: Mapping[str, Any]) -> int | None:
@@ -88,8 +88,11 @@ def _read(operation: Operation, schema: Mapping[str, Any], value: Any) -> Any:
     if isinstance(value, str):
         return _number(value, types)
     if isinstance(value, dict):
-        known = schema.get("properties", {})
-        return {name: _read(operation, known[name], inner) if name in known else inner for name, inner in value.items()}
+        properties = schema.get("properties", {})
+        return {
+            name: _read(operation, properties[name], inner) if name in properties else inner
+            for name, inner in value.items()
+        }
     if schema.get("format") == COMMA_SEPARATED and value and all(isinstance(item, str | int) for item in value):
         return ",".join(map(str, value))
     return [_read(operation, schema["items"], item) for item in value] if "items" in schema else value
@@ -115,44 +118,50 @@ def _resolved(operation: Operation, schema: Mapping[str, Any]) -> Mapping[str, A
     return {**operation.spec.definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
 
 
-def _faults(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
+def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
     """What the schema finds wrong, each as a sentence that stands alone."""
     try:
         if operation.validator.is_valid(params):
             return []
-        found = (fault for error in operation.validator.iter_errors(params) for fault in _faults_of(operation, error))
-        return list(islice(found, MAX_FAULTS))
+        errors = (
+            field_error
+            for error in operation.validator.iter_errors(params)
+            for field_error in _errors_of(operation, error)
+        )
+        return list(islice(errors, MAX_FAULTS))
     except ValueError as error:
-        return [_fault(operation, [], "type", f"params are not JSON: {error}")]
+        return [_field_error(operation, [], "type", f"params are not JSON: {error}")]
 
 
-def _faults_of(operation: Operation, error: jsonschema_rs.ValidationError) -> Iterator[FieldError]:
+def _errors_of(operation: Operation, error: jsonschema_rs.ValidationError) -> Iterator[FieldError]:
     place = [str(part) for part in error.instance_path]
     kind, name = error.kind, ".".join(place)
-    said = f"{name or 'params'} is {_shown(error.instance)}"
+    subject = f"{name or 'params'} is {_shown(error.instance)}"
     match kind.name:
         case "required":
             missing = [*place, kind.value]
-            yield _fault(operation, missing, "required", f"{'.'.join(missing)} is missing; {_what(operation, missing)}")
+            yield _field_error(
+                operation, missing, "required", f"{'.'.join(missing)} is missing; {_what(operation, missing)}"
+            )
         case "additionalProperties":
-            known = _schema_at(operation, place).get("properties", {})
+            properties = _schema_at(operation, place).get("properties", {})
             for unexpected in kind.value:
                 named = [*place, unexpected]
                 hint = operation.action.refuses.get(unexpected) if not place else None
-                hint = hint or _within(operation, place, unexpected) or did_you_mean(unexpected, known)
-                yield _fault(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
+                hint = hint or _within(operation, place, unexpected) or did_you_mean(unexpected, properties)
+                yield _field_error(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
         case "enum":
-            yield _fault(operation, place, "enum", f"{said}; allowed: {', '.join(map(str, kind.value))}")
+            yield _field_error(operation, place, "enum", f"{subject}; allowed: {', '.join(map(str, kind.value))}")
         case "oneOf" | "anyOf" | "not":
-            yield _fault(operation, place, kind.name, f"{name or 'params'}: {_combination(operation, error)}")
+            yield _field_error(operation, place, kind.name, f"{name or 'params'}: {_combination(operation, error)}")
         case "pattern":
-            text = f"{said}; must match {kind.value}{_described(_schema_at(operation, place))}"
-            yield _fault(operation, place, "pattern", text)
+            text = f"{subject}; must match {kind.value}{_described(_schema_at(operation, place))}"
+            yield _field_error(operation, place, "pattern", text)
         case "type":
-            yield _fault(operation, place, "type", f"{said}; expected {_what(operation, place)}")
+            yield _field_error(operation, place, "type", f"{subject}; expected {_what(operation, place)}")
         case _:
             expectation = f"{_expectation(kind.name, kind.value)}{_condition(error)}"
-            yield _fault(operation, place, kind.name, f"{said}; {expectation}")
+            yield _field_error(operation, place, kind.name, f"{subject}; {expectation}")
 
 
 def _within(operation: Operation, place: list[str], name: str) -> str | None:
@@ -191,29 +200,32 @@ def _combination(operation: Operation, error: jsonschema_rs.ValidationError) -> 
         return f"{' and '.join(excluded)} exclude each other; send one of them"
     path = list(error.schema_path)
     choices = [" with ".join(choice.get("required", ["something else"])) for choice in _subschema(operation, path)]
-    given = sorted(error.instance) if isinstance(error.instance, dict) else []
-    wanted = f"{'exactly' if error.kind.name == 'oneOf' else 'at least'} one of {', '.join(choices)}"
+    present = sorted(error.instance) if isinstance(error.instance, dict) else []
+    requirement = f"{'exactly' if error.kind.name == 'oneOf' else 'at least'} one of {', '.join(choices)}"
     if "dependentSchemas" in path:
-        return f"{path[path.index('dependentSchemas') + 1]} needs {wanted}; given: {', '.join(given)}"
-    return f"{wanted} must be given; given: {', '.join(given) or 'none'}"
+        return f"{path[path.index('dependentSchemas') + 1]} needs {requirement}; given: {', '.join(present)}"
+    return f"{requirement} must be given; given: {', '.join(present) or 'none'}"
 
 
 def _subschema(operation: Operation, path: Sequence[str | int]) -> Any:
     """The part of the operation's schema that a path of keywords leads to, through its definitions."""
-    found: Any = operation.schema
+    schema: Any = operation.schema
     for part in path:
-        found = operation.spec.definitions[found["$ref"].removeprefix("#/$defs/")] if part == "$ref" else found[part]
-    return found
+        schema = operation.spec.definitions[schema["$ref"].removeprefix("#/$defs/")] if part == "$ref" else schema[part]
+    return schema
 
 
-def _fault(operation: Operation, place: list[str], code: str, text: str) -> FieldError:
+def _field_error(operation: Operation, place: list[str], code: str, text: str) -> FieldError:
     pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in ["params", *place])
     return FieldError(
-        pointer=_whole(pointer), field=_whole(".".join(place)), code=code, message=_whole(f"{operation}: {text}")
+        pointer=_encodable(pointer),
+        field=_encodable(".".join(place)),
+        code=code,
+        message=_encodable(f"{operation}: {text}"),
     )
 
 
-def _whole(text: str) -> str:
+def _encodable(text: str) -> str:
     """The text with half characters spelt out, so that the error itself can be sent."""
     return text.encode(errors="backslashreplace").decode()
 
@@ -242,13 +254,15 @@ def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()
     if isinstance(value, str):
         if "\x00" in value or (not value.isascii() and _has_lone_surrogate(value)):
             shown = ".".join(place)
-            yield _fault(operation, list(place), "text", f"{shown} holds NUL or half a character; remove it")
+            yield _field_error(operation, list(place), "text", f"{shown} holds NUL or half a character; remove it")
     elif isinstance(value, float):
         if not math.isfinite(value):
-            yield _fault(operation, list(place), "number", f"{'.'.join(place)} is not a finite number")
+            yield _field_error(operation, list(place), "number", f"{'.'.join(place)} is not a finite number")
     elif isinstance(value, dict | list):
         if len(place) > _DEPTH:
-            yield _fault(operation, list(place[:3]), "depth", f"{place[0]} is nested more than {_DEPTH} levels deep")
+            yield _field_error(
+                operation, list(place[:3]), "depth", f"{place[0]} is nested more than {_DEPTH} levels deep"
+            )
             return
         members = value.items() if isinstance(value, dict) else enumerate(value)
         for key, member in members:

@@ -35,12 +35,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         document = yaml.load(path.read_text("utf-8"), Loader=_LOADER)
     except FileNotFoundError as error:
-        said = "there is no such file; a kind is a folder with a connector.yaml"
-        raise SpecError([LintError(path, 1, said)]) from error
+        message = "there is no such file; a kind is a folder with a connector.yaml"
+        raise SpecError([LintError(path, 1, message)]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
-        said = getattr(error, "problem", None) or "this is not text in UTF-8"
-        raise SpecError([LintError(path, mark.line + 1 if mark else 1, f"not YAML: {said}")]) from error
+        message = getattr(error, "problem", None) or "this is not text in UTF-8"
+        raise SpecError([LintError(path, mark.line + 1 if mark else 1, f"not YAML: {message}")]) from error
     if not isinstance(document, dict):
         raise SpecError([LintError(path, 1, "a spec file is a mapping, such as `description: …`")])
     return document
@@ -58,10 +58,10 @@ def line_of(path: Path, place: Sequence[str]) -> int:
     """The line of the deepest member of `place` that the file has."""
     node, line = yaml.compose(path.read_text("utf-8"), Loader=_LOADER), 1
     for part in place:
-        found = next(((key, value) for name, key, value in _members(node) if name == part), None)
-        if found is None:
+        member = next(((key, value) for name, key, value in _members(node) if name == part), None)
+        if member is None:
             break
-        line, node = found[0].start_mark.line + 1, found[1]
+        line, node = member[0].start_mark.line + 1, member[1]
     return line
 
 

@@ -9,30 +9,30 @@ _MAX_NAME = 200
 _MISSPELT = 0.8
 
 
-def nearest(name: str, known: Iterable[str], likeness: float = 0.5) -> str | None:
+def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | None:
     """The known name most like `name`, or None when none is alike."""
     if len(name) > _MAX_NAME:
         return None
-    candidates = list(known)
+    candidates = list(names)
     by_lower = {candidate.lower(): candidate for candidate in candidates}
-    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
-    return by_lower[found[0]] if found else None
+    matches = get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
+    return by_lower[matches[0]] if matches else None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A half sentence for the end of an error: what was probably meant, else what there is."""
-    candidates = sorted(known)
-    meant = nearest(name, candidates)
-    if meant:
-        return f"did you mean {meant}?"
+    candidates = sorted(names)
+    suggestion = nearest(name, candidates)
+    if suggestion:
+        return f"did you mean {suggestion}?"
     return f"known: {', '.join(candidates)}" if candidates else "there are none"
 
 
-def known_actions(name: str, known: Iterable[str]) -> str:
+def known_actions(name: str, names: Iterable[str]) -> str:
     """A half sentence for an unknown action: all there are, after the one that was misspelt; never another verb."""
-    actions = sorted(known)
-    meant = nearest(name, actions, _MISSPELT)
-    return f"{f'did you mean {meant}? ' if meant else ''}known: {', '.join(actions)}"
+    actions = sorted(names)
+    suggestion = nearest(name, actions, _MISSPELT)
+    return f"{f'did you mean {suggestion}? ' if suggestion else ''}known: {', '.join(actions)}"
 
 
 def singular(entity_id: str) -> str:

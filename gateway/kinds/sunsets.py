@@ -18,10 +18,10 @@ def method_sunset(spec: ConnectorSpec, auth_method: str | None) -> Sunset | None
 def call_sunsets(spec: ConnectorSpec, auth_method: str | None, path: str | None = None) -> list[Sunset]:
     """Everything that a call with this method, of the application's path, relies on and that ends."""
     own = method_sunset(spec, auth_method)
-    found: list[Sunset] = [] if own is None else [own]
+    sunsets: list[Sunset] = [] if own is None else [own]
     if path is not None:
-        found += [each for each in spec.ends if path.startswith(each.path)]
-    return found
+        sunsets += [each for each in spec.ends if path.startswith(each.path)]
+    return sunsets
 
 
 def described_sunset(spec: ConnectorSpec, auth_method: str | None, today: date | None = None) -> str | None:
@@ -43,9 +43,9 @@ def explain_refusal(error: GatewayError, spec: ConnectorSpec, auth_method: str |
 def all_sunsets(spec: ConnectorSpec, today: date | None = None) -> Iterator[tuple[str | None, str]]:
     """Every end that is known of a kind: the method concerned, None for all, and a sentence."""
     for name in spec.authentication:
-        said = described_sunset(spec, name, today)
-        if said is not None:
-            yield name, said
+        sentence = described_sunset(spec, name, today)
+        if sentence is not None:
+            yield name, sentence
     for each in spec.ends:
         yield None, f"{each.path} {_sentence(spec, each, today)}"
 
@@ -60,10 +60,10 @@ def _sentence(spec: ConnectorSpec, sunset: Sunset, today: date | None) -> str:
 
 def sunset_headers(sunsets: Sequence[Sunset]) -> dict[str, str]:
     """`Deprecation` (RFC 9745), `Sunset` (RFC 8594) and links to what the application says, of the first to come."""
-    known = [each for each in sunsets if each.until is not None]
-    if not known:
+    dated = [each for each in sunsets if each.until is not None]
+    if not dated:
         return {}
-    first = min(known, key=lambda each: each.until or date.max)
+    first = min(dated, key=lambda each: each.until or date.max)
     since, until = _midnight(first.deprecated or first.until), _midnight(first.until)
     headers = {"Deprecation": f"@{int(since.timestamp())}", "Sunset": format_datetime(until, usegmt=True)}
     if first.see is not None:

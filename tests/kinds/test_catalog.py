@@ -114,10 +114,10 @@ def test_a_fault_of_a_spec_is_told_with_file_and_line(folder, file, old, new, li
     with pytest.raises(SpecError) as refused:
         load_kind(folder)
 
-    [complaint] = refused.value.errors
+    [lint_error] = refused.value.errors
     assert old in text
-    assert (complaint.path, complaint.line) == (folder / file, line)
-    assert said in complaint.message
+    assert (lint_error.path, lint_error.line) == (folder / file, line)
+    assert said in lint_error.message
 
 
 def test_a_folder_that_is_not_there_is_told():

@@ -50,7 +50,7 @@ PARENT = {"entity": "shipments", "params": {"parent_id": "id"}}
         ({"since": None, "changes": {"request": "GET /c", "records": "c"}}, "is never read"),
     ],
 )
-def test_a_copy_that_could_not_be_made_is_complained_about(errors, sync, words):
+def test_a_copy_that_could_not_be_made_is_a_lint_error(errors, sync, words):
     assert words in "\n".join(errors(sync))
 
 
@@ -61,7 +61,7 @@ def test_a_copy_that_could_not_be_made_is_complained_about(errors, sync, words):
         ({"entity": "shipments", "when": "refrence"}, "did you mean reference"),
     ],
 )
-def test_a_refresh_that_could_not_be_made_is_complained_about(errors, refresh, words):
+def test_a_refresh_that_could_not_be_made_is_a_lint_error(errors, refresh, words):
     assert words in "\n".join(errors({}, [refresh]))
 
 

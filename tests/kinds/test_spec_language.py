@@ -275,7 +275,7 @@ def test_a_folder_without_a_connector_is_told_so(tmp_path):
     assert "a kind is a folder with a connector.yaml" in errors(tmp_path)[0]
 
 
-def test_a_kind_that_cannot_be_used_stops_the_catalog_with_every_complaint(example):
+def test_a_kind_that_cannot_be_used_stops_the_catalog_with_every_error(example):
     (example / "shipments.yaml").write_text("description: x\nactions: {list: {effect: read, records: $}}\n", "utf-8")
 
     with pytest.raises(SpecError) as refused:

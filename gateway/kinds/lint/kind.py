@@ -10,7 +10,7 @@ from gateway.kinds.catalog import Kind, load_kind
 from gateway.kinds.hosts import host_matches
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
-from gateway.kinds.lint.schemas import Finding, of_schema, references, without_meaning
+from gateway.kinds.lint.schemas import PlacedError, of_schema, references, without_meaning
 from gateway.kinds.sources import LintError, SpecError, lint_error, repeated_members
 from gateway.kinds.spec import AuthMethod
 from gateway.kinds.suggestions import did_you_mean
@@ -32,12 +32,14 @@ def lint(folder: Path) -> list[LintError]:
         kind = load_kind(folder)
     except SpecError as error:
         return list(error.errors)
-    found = [lint_error(folder, place, message) for check in CHECKS for place, message in check(kind)]
-    found += [repeated for path in sorted(folder.glob("*.yaml")) for repeated in repeated_members(path)]
-    return sorted(set(found), key=lambda each: (each.path.name != "connector.yaml", each.path, each.line, each.message))
+    errors = [lint_error(folder, place, message) for check in CHECKS for place, message in check(kind)]
+    errors += [repeated for path in sorted(folder.glob("*.yaml")) for repeated in repeated_members(path)]
+    return sorted(
+        set(errors), key=lambda each: (each.path.name != "connector.yaml", each.path, each.line, each.message)
+    )
 
 
-def _descriptions(kind: Kind) -> Iterator[Finding]:
+def _descriptions(kind: Kind) -> Iterator[PlacedError]:
     """Every kind, entity and action says what it is: agents choose by these sentences."""
     described: dict[tuple[str, ...], str] = {("description",): kind.spec.description}
     for entity_id, entity in kind.spec.entities.items():
@@ -49,7 +51,7 @@ def _descriptions(kind: Kind) -> Iterator[Finding]:
             yield place, "says nothing; write one sentence on what it is and what it answers"
 
 
-def _phrases(kind: Kind) -> Iterator[Finding]:
+def _phrases(kind: Kind) -> Iterator[PlacedError]:
     """No phrase of `also` stands twice with one owner: it would be no better found for it."""
     phrases: dict[tuple[str, ...], tuple[str, ...]] = {("also",): kind.spec.also}
     for entity_id, entity in kind.spec.entities.items():
@@ -64,7 +66,7 @@ def _phrases(kind: Kind) -> Iterator[Finding]:
             seen.add(phrase.lower())
 
 
-def _entities(kind: Kind) -> Iterator[Finding]:
+def _entities(kind: Kind) -> Iterator[PlacedError]:
     if not kind.spec.entities:
         yield (), "the kind has no entities; add a file beside connector.yaml for each"
     for entity_id, entity in kind.spec.entities.items():
@@ -87,17 +89,17 @@ def _entities(kind: Kind) -> Iterator[Finding]:
                 )
 
 
-def _health_check(kind: Kind) -> Iterator[Finding]:
+def _health_check(kind: Kind) -> Iterator[PlacedError]:
     entity_id, _, action_id = kind.spec.health_check.partition(".")
     operation = kind.operations.get((entity_id, action_id))
     if operation is None:
-        known = [".".join(each) for each in kind.operations]
-        yield ("health_check",), f"there is no {kind.spec.health_check}; {did_you_mean(kind.spec.health_check, known)}"
+        names = [".".join(each) for each in kind.operations]
+        yield ("health_check",), f"there is no {kind.spec.health_check}; {did_you_mean(kind.spec.health_check, names)}"
     elif operation.action.effect != "read" or operation.action.required:
         yield ("health_check",), f"{operation} must be a read without required params"
 
 
-def _authentication(kind: Kind) -> Iterator[Finding]:
+def _authentication(kind: Kind) -> Iterator[PlacedError]:
     spec = kind.spec
     for name, method in spec.authentication.items():
         for field in sorted(_credentials_used(method) - set(method.credentials)):
@@ -120,10 +122,10 @@ def _authentication(kind: Kind) -> Iterator[Finding]:
             if method.grant and field not in method.required:
                 yield ("authentication", name, "credentials"), f"the grant needs {field}, required"
     if spec.oauth and spec.oauth_method:
-        known = {*spec.authentication[spec.oauth_method].credentials, *spec.environment, "expires_in"}
+        names = {*spec.authentication[spec.oauth_method].credentials, *spec.environment, "expires_in"}
         for name in spec.oauth.learns:
-            if name not in known:
-                yield ("oauth", "learns", name), f"is neither a credential nor a variable; {did_you_mean(name, known)}"
+            if name not in names:
+                yield ("oauth", "learns", name), f"is neither a credential nor a variable; {did_you_mean(name, names)}"
 
 
 def _credentials_used(method: AuthMethod) -> set[str]:
@@ -132,7 +134,7 @@ def _credentials_used(method: AuthMethod) -> set[str]:
     return {name for half in (method.username, method.password) for name in re.findall(r"{(\w+)}", half or "")}
 
 
-def _addresses(kind: Kind) -> Iterator[Finding]:
+def _addresses(kind: Kind) -> Iterator[PlacedError]:
     spec, oauth = kind.spec, kind.spec.oauth
     addresses: dict[tuple[str, ...], str | None] = {("address",): spec.address}
     if oauth:
@@ -154,7 +156,7 @@ def _addresses(kind: Kind) -> Iterator[Finding]:
             yield place, f"{host[1]} is not among the hosts that may see credentials; add it to `hosts`"
 
 
-def _sunsets(kind: Kind) -> Iterator[Finding]:
+def _sunsets(kind: Kind) -> Iterator[PlacedError]:
     spec = kind.spec
     for name, method in spec.authentication.items():
         if method.until and (method.instead not in spec.authentication or method.instead == name):
@@ -167,13 +169,13 @@ def _sunsets(kind: Kind) -> Iterator[Finding]:
             yield ("ends", str(number), "path"), f"{ending.path} is the beginning of no request"
 
 
-def _failures(kind: Kind) -> Iterator[Finding]:
+def _failures(kind: Kind) -> Iterator[PlacedError]:
     for code in kind.spec.failure.codes:
         if code not in BY_CODE:
             yield ("failure", "codes", code), f"is not an error code of the gateway; {did_you_mean(code, BY_CODE)}"
 
 
-def _paging(kind: Kind) -> Iterator[Finding]:
+def _paging(kind: Kind) -> Iterator[PlacedError]:
     used = {name for operation in kind.operations.values() for name in lint_operations.pagings(operation.action)}
     searches = [entity.search for entity in kind.spec.entities.values() if entity.search]
     used |= {read.paging for search in searches for read in search.reads.values() if read.paging}
@@ -186,7 +188,7 @@ def _paging(kind: Kind) -> Iterator[Finding]:
                 yield (*place, what), f"{member or '$'} is not a member of `meta`; {did_you_mean(member, paging.meta)}"
 
 
-def _definitions(kind: Kind) -> Iterator[Finding]:
+def _definitions(kind: Kind) -> Iterator[PlacedError]:
     spec = kind.spec
     schemas = [*spec.definitions.values()]
     for operation in kind.operations.values():
@@ -199,14 +201,14 @@ def _definitions(kind: Kind) -> Iterator[Finding]:
             yield ("definitions", name), "nothing refers to it; remove it"
 
 
-def _operations(kind: Kind) -> Iterator[Finding]:
+def _operations(kind: Kind) -> Iterator[PlacedError]:
     for operation in kind.operations.values():
         for place, message in lint_operations.of_operation(kind, operation):
             yield ("entities", operation.entity_id, "actions", operation.action_id, *place), message
 
 
 #: every check of a kind that could be loaded
-CHECKS: tuple[Callable[[Kind], Iterator[Finding]], ...] = (
+CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _descriptions,
     _phrases,
     _entities,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.lint.schemas import Finding, of_param, of_schema, without_meaning
+from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, without_meaning
 from gateway.kinds.spec import Action, Effect
 from gateway.kinds.suggestions import did_you_mean
 
@@ -14,12 +14,12 @@ from gateway.kinds.suggestions import did_you_mean
 _WRITES = ("create", "update", "delete")
 
 
-def of_operation(kind: Kind, operation: Operation) -> Iterator[Finding]:
+def of_operation(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     """Everything wrong with one operation, paths counted from its action."""
     schemas = [
-        finding
+        error
         for name, schema in operation.action.params.items()
-        for finding in of_param(operation.spec, ("params", name), schema)
+        for error in of_param(operation.spec, ("params", name), schema)
     ]
     schemas += of_schema(operation.spec, ("constraints",), operation.action.constraints)
     yield from schemas
@@ -36,7 +36,7 @@ def pagings(action: Action) -> set[str]:
     return {name for name in (action.paging, *(each.paging for each in action.alternatives)) if name}
 
 
-def _effect(kind: Kind, operation: Operation) -> Iterator[Finding]:
+def _effect(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     action, is_get = operation.action, operation.method == "GET"
     if is_get and action.effect is not Effect.READ:
         yield ("effect",), f"a GET changes nothing, yet this says {action.effect}; write `effect: read`"
@@ -50,7 +50,7 @@ def _effect(kind: Kind, operation: Operation) -> Iterator[Finding]:
             yield ("write_if",), f"{named} begins with no param; {did_you_mean(named, action.params)}"
 
 
-def _answer(kind: Kind, operation: Operation) -> Iterator[Finding]:
+def _answer(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     action = operation.action
     if operation.action_id == "list" and action.records is None:
         yield ("records",), "a list answers records; say where they lie in the answer"
@@ -60,7 +60,7 @@ def _answer(kind: Kind, operation: Operation) -> Iterator[Finding]:
         yield ("paging",), "only an action with `records` has pages"
 
 
-def _placements(kind: Kind, operation: Operation) -> Iterator[Finding]:
+def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     in_path = re.findall(r"{(\w+)}", operation.action.request)
     seen: dict[tuple[str, str], str] = {("query", name): f"fixed {name}" for name in operation.action.fixed}
     left_out = {alternative.without for alternative in operation.action.alternatives}
@@ -80,7 +80,7 @@ def _placements(kind: Kind, operation: Operation) -> Iterator[Finding]:
             yield place, f"goes to the same place as {taken}: {placement.wire} of the {placement.where}"
 
 
-def _pages(kind: Kind, operation: Operation) -> Iterator[Finding]:
+def _pages(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     for style in sorted(pagings(operation.action)):
         for name in kind.spec.paging[style].request_params:
             if name not in operation.action.params:
@@ -88,7 +88,7 @@ def _pages(kind: Kind, operation: Operation) -> Iterator[Finding]:
                 yield ("paging",), f"{style} turns pages by {name}, which is not among the params; {hint}"
 
 
-def _alternatives(kind: Kind, operation: Operation) -> Iterator[Finding]:
+def _alternatives(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     for position, alternative in enumerate(operation.action.alternatives):
         place = ("alternatives", str(position))
         if alternative.without not in operation.action.params:
@@ -99,14 +99,14 @@ def _alternatives(kind: Kind, operation: Operation) -> Iterator[Finding]:
                 yield (*place, "request"), f"needs {{{name}}}, which is not there when this request is made"
 
 
-def _find_by(kind: Kind, operation: Operation) -> Iterator[Finding]:
+def _find_by(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     named = re.match(r"([a-z_]+)\.([a-z_]+)\b", operation.action.find_by or "")
     if named and (named[1], named[2]) not in kind.operations:
         hint = did_you_mean(named[0], (".".join(each) for each in kind.operations))
         yield ("find_by",), f"there is no {named[0]}; {hint}"
 
 
-def _example(operation: Operation) -> Iterator[Finding]:
+def _example(operation: Operation) -> Iterator[PlacedError]:
     action = operation.action
     if action.required and not action.example:
         yield ("example",), f"is missing; show the params of a call, at least {', '.join(action.required)}"
@@ -119,7 +119,7 @@ def _example(operation: Operation) -> Iterator[Finding]:
             yield ("example", *filter(None, fault.field.split("."))), f"would be refused: {fault.message}"
 
 
-_CHECKS: tuple[Callable[[Kind, Operation], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[Kind, Operation], Iterator[PlacedError]], ...] = (
     _effect,
     _answer,
     _placements,

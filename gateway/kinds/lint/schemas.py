@@ -10,7 +10,7 @@ from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean, nearest
 
 #: a place in the spec and what is wrong there
-Finding = tuple[tuple[str, ...], str]
+PlacedError = tuple[tuple[str, ...], str]
 
 _ONE_SCHEMA = ("additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then")
 _SCHEMAS_BY_NAME = ("dependentSchemas", "patternProperties", "properties")
@@ -24,26 +24,26 @@ _ANNOTATIONS = ("$ref", "title", "description", "default", "examples", "deprecat
 KEYWORDS = (*_ONE_SCHEMA, *_SCHEMAS_BY_NAME, *_LISTS_OF_SCHEMAS, *_ASSERTIONS, *_ANNOTATIONS)
 
 
-def of_param(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
+def of_param(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
     """As `of_schema`, for the schema of a param, which may say where the param goes."""
     yield from of_schema(spec, place, {name: value for name, value in schema.items() if name not in PLACEMENT_KEYWORDS})
 
 
-def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
+def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
     """Misspelt keywords, missing definitions, wrong values of keywords, defaults that do not fit."""
-    found = [finding for at, part in parts(schema) for finding in _of_words(spec, (*place, *at), part)]
-    yield from found
-    if found:
+    errors = [error for at, part in parts(schema) for error in _of_words(spec, (*place, *at), part)]
+    yield from errors
+    if errors:
         return
     try:
-        whole = jsonschema_rs.Draft202012Validator({**schema, "$defs": spec.definitions}, validate_formats=True)
+        validator = jsonschema_rs.Draft202012Validator({**schema, "$defs": spec.definitions}, validate_formats=True)
     except ValueError as error:
         where = map(str, getattr(error, "instance_path", ()))
         yield (*place, *where), f"is not JSON Schema: {getattr(error, 'message', error)}"
         return
     for at, part in parts(schema):
         yield from _of_values((*place, *at), part)
-    if "default" in schema and not whole.is_valid(schema["default"]):
+    if "default" in schema and not validator.is_valid(schema["default"]):
         yield (*place, "default"), f"{schema['default']!r} is not a value that the param takes"
 
 
@@ -63,7 +63,7 @@ def parts(schema: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple
 
 def without_meaning(
     spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any], *, is_param: bool = True
-) -> Iterator[Finding]:
+) -> Iterator[PlacedError]:
     """A param and the members within it that say nothing of what they mean; a definition's own words count."""
     for at, part in parts(schema):
         is_named = at[-2:-1] == ("properties",) if at else is_param
@@ -77,18 +77,18 @@ def references(schema: Mapping[str, Any]) -> Iterator[str]:
     return (part["$ref"] for _, part in parts(schema) if isinstance(part.get("$ref"), str))
 
 
-def _of_words(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
+def _of_words(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
     for keyword, value in schema.items():
         if keyword not in KEYWORDS:
             yield (*place, str(keyword)), _unknown(str(keyword), value)
         elif keyword in _LISTS_OF_SCHEMAS and not (isinstance(value, list) and all(isinstance(v, dict) for v in value)):
             yield (*place, keyword), "is a list of schemas, such as [{required: [name]}]"
-    known = [f"#/$defs/{name}" for name in spec.definitions]
-    if "$ref" in schema and schema["$ref"] not in known:
-        yield (*place, "$ref"), f"there is no {schema['$ref']}; {did_you_mean(str(schema['$ref']), known)}"
+    defined = [f"#/$defs/{name}" for name in spec.definitions]
+    if "$ref" in schema and schema["$ref"] not in defined:
+        yield (*place, "$ref"), f"there is no {schema['$ref']}; {did_you_mean(str(schema['$ref']), defined)}"
 
 
-def _of_values(place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Finding]:
+def _of_values(place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
     if schema.get("type") == "string":
         for value in schema.get("enum", ()):
             if not isinstance(value, str):
@@ -103,5 +103,5 @@ def _of_values(place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Fi
 def _unknown(keyword: str, value: Any) -> str:
     if value is None:
         return "stands alone: in {…} a comma ends the text before it; put the text between quotes"
-    meant = nearest(keyword, KEYWORDS)
-    return f"is not a JSON Schema keyword; {f'did you mean {meant}?' if meant else 'remove it'}"
+    suggestion = nearest(keyword, KEYWORDS)
+    return f"is not a JSON Schema keyword; {f'did you mean {suggestion}?' if suggestion else 'remove it'}"

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterator
 
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.lint.schemas import Finding
+from gateway.kinds.lint.schemas import PlacedError
 from gateway.kinds.spec import Search, Since, Sync, SyncRead
 from gateway.kinds.suggestions import did_you_mean
 
 
-def of_kind(kind: Kind) -> Iterator[Finding]:
+def of_kind(kind: Kind) -> Iterator[PlacedError]:
     """Everything wrong with the copies of a kind, paths counted from the whole spec."""
     for entity_id, entity in kind.spec.entities.items():
         if entity.search is not None:
@@ -20,7 +20,7 @@ def of_kind(kind: Kind) -> Iterator[Finding]:
             yield ("entities", operation.entity_id, "actions", operation.action_id, "refreshes", *place), message
 
 
-def _of_search(kind: Kind, entity_id: str, search: Search) -> Iterator[Finding]:
+def _of_search(kind: Kind, entity_id: str, search: Search) -> Iterator[PlacedError]:
     if search.sync is None:
         yield (), "could never find anything: say in `sync` how the records are copied"
         return
@@ -31,12 +31,12 @@ def _of_search(kind: Kind, entity_id: str, search: Search) -> Iterator[Finding]:
         yield ("sync", *place), message
 
 
-def _parent(kind: Kind, sync: Sync) -> Iterator[Finding]:
-    known = _copied(kind)
+def _parent(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
+    copied = _copied(kind)
     if sync.parent is None:
         return
-    if sync.parent.entity not in known:
-        hint = did_you_mean(sync.parent.entity, known)
+    if sync.parent.entity not in copied:
+        hint = did_you_mean(sync.parent.entity, copied)
         yield ("parent", "entity"), f"{sync.parent.entity} is not copied, so there is nothing to walk; {hint}"
         return
     if not sync.parent.params:
@@ -44,15 +44,15 @@ def _parent(kind: Kind, sync: Sync) -> Iterator[Finding]:
     if sync.parent.within and len(sync.parent.params) != 1:
         yield ("parent", "within"), "takes one param: the one that names what the records lie below"
     for where, place in (*sync.parent.params.items(), *sync.parent.gives.items()):
-        if place and place[0] not in known[sync.parent.entity]:
-            hint = did_you_mean(place[0], known[sync.parent.entity])
+        if place and place[0] not in copied[sync.parent.entity]:
+            hint = did_you_mean(place[0], copied[sync.parent.entity])
             yield (
                 ("parent",),
                 f"{where} comes from {place[0]}, which copies of {sync.parent.entity} do not have; {hint}",
             )
 
 
-def _requests(kind: Kind, sync: Sync) -> Iterator[Finding]:
+def _requests(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
     for member, read in _reads(sync):
         names = {*read.send, *(sync.parent.params if sync.parent else ())}
         for name in re.findall(r"{(\w+)}", read.request):
@@ -60,7 +60,7 @@ def _requests(kind: Kind, sync: Sync) -> Iterator[Finding]:
                 yield (*member, "request"), f"needs {{{name}}}, which neither `send` nor the parent has"
 
 
-def _since(kind: Kind, sync: Sync) -> Iterator[Finding]:
+def _since(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
     since = sync.since
     if since is None:
         if sync.changes is not None:
@@ -83,7 +83,7 @@ def _since(kind: Kind, sync: Sync) -> Iterator[Finding]:
         yield ("since", "end"), f"{since.end} is not a member of the paging's Meta; {did_you_mean(since.end, meta)}"
 
 
-def _confirmed(kind: Kind, sync: Sync, entity_id: str) -> Iterator[Finding]:
+def _confirmed(kind: Kind, sync: Sync, entity_id: str) -> Iterator[PlacedError]:
     if sync.confirm is None:
         return
     get = kind.operations.get((entity_id, "get"))
@@ -95,12 +95,12 @@ def _confirmed(kind: Kind, sync: Sync, entity_id: str) -> Iterator[Finding]:
         yield ("confirm",), "cannot be asked for records whose ids count below a parent only"
 
 
-def _refreshes(kind: Kind, operation: Operation) -> Iterator[Finding]:
-    known = _copied(kind)
+def _refreshes(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+    copied = _copied(kind)
     for number, refresh in enumerate(operation.action.refreshes or ()):
         place = (str(number),)
-        if refresh.entity not in known:
-            yield (*place, "entity"), f"{refresh.entity} is not copied; {did_you_mean(refresh.entity, known)}"
+        if refresh.entity not in copied:
+            yield (*place, "entity"), f"{refresh.entity} is not copied; {did_you_mean(refresh.entity, copied)}"
         if refresh.read and (refresh.entity, refresh.read) not in kind.operations:
             yield (*place, "read"), f"{refresh.entity} has no action {refresh.read}"
         if refresh.when and refresh.when[0] not in operation.action.params:
@@ -141,4 +141,4 @@ _NEEDED = {
     "end_time": ("param", "end"),
     "window": ("field",),
 }
-_CHECKS: tuple[Callable[[Kind, Sync], Iterator[Finding]], ...] = (_parent, _requests, _since)
+_CHECKS: tuple[Callable[[Kind, Sync], Iterator[PlacedError]], ...] = (_parent, _requests, _since)
