@@ -1,7 +1,7 @@
-"""Connectors opened for use: record, credentials and engine together, remembered for half a minute.
+"""Connectors resolved for use: record, credentials and engine together, remembered for half a minute.
 
-A warm call makes no database round trip. Every change is told to all processes at once, and whoever may have missed
-a notification forgets everything; that records are looked at again all the same is a second net.
+A warm call makes no database round trip. All processes are notified of every change at once, and who may have missed
+a notification invalidates everything; that records are looked at again all the same is a second net.
 """
 
 import time
@@ -61,14 +61,14 @@ class SealedAuthorizer:
         self._headers: Mapping[str, str] | None = None
         #: of the credentials that the headers were made of
         self._version = 0
-        self._opening = SingleFlight(self._opened)
+        self._making_headers = SingleFlight(self._make_headers)
 
     async def headers(self) -> Mapping[str, str]:
         if self._headers is None:
-            self._headers = await self._opening(self._record.id)
+            self._headers = await self._making_headers(self._record.id)
         return self._headers
 
-    async def _opened(self, connector_id: UUID) -> Mapping[str, str]:
+    async def _make_headers(self, connector_id: UUID) -> Mapping[str, str]:
         secret = await self._store.unsealed(self._record, self._secret)
         secret.require_for(self._record)
         self._version = secret.version
@@ -108,7 +108,7 @@ class ResolvedConnector:
 
 
 class ConnectorResolver:
-    """Opens connectors by organization and id."""
+    """Resolves connectors by organization and id."""
 
     def __init__(
         self,
@@ -122,38 +122,38 @@ class ConnectorResolver:
         self._upstreams = upstreams
         self._authorizers = authorizers
         #: by connector id, the one that was not asked for the longest first; until when each is trusted
-        self._opened: OrderedDict[UUID, tuple[float, ResolvedConnector]] = OrderedDict()
+        self._cached: OrderedDict[UUID, tuple[float, ResolvedConnector]] = OrderedDict()
         #: how many notifications there were
         self._notified = 0
-        self._looking_up = SingleFlight(self._look_up)
+        self._resolving = SingleFlight(self._resolve)
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> ResolvedConnector:
         """The connector; raises NotFound for another organization's as for one that is not there."""
-        until, known = self._opened.get(connector_id, (0.0, None))
-        if known is not None and known.record.organization_id == organization_id and until > time.monotonic():
-            self._opened.move_to_end(connector_id)
-            return known
-        return await self._looking_up((organization_id, connector_id))
+        until, cached = self._cached.get(connector_id, (0.0, None))
+        if cached is not None and cached.record.organization_id == organization_id and until > time.monotonic():
+            self._cached.move_to_end(connector_id)
+            return cached
+        return await self._resolving((organization_id, connector_id))
 
     def kind_of(self, organization_id: UUID, connector_id: UUID) -> str | None:
         """The kind of a connector at hand, for logs: nothing is asked for it."""
-        _, known = self._opened.get(connector_id, (0.0, None))
-        return known.record.kind if known is not None and known.record.organization_id == organization_id else None
+        _, cached = self._cached.get(connector_id, (0.0, None))
+        return cached.record.kind if cached is not None and cached.record.organization_id == organization_id else None
 
-    async def _look_up(self, key: tuple[UUID, UUID]) -> ResolvedConnector:
+    async def _resolve(self, key: tuple[UUID, UUID]) -> ResolvedConnector:
         now, notified = time.monotonic(), self._notified
         stored, secret = await self._store.open(*key)
         record = await self._authorizers.ensure_token_variables(stored)
-        opened = self.open(record, secret if record is stored else None)
+        resolved = self.resolve(record, secret if record is stored else None)
         if notified != self._notified:
-            return opened  # what was read may be older than the notification
-        self._opened[record.id] = (now + _TRUST, opened)
-        self._opened.move_to_end(record.id)
-        if len(self._opened) > _REMEMBERED:
-            self._opened.popitem(last=False)
-        return opened
+            return resolved  # what was read may be older than the notification
+        self._cached[record.id] = (now + _TRUST, resolved)
+        self._cached.move_to_end(record.id)
+        if len(self._cached) > _REMEMBERED:
+            self._cached.popitem(last=False)
+        return resolved
 
-    def open(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> ResolvedConnector:
+    def resolve(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> ResolvedConnector:
         """The engine's connector for a record at hand, and for its credentials where they came with it."""
         kind = self._catalog.kind(record.kind)
         _require_environment(kind.spec, record, self._upstreams.overrides.get(record.kind))
@@ -164,22 +164,22 @@ class ConnectorResolver:
         return ResolvedConnector(record, connector)
 
     def on_notify(self, connector_id: str) -> None:
-        """A connector was changed, perhaps by another process: it is opened anew."""
+        """A connector was changed, perhaps by another process: it is resolved anew."""
         self._notified += 1
-        self._looking_up.forget()
-        self._opened.pop(UUID(connector_id), None)
+        self._resolving.forget()
+        self._cached.pop(UUID(connector_id), None)
 
     def invalidate_all(self) -> None:
         """Notifications may have been missed."""
         self._notified += 1
-        self._looking_up.forget()
-        self._opened.clear()
+        self._resolving.forget()
+        self._cached.clear()
 
 
 def _require_environment(spec: ConnectorSpec, record: ConnectorRecord, override: URL | None) -> None:
     """Raise ConnectorNotReady where the row's variables are not what the kind allows, whoever wrote them."""
-    known = {name: value for name, value in record.environment.items() if name in spec.environment}
+    declared = {name: value for name, value in record.environment.items() if name in spec.environment}
     try:
-        checked_environment(spec, known, override)
+        checked_environment(spec, declared, override)
     except InvalidCredentials as error:
         raise ConnectorNotReady(f"the connector's environment is not valid: {error.detail}") from error

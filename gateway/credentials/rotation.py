@@ -11,7 +11,7 @@ from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Connection, Database
 from gateway.errors import InternalError
 
-#: rows between two words on the progress
+#: rows between two reports of progress
 _BATCH = 200
 
 _CENSUS = "SELECT key_id, count(*) AS rows FROM {table} WHERE key_id IS NOT NULL GROUP BY key_id"
@@ -67,14 +67,14 @@ class Rotation:
 
     async def census(self) -> Counter[str]:
         """How many rows each key wraps, by the key's id."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         async with self.database.system() as connection:
             for table in self.tables:
-                found.update({row["key_id"]: row["rows"] for row in await connection.fetch(table.sql(_CENSUS))})
-        return found
+                counts.update({row["key_id"]: row["rows"] for row in await connection.fetch(table.sql(_CENSUS))})
+        return counts
 
     async def run(self) -> AsyncIterator[int]:
-        """Wrap anew what the newest key does not wrap; yields the number of rows done since the last word."""
+        """Wrap anew what the newest key does not wrap; yields the number of rows done since the last report."""
         for table in self.tables:
             async with self.database.system() as reading, self.database.system() as writing, reading.transaction():
                 batch: list[Any] = []

@@ -1,4 +1,4 @@
-"""Creating, changing and checking connectors: credentials are proven against the application before they are kept."""
+"""Creating, changing and checking connectors: the application is asked about credentials before they are stored."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCredentials:
-    """Credentials and variables that hold: of one method, whole, and accepted by the application if it was asked."""
+    """Credentials and variables that hold: of one method, complete, and accepted by the application if it was asked."""
 
     kind: Kind
     method: str
@@ -112,9 +112,9 @@ class ConnectorService:
             **{name: credentials[name] for name in kind.spec.environment if name in credentials},
         }
         fields = {name: value for name, value in credentials.items() if name not in kind.spec.environment}
-        method, verified, variables = self._checked(kind, fields, variables)
-        given = VerifiedCredentials(kind, method, verified, variables)
-        return await self._accepted(organization_id, given) if validate else given
+        method, checked, variables = self._checked(kind, fields, variables)
+        verified = VerifiedCredentials(kind, method, checked, variables)
+        return await self._accepted(organization_id, verified) if validate else verified
 
     def _checked(
         self, kind: Kind, fields: Mapping[str, Any], variables: Mapping[str, Any]
@@ -136,50 +136,52 @@ class ConnectorService:
             raise InvalidCredentials(faults=faults)
         return method, credentials, environment
 
-    async def _accepted(self, organization_id: UUID, given: VerifiedCredentials) -> VerifiedCredentials:
+    async def _accepted(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
         """What the application has accepted: asking may have minted the first token, or replaced the refresh token."""
         try:
-            if given.authentication.oauth:
-                return await self._accepted_tokens(organization_id, given)
-            await self._check(given, StaticAuthorizer(headers_for(given.authentication, given.credentials)))
+            if verified.authentication.oauth:
+                return await self._accepted_tokens(organization_id, verified)
+            await self._check(verified, StaticAuthorizer(headers_for(verified.authentication, verified.credentials)))
         except (ReauthorizationRequired, UpstreamRejected, UpstreamNotFound) as refusal:
-            raise _refused(given.kind, given.method, refusal) from refusal
-        return given
+            raise _refused(verified.kind, verified.method, refusal) from refusal
+        return verified
 
-    async def _accepted_tokens(self, organization_id: UUID, given: VerifiedCredentials) -> VerifiedCredentials:
-        spec = given.kind.spec
+    async def _accepted_tokens(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
+        spec = verified.kind.spec
         try:
-            app = await self._app_of(organization_id, spec.kind, given.credentials)
+            app = await self._app_of(organization_id, spec.kind, verified.credentials)
         except (Conflict, InvalidCredentials):
             app = None  # without an app tokens cannot be renewed, but they may well be good
-        tokens = RefreshingAuthorizer(spec, given.credentials, given.environment, self._upstreams, app, given.method)
-        completed = replace(given, environment=await tokens.ensure_token_variables())
+        tokens = RefreshingAuthorizer(
+            spec, verified.credentials, verified.environment, self._upstreams, app, verified.method
+        )
+        completed = replace(verified, environment=await tokens.ensure_token_variables())
         await self._check(completed, tokens)
         return replace(
             completed, credentials=tokens.credentials, environment=tokens.environment, expires_at=tokens.expires_at
         )
 
-    async def _check(self, given: VerifiedCredentials, authorizer: Authorizer) -> None:
-        scope = RateScope.of_credentials(given.kind.spec, given.credentials)
-        await self._upstreams.connector(given.kind, given.environment, authorizer, scope).check()
+    async def _check(self, verified: VerifiedCredentials, authorizer: Authorizer) -> None:
+        scope = RateScope.of_credentials(verified.kind.spec, verified.credentials)
+        await self._upstreams.connector(verified.kind, verified.environment, authorizer, scope).check()
 
-    async def create(self, organization_id: UUID, asked: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
+    async def create(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
         """The connector's record and whether it is new; the workspace comes into being with its first connector.
 
         Raises NotFound when the workspace is deleted between the two, and Conflict for a name that must be new.
         """
-        kind = self._catalog.kind(asked.connector_type)
-        name = asked.name or kind.spec.title
-        existing = await self._existing(organization_id, asked, name, kind)
+        kind = self._catalog.kind(request.connector_type)
+        name = request.name or kind.spec.title
+        existing = await self._existing(organization_id, request, name, kind)
         if existing is not None:
             changed = await self.change(
-                existing, name=None, status=None, credentials=asked.credentials, environment=asked.environment
+                existing, name=None, status=None, credentials=request.credentials, environment=request.environment
             )
             return changed, False
         verified = await self.verify(
-            organization_id, kind.name, asked.credentials, asked.environment, validate=asked.validate
+            organization_id, kind.name, request.credentials, request.environment, validate=request.validate
         )
-        workspace_id = await self._identity.workspace_named(organization_id, asked.workspace_name)
+        workspace_id = await self._identity.workspace_named(organization_id, request.workspace_name)
         new = NewConnector(
             workspace_id,
             verified.kind.name,
@@ -189,21 +191,21 @@ class ConnectorService:
             verified.credentials,
             verified.expires_at,
         )
-        is_name_unique = asked.if_exists is not IfExists.CREATE
+        is_name_unique = request.if_exists is not IfExists.CREATE
         return await self._store.create(organization_id, new, is_name_unique=is_name_unique), True
 
     async def _existing(
-        self, organization_id: UUID, asked: ConnectorRequest, name: str, kind: Kind
+        self, organization_id: UUID, request: ConnectorRequest, name: str, kind: Kind
     ) -> ConnectorRecord | None:
         """The one connector of that name and kind to be updated; raises Conflict where it is another, or may not be."""
-        if asked.if_exists is IfExists.CREATE:
+        if request.if_exists is IfExists.CREATE:
             return None
-        found = await self._store.find(organization_id, workspace_name=asked.workspace_name, name=name)
-        if not found:
+        records = await self._store.find(organization_id, workspace_name=request.workspace_name, name=name)
+        if not records:
             return None
-        if asked.if_exists is IfExists.UPDATE and [record.kind for record in found] == [kind.name]:
-            return found[0]
-        raise name_taken(name, [record.id for record in found])
+        if request.if_exists is IfExists.UPDATE and [record.kind for record in records] == [kind.name]:
+            return records[0]
+        raise name_taken(name, [record.id for record in records])
 
     async def change(
         self,

@@ -37,7 +37,7 @@ _SEAL = """
         refreshing_by = NULL, refreshing_until = NULL, refreshing_since = NULL
 """
 # Of several organizations at once; who asked for which is looked at again by the caller. Ids are found by the index
-# whatever is known of the tables' sizes, which a join with what is asked for is not.
+# whatever is known of the tables' sizes, which a join with the keys is not.
 _OPEN = f"""
     SELECT {_COLUMNS}, key_id, wrapped_key, sealed, expires_at, version
     {_FROM} LEFT JOIN connector_secrets ON connector_id = connectors.id
@@ -129,16 +129,16 @@ def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
 _MEMBERS = tuple(each.name for each in fields(ConnectorRecord))
 #: an organization's id, and that of a connector of it
 _Ids = tuple[UUID, UUID]
-_Opened = tuple[ConnectorRecord, SealedSecret | None]
+_RecordAndSecret = tuple[ConnectorRecord, SealedSecret | None]
 
 
 class ConnectorStore:
-    """Connector records; credentials leave it opened, and reach the database only sealed."""
+    """Connector records; credentials leave it unsealed, and reach the database only sealed."""
 
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database
         self._vault = vault
-        self._opening: Batcher[_Ids, _Opened | None] = Batcher(self._open_all, max_batch=_BATCH)
+        self._opening: Batcher[_Ids, _RecordAndSecret | None] = Batcher(self._open_all, max_batch=_BATCH)
 
     async def create(
         self, organization_id: UUID, new: NewConnector, *, is_name_unique: bool = False
@@ -212,17 +212,17 @@ class ConnectorStore:
 
     async def open(self, organization_id: UUID, connector_id: UUID) -> tuple[ConnectorRecord, SealedSecret | None]:
         """The record, and with it what opens its credentials; raises NotFound. Many at once are one statement."""
-        opened = await self._opening((organization_id, connector_id))
-        if opened is None:
+        row = await self._opening((organization_id, connector_id))
+        if row is None:
             raise NotFound("there is no such connector")
-        return opened
+        return row
 
-    async def _open_all(self, asked: Sequence[_Ids]) -> Sequence[_Opened | None]:
-        organizations, connectors = zip(*asked, strict=True)
+    async def _open_all(self, keys: Sequence[_Ids]) -> Sequence[_RecordAndSecret | None]:
+        organizations, connectors = zip(*keys, strict=True)
         async with self._database.system() as connection:
             rows = await connection.fetch(_OPEN, set(organizations), connectors)
-        found = {(row["organization_id"], row["id"]): _with_secret(row) for row in rows}
-        return [found.get(ids) for ids in asked]
+        by_key = {(row["organization_id"], row["id"]): _with_secret(row) for row in rows}
+        return [by_key.get(key) for key in keys]
 
     async def get_deleted(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
         """The record also after its deletion began, for the job that deletes it."""
@@ -269,7 +269,7 @@ class ConnectorStore:
                 async with connection.transaction():
                     row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
                     await self._bind(connection, organization_id, connector_id, row)
-        return self._opened(organization_id, connector_id, row)
+        return self._secret_in(organization_id, connector_id, row)
 
     async def unsealed(self, record: ConnectorRecord, secret: SealedSecret | None) -> Secret:
         """Those that came with the record; without them, or sealed by an earlier version, those of now."""
@@ -291,13 +291,13 @@ class ConnectorStore:
     async def lock_secret(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> Secret:
         """The credentials, ours alone until the caller's transaction ends."""
         row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
-        return self._opened(organization_id, connector_id, row)
+        return self._secret_in(organization_id, connector_id, row)
 
     async def lock(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> None:
         """As `lock_secret`, for those that replace the credentials whether or not they open."""
         await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
 
-    def _opened(self, organization_id: UUID, connector_id: UUID, row: Any) -> Secret:
+    def _secret_in(self, organization_id: UUID, connector_id: UUID, row: Any) -> Secret:
         if row is None:
             raise NotFound("there is no such connector")
         values = self._vault.open(_sealed(row), _binding_of(organization_id, connector_id, row))
@@ -320,14 +320,14 @@ class ConnectorStore:
         variables = None if environment is None else json.dumps(dict(environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             if credentials is None and environment is not None:  # what is sealed is bound to the variables
-                kept = await self.lock_secret(connection, organization_id, connector_id)
-                credentials, expires_at = kept.values, kept.expires_at
+                current = await self.lock_secret(connection, organization_id, connector_id)
+                credentials, expires_at = current.values, current.expires_at
             elif credentials is not None:
                 await self.lock(connection, organization_id, connector_id)
-            found = await connection.fetchval(
+            updated = await connection.fetchval(
                 _UPDATE, organization_id, connector_id, name, status, status_reason, auth_method, variables
             )
-            if found is None:
+            if updated is None:
                 raise NotFound("there is no such connector")
             if credentials is not None:
                 await self.seal_within(connection, organization_id, connector_id, credentials, expires_at)
@@ -363,7 +363,7 @@ def _binding_of(organization_id: UUID, connector_id: UUID, row: Any) -> Binding:
     return binding(organization_id, connector_id, row["kind"], json.loads(row["environment"]))
 
 
-def _with_secret(row: Any) -> _Opened:
+def _with_secret(row: Any) -> _RecordAndSecret:
     secret = SealedSecret(_sealed(row), row["expires_at"], row["version"]) if row["key_id"] is not None else None
     return _record(row), secret
 

@@ -122,8 +122,8 @@ class Vault:
         """The values again; a row that was altered or swapped does not open (InternalError, for the log only)."""
         data_key = self._unwrapped(sealed, binding)
         data = binding.associated_data("value", with_context=sealed.has_context)
-        opened: dict[str, str] = json.loads(decrypt(AESGCM(data_key), sealed.sealed, data))
-        return opened
+        values: dict[str, str] = json.loads(decrypt(AESGCM(data_key), sealed.sealed, data))
+        return values
 
     def rewrapped(self, sealed: Sealed, binding: Binding) -> Sealed:
         """The same value under the newest key; it is opened only where its context is not bound to it yet."""

@@ -29,16 +29,16 @@ def a_record() -> ConnectorRecord:
 
 
 class Rows:
-    """The rows as PostgreSQL would tell them, and how often it was asked."""
+    """The rows as PostgreSQL would return them, and how often they were looked up."""
 
     def __init__(self, record: ConnectorRecord) -> None:
         self.record = record
-        self.asked = 0
+        self.lookups = 0
         #: runs while an answer is on its way
         self.meanwhile: Callable[[], Awaitable[Any]] = lambda: asyncio.sleep(0)
 
     async def open(self, organization_id: UUID, connector_id: UUID) -> tuple[ConnectorRecord, None]:
-        self.asked += 1
+        self.lookups += 1
         found = self.record
         await self.meanwhile()
         if (found.organization_id, found.id) != (organization_id, connector_id):
@@ -56,7 +56,7 @@ def rows() -> Rows:
 
 
 @pytest.fixture
-def opened(rows: Rows) -> ConnectorResolver:
+def resolver(rows: Rows) -> ConnectorResolver:
     authorizers: Any = SimpleNamespace(
         authorizer_of=lambda record, secret: StaticAuthorizer({}), ensure_token_variables=itself
     )
@@ -64,50 +64,54 @@ def opened(rows: Rows) -> ConnectorResolver:
     return ConnectorResolver(store, shipped_catalog(), Upstreams(Transport()), authorizers)
 
 
-async def test_a_warm_call_asks_nobody(opened: ConnectorResolver, rows: Rows):
-    first = await opened.get(rows.record.organization_id, rows.record.id)
+async def test_a_warm_call_asks_nobody(resolver: ConnectorResolver, rows: Rows):
+    first = await resolver.get(rows.record.organization_id, rows.record.id)
 
-    assert await opened.get(rows.record.organization_id, rows.record.id) is first
-    assert rows.asked == 1
+    assert await resolver.get(rows.record.organization_id, rows.record.id) is first
+    assert rows.lookups == 1
 
 
-async def test_what_is_remembered_is_not_there_for_another_organization(opened: ConnectorResolver, rows: Rows):
-    await opened.get(rows.record.organization_id, rows.record.id)
+async def test_what_is_remembered_is_not_there_for_another_organization(resolver: ConnectorResolver, rows: Rows):
+    await resolver.get(rows.record.organization_id, rows.record.id)
 
     with pytest.raises(NotFound):
-        await opened.get(uuid4(), rows.record.id)
+        await resolver.get(uuid4(), rows.record.id)
 
 
-async def test_news_of_a_connector_opens_it_anew_and_leaves_others_alone(opened: ConnectorResolver, rows: Rows):
-    before = await opened.get(rows.record.organization_id, rows.record.id)
-    opened.on_notify(str(uuid4()))
-    assert await opened.get(rows.record.organization_id, rows.record.id) is before
+async def test_a_notification_of_a_connector_resolves_it_anew_and_leaves_others_alone(
+    resolver: ConnectorResolver, rows: Rows
+):
+    before = await resolver.get(rows.record.organization_id, rows.record.id)
+    resolver.on_notify(str(uuid4()))
+    assert await resolver.get(rows.record.organization_id, rows.record.id) is before
 
     rows.record = replace(rows.record, name="renamed")
-    opened.on_notify(str(rows.record.id))
+    resolver.on_notify(str(rows.record.id))
 
-    assert (await opened.get(rows.record.organization_id, rows.record.id)).record.name == "renamed"
+    assert (await resolver.get(rows.record.organization_id, rows.record.id)).record.name == "renamed"
 
 
-async def test_an_answer_that_was_overtaken_by_news_is_not_remembered(opened: ConnectorResolver, rows: Rows):
+async def test_an_answer_that_was_overtaken_by_a_notification_is_not_remembered(
+    resolver: ConnectorResolver, rows: Rows
+):
     old = rows.record
 
     async def overtaken() -> None:
         rows.record = replace(old, status=ConnectorStatus.DISABLED)
-        opened.on_notify(str(old.id))
+        resolver.on_notify(str(old.id))
 
     rows.meanwhile = overtaken
-    await opened.get(old.organization_id, old.id)
+    await resolver.get(old.organization_id, old.id)
 
-    found = await opened.get(old.organization_id, old.id)
+    found = await resolver.get(old.organization_id, old.id)
     assert found.record.status is ConnectorStatus.DISABLED
 
 
 @pytest.mark.parametrize("environment", [{"subdomain": "evil.example/"}, {"subdomain": "x@evil"}, {}])
 async def test_a_row_whose_variables_are_not_what_the_kind_allows_is_not_opened(
-    opened: ConnectorResolver, rows: Rows, environment: dict[str, str]
+    resolver: ConnectorResolver, rows: Rows, environment: dict[str, str]
 ):
     rows.record = replace(rows.record, environment=environment)
 
     with pytest.raises(ConnectorNotReady, match="subdomain"):
-        await opened.get(rows.record.organization_id, rows.record.id)
+        await resolver.get(rows.record.organization_id, rows.record.id)
