@@ -14,7 +14,7 @@ from gateway.sandbox import control, sending
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, FileReply, Refusal, Reply
 from gateway.sandbox.faults import Fault, Faults
-from gateway.sandbox.journal import CallJournal, Heard
+from gateway.sandbox.journal import CallJournal, ReceivedRequest
 from gateway.sandbox.kinds import APPLICATIONS
 
 #: bytes of a request body
@@ -68,15 +68,15 @@ def _handler(
         """Remember the call, do to it what the faults say, else let the application answer."""
         body = await request.read()
         now = time.time()
-        heard = Heard(
+        received = ReceivedRequest(
             kind, entities, request.method, request.path, dict(request.query), dict(request.headers), body, now
         )
-        journal.heard(heard)
+        journal.received(received)
         fault = faults.take(kind, request.path, entities, request.method)
         if fault is not None:
             await asyncio.sleep(fault.latency_ms / 1000)
         reply = _reply(application, route, request, body, now, fault)
-        return await sending.send(request, reply, fault, journal, heard)
+        return await sending.send(request, reply, fault, journal, received)
 
     return handle
 

@@ -15,8 +15,8 @@ from gateway.sandbox.grants import Grants
 from gateway.sandbox.oauth import AuthorizationServer, TokenStyle, authorization_lines
 from gateway.sandbox.operations import Operations
 
-#: list answers kept encoded until the next write
-_KEPT_ANSWERS = 256
+#: list answers cached, encoded, until the next write
+_CACHED_ANSWERS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Route:
     #: the operations of the spec that go there
     operations: tuple[Operation, ...] = ()
     #: whether the answer depends on nothing but the address and the state
-    is_kept: bool = False
+    is_cacheable: bool = False
     #: whether a caller needs credentials
     is_open: bool = False
 
 
 class Application(Operations):
-    """The stand-in for one kind, whole when the kind is plain: lists, gets and writes come from the spec."""
+    """The stand-in for one kind, complete when the kind is simple: lists, gets and writes come from the spec."""
 
     #: headers of every answer
     standing_headers: ClassVar[Mapping[str, str]] = {}
@@ -46,7 +46,7 @@ class Application(Operations):
         super().__init__(kind, seed, scale)
         self.job_seconds = job_seconds
         self.grants = Grants()
-        self._kept: dict[str, bytes] = {}
+        self._cache: dict[str, bytes] = {}
         self._checks: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
     @property
@@ -62,7 +62,7 @@ class Application(Operations):
         """Back to the beginning: records, tokens and what was under way."""
         self.store.reset()
         self.grants.reset()
-        self._kept.clear()
+        self._cache.clear()
 
     def refused(self, refusal: Refusal) -> Reply:
         """An error in the shape that the spec says it has."""
@@ -96,23 +96,23 @@ class Application(Operations):
         return replace(reply, headers={**self.standing_headers, **reply.headers})
 
     def _answered(self, route: Route, call: Call) -> Reply | FileReply:
-        if not route.is_kept:
+        if not route.is_cacheable:
             if call.method not in ("GET", "HEAD"):
-                self.forget_answers()
+                self.invalidate_cache()
             return route.handler(call)
         key = paging.address(call)
-        if key not in self._kept:
+        if key not in self._cache:
             reply = route.handler(call)
             if not isinstance(reply, Reply):
                 return reply
-            if len(self._kept) >= _KEPT_ANSWERS:
-                self._kept.clear()
-            self._kept[key] = msgspec.json.encode(reply.body)
-        return Reply(self._kept[key])
+            if len(self._cache) >= _CACHED_ANSWERS:
+                self._cache.clear()
+            self._cache[key] = msgspec.json.encode(reply.body)
+        return Reply(self._cache[key])
 
-    def forget_answers(self) -> None:
-        """The state has changed: no list answer that was kept is true any more."""
-        self._kept.clear()
+    def invalidate_cache(self) -> None:
+        """The state has changed: no list answer that was cached is true any more."""
+        self._cache.clear()
 
     def authorize(self, call: Call) -> None:
         """Any token will do that is not empty, does not begin with `bad` and was not revoked, replaced or used up."""
@@ -188,8 +188,8 @@ class Application(Operations):
     def _route(self, line: str, operations: tuple[Operation, ...], special: Handler | None) -> Route:
         method, path = line.split(" ", 1)
         handler = special or self._usual(method, operations[0])
-        is_kept = special is None and method == "GET" and operations[0].is_list
-        return Route(method, self.prefix + path, handler, operations, is_kept)
+        is_cacheable = special is None and method == "GET" and operations[0].is_list
+        return Route(method, self.prefix + path, handler, operations, is_cacheable)
 
     def _usual(self, method: str, operation: Operation) -> Handler:
         """What an operation of this form does in a plain application."""

@@ -1,4 +1,4 @@
-"""The sandbox's own endpoints under `/_sandbox`: faults, what it heard, counters, files' checksums, a fresh start."""
+"""The sandbox's own endpoints under `/_sandbox`: faults, received requests, counters, checksums of files, a reset."""
 
 import asyncio
 import time
@@ -33,15 +33,15 @@ def routes(applications: Sequence[Application], faults: Faults, journal: CallJou
     """Every URL of the control side."""
     control = _Control(applications, faults, journal)
     return [
-        web.post("/_sandbox/faults", _told(control.add_fault)),
+        web.post("/_sandbox/faults", _answering_bad_requests(control.add_fault)),
         web.delete("/_sandbox/faults", control.clear_faults),
         web.get("/_sandbox/requests", control.list_requests),
         web.delete("/_sandbox/requests", control.clear_requests),
         web.get("/_sandbox/counters", control.counters),
-        web.put("/_sandbox/tokens", _told(control.set_lifetime)),
+        web.put("/_sandbox/tokens", _answering_bad_requests(control.set_lifetime)),
         web.get("/_sandbox/files/{number:[0-9]+}", control.file),
-        web.put("/_sandbox/records/{kind}/{table}/{id}", _told(control.put_record)),
-        web.delete("/_sandbox/records/{kind}/{table}/{id}", _told(control.remove_record)),
+        web.put("/_sandbox/records/{kind}/{table}/{id}", _answering_bad_requests(control.put_record)),
+        web.delete("/_sandbox/records/{kind}/{table}/{id}", _answering_bad_requests(control.remove_record)),
         web.delete("/_sandbox/state", control.reset),
         web.get("/_sandbox/health", control.health),
     ]
@@ -64,12 +64,12 @@ class _Control:
     async def list_requests(self, request: web.Request) -> web.Response:
         """The latest calls, oldest first, those of one `kind` or below one `path_prefix` where asked."""
         kind, prefix = request.query.get("kind"), request.query.get("path_prefix", "")
-        heard = [
+        received = [
             call.document()
             for call in self._journal.calls
             if kind in (None, call.kind) and call.path.startswith(prefix)
         ]
-        return _json({"requests": heard})
+        return _json({"requests": received})
 
     async def clear_requests(self, request: web.Request) -> web.Response:
         self._journal.clear()
@@ -79,11 +79,11 @@ class _Control:
         return _json(self._journal.counters())
 
     async def set_lifetime(self, request: web.Request) -> web.Response:
-        wanted = TokenLifetime.model_validate(await request.json())
-        self._check_kind(wanted.kind)
+        lifetime = TokenLifetime.model_validate(await request.json())
+        self._check_kind(lifetime.kind)
         for application in self._applications:
-            if wanted.kind in (None, application.kind.name):
-                application.grants.lifetime = wanted.expires_in
+            if lifetime.kind in (None, application.kind.name):
+                application.grants.lifetime = lifetime.expires_in
         return web.Response(status=204)
 
     async def file(self, request: web.Request) -> web.Response:
@@ -106,13 +106,13 @@ class _Control:
         }
         application.change(row, merged, now)
         row.record.update(merged)
-        application.forget_answers()
+        application.invalidate_cache()
         return _json(row.record)
 
     async def remove_record(self, request: web.Request) -> web.Response:
         application, table = self._table(request)
         table.remove(request.match_info["id"])
-        application.forget_answers()
+        application.invalidate_cache()
         return web.Response(status=204)
 
     def _table(self, request: web.Request) -> tuple[Application, Table]:
@@ -133,22 +133,24 @@ class _Control:
         return _json({"kinds": [application.kind.name for application in self._applications]})
 
     def _check_kind(self, kind: str | None) -> None:
-        known = [application.kind.name for application in self._applications]
-        if kind is not None and kind not in known:
-            raise ValueError(f"there is no kind {kind!r}; there are {', '.join(known)}")
+        kinds = [application.kind.name for application in self._applications]
+        if kind is not None and kind not in kinds:
+            raise ValueError(f"there is no kind {kind!r}; there are {', '.join(kinds)}")
 
 
-def _told(
+def _answering_bad_requests(
     handler: Callable[[web.Request], Awaitable[web.Response]],
 ) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """The handler, with what is wrong with the body told as 400."""
+    """The handler, with what is wrong with the body answered as 400."""
 
     async def handle(request: web.Request) -> web.Response:
         try:
             return await handler(request)
         except ValidationError as error:
-            told = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
-            return web.json_response({"error": "; ".join(told)}, status=400)
+            messages = [
+                f"{'.'.join(str(part) for part in details['loc'])}: {details['msg']}" for details in error.errors()
+            ]
+            return web.json_response({"error": "; ".join(messages)}, status=400)
         except ValueError as error:
             return web.json_response({"error": str(error)}, status=400)
 

@@ -14,8 +14,8 @@ MIB = 1 << 20
 _BYTES_FROM, _REST_FROM = 10_000, 1_000_000_000
 _DIGITS = 10
 #: bytes handed to the socket at a time
-_PIECE = 256 << 10
-#: a prime, so that no two MiB of a file are alike: a swapped or repeated piece changes the checksum
+_CHUNK = 256 << 10
+#: a prime, so that no two MiB of a file are alike: a swapped or repeated chunk changes the checksum
 _PERIOD = 1_048_573
 _LAST_MODIFIED = datetime(2025, 10, 1, 12, 0, 0, tzinfo=UTC)
 _PATTERN = memoryview(random.Random("sandbox files").randbytes(_PERIOD) * 2)  # noqa: S311 - not a secret
@@ -50,17 +50,17 @@ def number_for(size: int) -> int:
     return _REST_FROM + size
 
 
-def pieces(number: int, span: Span) -> Iterator[memoryview]:
-    """The bytes of a span, a piece at a time."""
-    for start in range(span.first, span.end, _PIECE):
+def chunks(number: int, span: Span) -> Iterator[memoryview]:
+    """The bytes of a span, a chunk at a time."""
+    for start in range(span.first, span.end, _CHUNK):
         at = (start + number) % _PERIOD
-        yield _PATTERN[at : at + min(_PIECE, span.end - start)]
+        yield _PATTERN[at : at + min(_CHUNK, span.end - start)]
 
 
 def sha256_of(number: int) -> str:
     digest = hashlib.sha256()
-    for piece in pieces(number, Span(0, size_of(number))):
-        digest.update(piece)
+    for chunk in chunks(number, Span(0, size_of(number))):
+        digest.update(chunk)
     return digest.hexdigest()
 
 
@@ -78,16 +78,16 @@ def headers_of(number: int, name: str) -> dict[str, str]:
     }
 
 
-def asked_span(headers: Mapping[str, str], number: int) -> Span | None:
-    """The one range of a request (RFC 9110 §14), or None for the whole; raises Unsatisfiable."""
+def requested_span(headers: Mapping[str, str], number: int) -> Span | None:
+    """The one range of a request (RFC 9110 §14), or None for the complete file; raises Unsatisfiable."""
     size = size_of(number)
-    found = re.fullmatch(r"bytes=(\d*)-(\d*)", headers.get("range", "").replace(" ", ""))
-    if found is None or found.group(0) == "bytes=-" or not _is_current(headers.get("if-range"), number):
+    match = re.fullmatch(r"bytes=(\d*)-(\d*)", headers.get("range", "").replace(" ", ""))
+    if match is None or match.group(0) == "bytes=-" or not _is_current(headers.get("if-range"), number):
         return None
-    first, last = found.groups()
+    first, last = match.groups()
     if first == "":
         first, last = str(max(0, size - int(last))), ""
-        if size == 0 or int(found.group(2)) == 0:
+        if size == 0 or int(match.group(2)) == 0:
             raise Unsatisfiable
     if last != "" and int(last) < int(first):
         return None

@@ -11,7 +11,7 @@ _BODY_BYTES = 20_000
 
 
 @dataclass(slots=True)
-class Heard:
+class ReceivedRequest:
     """One call as it arrived, and the status it got; 0 while there is none."""
 
     kind: str | None
@@ -35,18 +35,18 @@ class CallJournal:
         self.clear()
 
     def clear(self) -> None:
-        self.calls: deque[Heard] = deque(maxlen=_CALLS)
+        self.calls: deque[ReceivedRequest] = deque(maxlen=_CALLS)
         self.by_kind: Counter[str] = Counter()
         self.by_status: Counter[int] = Counter()
         self.bytes_sent = 0
         self.open_downloads = 0
 
-    def heard(self, call: Heard) -> None:
+    def received(self, call: ReceivedRequest) -> None:
         call.body = call.body[:_BODY_BYTES]
         self.calls.append(call)
         self.by_kind[call.kind or "none"] += 1
 
-    def answered(self, call: Heard, status: int) -> None:
+    def answered(self, call: ReceivedRequest, status: int) -> None:
         call.status = status
         self.by_status[status] += 1
 

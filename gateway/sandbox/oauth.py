@@ -15,12 +15,12 @@ from gateway.sandbox.grants import Grants, Pair
 
 @dataclass(frozen=True, slots=True)
 class TokenStyle:
-    """How a kind gives out tokens, as far as it is its own way."""
+    """How a kind issues tokens, as far as it is its own way."""
 
     #: seconds that an access token lives
     lifetime: float = 3600
     #: whether the answer says how long
-    tells_lifetime: bool = True
+    sends_expires_in: bool = True
     #: whether a refresh ends both old tokens and gives two new ones
     rotates: bool = False
     #: whether the answer to a refresh repeats a refresh token that stays
@@ -52,16 +52,16 @@ class AuthorizationServer:
 
     def consent_page(self, call: Call) -> Reply:
         """One button for yes, one for no; a request that names no client or place to return to is not asked about."""
-        asked = call.query
-        if not asked.get("client_id") or not _is_address(asked.get("redirect_uri", "")):
+        params = call.query
+        if not params.get("client_id") or not _is_address(params.get("redirect_uri", "")):
             return Reply(_page("Bad request", "<p>client_id and redirect_uri are needed.</p>"), 400, {}, "text/html")
-        if asked.get("response_type", "code") != "code":
-            return self._back(asked, {"error": "unsupported_response_type"})
+        if params.get("response_type", "code") != "code":
+            return self._redirect(params, {"error": "unsupported_response_type"})
         title = html.escape(self._title)
-        scopes = html.escape(asked.get("scope", "") or "everything the app was granted")
+        scopes = html.escape(params.get("scope", "") or "everything the app was granted")
         form = (
             f"<p>An app asks for access: {scopes}</p>"
-            f'<form method="post" action="{html.escape(call.path)}?{html.escape(urlencode(dict(asked)))}">'
+            f'<form method="post" action="{html.escape(call.path)}?{html.escape(urlencode(dict(params)))}">'
             '<button id="allow" name="decision" value="allow">Allow</button> '
             '<button id="deny" name="decision" value="deny">Deny</button></form>'
         )
@@ -69,18 +69,18 @@ class AuthorizationServer:
 
     def decide(self, call: Call) -> Reply:
         """The click: back to the client with a code or with `access_denied`."""
-        asked = call.query
-        if not asked.get("client_id") or not _is_address(asked.get("redirect_uri", "")):
+        params = call.query
+        if not params.get("client_id") or not _is_address(params.get("redirect_uri", "")):
             return Reply(_page("Bad request", "<p>client_id and redirect_uri are needed.</p>"), 400, {}, "text/html")
         if call.body.get("decision") != "allow":
-            return self._back(asked, {"error": "access_denied", "error_description": "the user said no"})
-        challenge = asked.get("code_challenge", "")
-        if challenge and asked.get("code_challenge_method") != "S256":
-            return self._back(asked, {"error": "invalid_request", "error_description": "only S256 is understood"})
+            return self._redirect(params, {"error": "access_denied", "error_description": "the user said no"})
+        challenge = params.get("code_challenge", "")
+        if challenge and params.get("code_challenge_method") != "S256":
+            return self._redirect(params, {"error": "invalid_request", "error_description": "only S256 is understood"})
         code = self._grants.consent(
-            asked["client_id"], asked["redirect_uri"], asked.get("scope", ""), challenge, call.now
+            params["client_id"], params["redirect_uri"], params.get("scope", ""), challenge, call.now
         )
-        return self._back(asked, {"code": code})
+        return self._redirect(params, {"code": code})
 
     def token(self, call: Call) -> Reply:
         """A code or a refresh token for tokens; errors as RFC 6749 §5.2, or as the kind has them."""
@@ -91,7 +91,7 @@ class AuthorizationServer:
                 case "refresh_token":
                     return self._refreshed(call, client_id)
                 case "client_credentials":
-                    return self._given_to_client(call, client_id)
+                    return self._issued_to_client(call, client_id)
                 case _:
                     return self._redeemed(call, client_id)
         except OAuthRefusal as refusal:
@@ -131,14 +131,16 @@ class AuthorizationServer:
         if consent is None:
             softly = "invalid_code" if self._style.fails_softly else "invalid_grant"
             raise OAuthRefusal(softly, "the code is not good, or not for this client, address and verifier")
-        return self._given(call, self._grants.issue(client_id, consent.scope, self._lifetime(call), call.now), True)
+        return self._token_reply(
+            call, self._grants.issue(client_id, consent.scope, self._lifetime(call), call.now), True
+        )
 
-    def _given_to_client(self, call: Call, client_id: str) -> Reply:
+    def _issued_to_client(self, call: Call, client_id: str) -> Reply:
         """A token for the client itself (RFC 6749 §4.4); there is nobody who could have consented to a refresh."""
         if not self._knows_clients:
             raise OAuthRefusal("unsupported_grant_type", "this server gives tokens to people only")
         scope = str(call.body.get("scope", ""))
-        return self._given(call, self._grants.issue(client_id, scope, self._lifetime(call), call.now), False)
+        return self._token_reply(call, self._grants.issue(client_id, scope, self._lifetime(call), call.now), False)
 
     def _refreshed(self, call: Call, client_id: str) -> Reply:
         old = self._grants.pair_of(str(call.body.get("refresh_token", "")), client_id)
@@ -147,27 +149,27 @@ class AuthorizationServer:
             raise OAuthRefusal(softly, "the refresh token is not good")
         if self._style.rotates:
             self._grants.end(old)
-        kept = None if self._style.rotates else old.refresh
-        pair = self._grants.issue(client_id, old.scope, self._lifetime(call), call.now, kept)
-        return self._given(call, pair, self._style.rotates or self._style.repeats_refresh)
+        refresh = None if self._style.rotates else old.refresh
+        pair = self._grants.issue(client_id, old.scope, self._lifetime(call), call.now, refresh)
+        return self._token_reply(call, pair, self._style.rotates or self._style.repeats_refresh)
 
     def _lifetime(self, call: Call) -> float:
-        asked = str(call.body.get("expires_in", ""))
-        return self._grants.lifetime or (float(asked) if asked.isdigit() else self._style.lifetime)
+        lifetime = str(call.body.get("expires_in", ""))
+        return self._grants.lifetime or (float(lifetime) if lifetime.isdigit() else self._style.lifetime)
 
-    def _given(self, call: Call, pair: Pair, tells_refresh: bool) -> Reply:
+    def _token_reply(self, call: Call, pair: Pair, has_refresh: bool) -> Reply:
         answer: dict[str, Any] = {"ok": True} if self._style.fails_softly else {}
         answer |= {"access_token": pair.access, "token_type": "bearer", "scope": pair.scope}
-        if tells_refresh:
+        if has_refresh:
             answer["refresh_token"] = pair.refresh
-        if self._style.tells_lifetime:
+        if self._style.sends_expires_in:
             answer["expires_in"] = max(1, int(self._lifetime(call)))
         return Reply(answer | self._style.learns(call, pair), 200, {"Cache-Control": "no-store"})
 
-    def _back(self, asked: Mapping[str, str], members: Mapping[str, str]) -> Reply:
+    def _redirect(self, params: Mapping[str, str], members: Mapping[str, str]) -> Reply:
         """To the client's address, its own query kept, with the answer and the client's state."""
-        state = {"state": asked["state"]} if "state" in asked else {}
-        target = URL(asked["redirect_uri"])
+        state = {"state": params["state"]} if "state" in params else {}
+        target = URL(params["redirect_uri"])
         query = urlencode([*parse_qsl(target.query_string), *members.items(), *state.items()])
         return Reply(None, 302, {"Location": f"{target.with_query(None)}?{query}"})
 

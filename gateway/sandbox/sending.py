@@ -1,4 +1,4 @@
-"""Replies onto the wire: whole, in ranges, or cut where a fault says so."""
+"""Replies onto the wire: complete, in ranges, or truncated where a fault says so."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,113 +10,117 @@ from gateway.sandbox import files
 from gateway.sandbox.calls import FileReply, Reply
 from gateway.sandbox.faults import Fault
 from gateway.sandbox.files import Span, Unsatisfiable
-from gateway.sandbox.journal import CallJournal, Heard
+from gateway.sandbox.journal import CallJournal, ReceivedRequest
 
-#: seconds between looks at a silent connection
-_LOOK = 0.05
+#: seconds between polls of an idle connection
+_POLL_INTERVAL = 0.05
 _ENCODER = msgspec.json.Encoder()
 
 
 async def send(
-    request: web.Request, reply: Reply | FileReply, fault: Fault | None, journal: CallJournal, heard: Heard
+    request: web.Request, reply: Reply | FileReply, fault: Fault | None, journal: CallJournal, received: ReceivedRequest
 ) -> web.StreamResponse:
     """The reply, or as much of it as the fault lets through."""
     if fault is not None and fault.reset:
-        journal.answered(heard, 0)
+        journal.answered(received, 0)
         return _reset(request)
     if isinstance(reply, FileReply):
-        return await _send_file(request, reply, fault, journal, heard)
+        return await _send_file(request, reply, fault, journal, received)
     body = _encoded(reply.body)
-    headers = {**reply.headers, **_added(fault)}
-    answer: web.StreamResponse
+    headers = {**reply.headers, **_fault_headers(fault)}
+    response: web.StreamResponse
     if fault is None or (fault.truncate_after_bytes is None and fault.stall_after_bytes is None):
-        answer = web.Response(status=reply.status, body=body, headers=headers, content_type=reply.content_type)
-        journal.answered(heard, reply.status)
+        response = web.Response(status=reply.status, body=body, headers=headers, content_type=reply.content_type)
+        journal.answered(received, reply.status)
         journal.bytes_sent += len(body)
-        return answer
-    answer = web.StreamResponse(status=reply.status, headers={**headers, "Content-Type": reply.content_type})
-    answer.content_length = len(body)
-    journal.answered(heard, reply.status)
-    return await _stream(request, answer, iter((memoryview(body),)), fault, journal)
+        return response
+    response = web.StreamResponse(status=reply.status, headers={**headers, "Content-Type": reply.content_type})
+    response.content_length = len(body)
+    journal.answered(received, reply.status)
+    return await _stream(request, response, iter((memoryview(body),)), fault, journal)
 
 
 async def _send_file(
-    request: web.Request, reply: FileReply, fault: Fault | None, journal: CallJournal, heard: Heard
+    request: web.Request, reply: FileReply, fault: Fault | None, journal: CallJournal, received: ReceivedRequest
 ) -> web.StreamResponse:
     headers: Mapping[str, str] = {name.lower(): value for name, value in request.headers.items()}
     if fault is not None and fault.ignore_range:
         headers = {}
     size = files.size_of(reply.number)
-    described = {"Content-Type": reply.content_type, **files.headers_of(reply.number, reply.name), **_added(fault)}
+    described = {
+        "Content-Type": reply.content_type,
+        **files.headers_of(reply.number, reply.name),
+        **_fault_headers(fault),
+    }
     try:
-        span = files.asked_span(headers, reply.number)
+        span = files.requested_span(headers, reply.number)
     except Unsatisfiable:
-        journal.answered(heard, 416)
+        journal.answered(received, 416)
         return web.Response(status=416, headers={"Content-Range": f"bytes */{size}"})
-    answer = web.StreamResponse(status=200 if span is None else 206, headers=described)
+    response = web.StreamResponse(status=200 if span is None else 206, headers=described)
     if span is not None:
-        answer.headers["Content-Range"] = f"bytes {span.first}-{span.end - 1}/{size}"
+        response.headers["Content-Range"] = f"bytes {span.first}-{span.end - 1}/{size}"
     span = span or Span(0, size)
-    answer.content_length = span.end - span.first
-    journal.answered(heard, answer.status)
-    return await _stream(request, answer, files.pieces(reply.number, span), fault, journal)
+    response.content_length = span.end - span.first
+    journal.answered(received, response.status)
+    return await _stream(request, response, files.chunks(reply.number, span), fault, journal)
 
 
 async def _stream(
     request: web.Request,
-    answer: web.StreamResponse,
-    pieces: Iterator[memoryview],
+    response: web.StreamResponse,
+    chunks: Iterator[memoryview],
     fault: Fault | None,
     journal: CallJournal,
 ) -> web.StreamResponse:
-    """Write piece by piece, no faster than the reader reads; a cut closes the connection under the reader."""
-    await answer.prepare(request)
+    """Write chunk by chunk, no faster than the reader reads; a cut closes the connection under the reader."""
+    await response.prepare(request)
     if request.method == "HEAD":
-        return answer
+        return response
     journal.open_downloads += 1
     try:
-        for piece in _cut(pieces, fault):
-            await answer.write(piece)
-            journal.bytes_sent += len(piece)
+        for chunk in _truncated(chunks, fault):
+            await response.write(chunk)
+            journal.bytes_sent += len(chunk)
         if fault is not None and fault.stall_after_bytes is not None:
             await _until_closed(request)
         if fault is not None and fault.truncate_after_bytes is not None:
-            return _reset(request, answer)
-        await answer.write_eof()
+            return _reset(request, response)
+        await response.write_eof()
     finally:
         journal.open_downloads -= 1
-    return answer
+    return response
 
 
-def _added(fault: Fault | None) -> Mapping[str, str]:
-    """Headers that a fault puts on the usual answer, over those of the same name."""
+def _fault_headers(fault: Fault | None) -> Mapping[str, str]:
+    """Headers that a fault puts on the usual response, over those of the same name."""
     return {} if fault is None or fault.replaces_answer else fault.headers
 
 
-def _cut(pieces: Iterable[memoryview], fault: Fault | None) -> Iterator[memoryview]:
+def _truncated(chunks: Iterable[memoryview], fault: Fault | None) -> Iterator[memoryview]:
     left = None
     if fault is not None:
         left = fault.truncate_after_bytes if fault.truncate_after_bytes is not None else fault.stall_after_bytes
-    for piece in pieces:
+    for chunk in chunks:
         if left is None:
-            yield piece
+            yield chunk
         elif left > 0:
-            yield piece[:left]
-            left -= len(piece[:left])
+            yield chunk[:left]
+            left -= len(chunk[:left])
 
 
 async def _until_closed(request: web.Request) -> None:
     """Wait for the reader to give up."""
     # aiohttp has no event for a client that goes away.
     while request.transport is not None and not request.transport.is_closing():  # noqa: ASYNC110
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL_INTERVAL)
 
 
-def _reset(request: web.Request, answer: web.StreamResponse | None = None) -> web.StreamResponse:
+def _reset(request: web.Request, response: web.StreamResponse | None = None) -> web.StreamResponse:
     """Close the connection; what was written before still arrives."""
     if request.transport is not None:
         request.transport.close()
-    return answer or web.Response()
+    return response or web.Response()
 
 
 def _encoded(body: object) -> bytes:

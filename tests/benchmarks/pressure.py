@@ -98,7 +98,7 @@ class _Line(asyncio.Protocol):
         if len(rest) >= _number(headers, b"content-length"):
             self._buffer = b""
             seconds = time.perf_counter() - self._sent_at
-            self._callers.heard(self, int(head[9:12]), seconds, _number(headers, b"retry-after"))
+            self._callers.on_response(self, int(head[9:12]), seconds, _number(headers, b"retry-after"))
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.is_open = False
@@ -144,7 +144,7 @@ class Callers:
         if line in self._free:
             self._free.remove(line)
 
-    def heard(self, line: _Line, status: int, seconds: float, retry_after: int) -> None:
+    def on_response(self, line: _Line, status: int, seconds: float, retry_after: int) -> None:
         """An answer; its caller rests as long as it is told, and at most twice that: they do not all come at once."""
         self.in_flight -= 1
         self._answers[status] += 1

@@ -118,7 +118,7 @@ async def test_a_job_that_failed_is_exit_code_6(command, stub):
 async def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(start, stub):
     stub.job_states += [{"status": "running"}]
     process = await start("jobs", "watch", JOB_ID)
-    await stub.heard("GET", f"/api/v1/jobs/{JOB_ID}", times=3)
+    await stub.wait_for_requests("GET", f"/api/v1/jobs/{JOB_ID}", times=3)
 
     process.send_signal(signal.SIGINT)
     _, err = await process.communicate()

@@ -69,11 +69,11 @@ class Stub:
     cuts: deque[int] = field(default_factory=deque)
     ranges: list[str | None] = field(default_factory=list)
     #: bytes that the client says it has: a download is cut only when the bytes before the cut are there
-    seen: int = 0
+    received: int = 0
     queries: list[dict[str, str]] = field(default_factory=list)
     #: ids of grants
     revoked: list[str] = field(default_factory=list)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
+    client_progress: asyncio.Event = field(default_factory=asyncio.Event)
     flow: deque[dict[str, Any]] = field(default_factory=deque)
     kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
     #: what was answered otherwise than the OpenAPI document allows
@@ -87,7 +87,7 @@ class Stub:
         assert not self.breaches, "\n".join(self.breaches)
 
     def application(self) -> web.Application:
-        app = web.Application(middlewares=[self._edge])
+        app = web.Application(middlewares=[self._middleware])
         api = "/api/v1"
         connectors = f"{api}/integrations/connectors"
         app.router.add_post(f"{api}/account/applications/token", self._token)
@@ -117,7 +117,7 @@ class Stub:
         return app
 
     @web.middleware
-    async def _edge(self, request: web.Request, handler: Any) -> web.StreamResponse:
+    async def _middleware(self, request: web.Request, handler: Any) -> web.StreamResponse:
         self.requests.append((request.method, request.path))
         self.arrival.set()
         self.headers.append(dict(request.headers))
@@ -334,11 +334,11 @@ class Stub:
         if request.method == "GET":
             await response.write(rest[:cut])
         if cut is not None:
-            await self._until_seen(start + cut)
+            await self._until_received(start + cut)
             request.transport.close()
         return response
 
-    async def heard(self, method: str, path: str, times: int) -> None:
+    async def wait_for_requests(self, method: str, path: str, times: int) -> None:
         """Returns once so many of these requests have come."""
         while self.requests.count((method, path)) < times:
             self.arrival.clear()
@@ -346,10 +346,10 @@ class Stub:
 
     def progress(self, at: int, _of: int | None) -> None:
         """For a client to tell how far it has come."""
-        self.seen = at
-        self.news.set()
+        self.received = at
+        self.client_progress.set()
 
-    async def _until_seen(self, size: int) -> None:
-        while self.seen < size:
-            self.news.clear()
-            await self.news.wait()
+    async def _until_received(self, size: int) -> None:
+        while self.received < size:
+            self.client_progress.clear()
+            await self.client_progress.wait()

@@ -26,36 +26,36 @@ def child(name: str, code: str = PATIENT, **more) -> Program:
 
 
 @pytest.fixture
-def heard() -> list[tuple[str, str]]:
+def lines() -> list[tuple[str, str]]:
     return []
 
 
 @pytest.fixture
-async def supervisor(heard):
-    supervisor = Supervisor(lambda name, line: heard.append((name, line)))
+async def supervisor(lines):
+    supervisor = Supervisor(lambda name, line: lines.append((name, line)))
     yield supervisor
     await supervisor.stop()
 
 
-async def test_lines_of_both_outputs_are_forwarded(supervisor, heard):
+async def test_lines_of_both_outputs_are_forwarded(supervisor, lines):
     await supervisor.start(child("talker", "import os; os.write(1, b'out\\n'); os.write(2, b'err\\n'); input()"))
 
-    await eventually(lambda: {("talker", "out"), ("talker", "err")} <= set(heard))
+    await eventually(lambda: {("talker", "out"), ("talker", "err")} <= set(lines))
 
 
-async def test_a_line_of_any_length_does_not_stop_the_forwarding(supervisor, heard):
+async def test_a_line_of_any_length_does_not_stop_the_forwarding(supervisor, lines):
     await supervisor.start(child("talker", f"print('x' * {3 << 20}); {PATIENT}"))
 
-    await eventually(lambda: ("talker", "up") in heard)
+    await eventually(lambda: ("talker", "up") in lines)
 
 
-async def test_a_child_that_dies_is_started_again(supervisor, heard):
+async def test_a_child_that_dies_is_started_again(supervisor, lines):
     await supervisor.start(child("mortal"))
-    await eventually(lambda: len(heard) == 1)
+    await eventually(lambda: len(lines) == 1)
     [first] = supervisor.pids("mortal")
 
     os.kill(first, signal.SIGKILL)
-    await eventually(lambda: len(heard) == 2)
+    await eventually(lambda: len(lines) == 2)
 
     assert supervisor.pids("mortal") != [first]
 
@@ -70,23 +70,23 @@ async def test_each_new_process_id_is_told():
     await supervisor.stop()
 
 
-async def test_a_restart_waits_longer_each_time(supervisor, heard):
+async def test_a_restart_waits_longer_each_time(supervisor, lines):
     await supervisor.start(child("hasty", "import time; print(time.monotonic())"))
 
-    await eventually(lambda: len(heard) == 4)
+    await eventually(lambda: len(lines) == 4)
 
-    began = [float(line) for _, line in heard]
+    began = [float(line) for _, line in lines]
     pauses = [later - earlier for earlier, later in pairwise(began)]
     assert pauses[0] > 0.1
     assert pauses[1] > 0.2
     assert pauses[2] > 0.4
 
 
-async def test_a_child_that_dies_again_and_again_makes_the_start_hopeless(supervisor, heard):
+async def test_a_child_that_dies_again_and_again_makes_the_start_hopeless(supervisor, lines):
     await supervisor.start(child("broken", "raise SystemExit('no such setting')"))
     supervisor.ensure_hopeful()
 
-    await eventually(lambda: len(heard) == 4)
+    await eventually(lambda: len(lines) == 4)
 
     with pytest.raises(StartupError, match=r"broken does not start(.|\n)*no such setting"):
         supervisor.ensure_hopeful()
@@ -107,22 +107,22 @@ async def test_what_hinders_the_preparation_is_the_error(supervisor):
         await supervisor.start(child("refused", prepare=refuse, is_ready=lambda _pid: False))
 
 
-async def test_groups_stop_in_reverse_order(supervisor, heard):
+async def test_groups_stop_in_reverse_order(supervisor, lines):
     said_last = (
         "import signal, time; signal.signal(15, lambda *_: exit('gone')); print('up', flush=True); time.sleep(600)"
     )
     for name in ("store", "server"):
         await supervisor.start(child(name, said_last))
-        await eventually(lambda name=name: (name, "up") in heard)
+        await eventually(lambda name=name: (name, "up") in lines)
 
     await supervisor.stop()
 
-    assert heard[-2:] == [("server", "gone"), ("store", "gone")]
+    assert lines[-2:] == [("server", "gone"), ("store", "gone")]
 
 
-async def test_a_child_that_does_not_stop_in_time_is_killed(supervisor, heard):
+async def test_a_child_that_does_not_stop_in_time_is_killed(supervisor, lines):
     await supervisor.start(child("stubborn", STUBBORN, grace=0.1))
-    await eventually(lambda: heard == [("stubborn", "up")])
+    await eventually(lambda: lines == [("stubborn", "up")])
     [pid] = supervisor.pids("stubborn")
 
     await supervisor.stop()
@@ -130,9 +130,9 @@ async def test_a_child_that_does_not_stop_in_time_is_killed(supervisor, heard):
     assert not psutil.pid_exists(pid)
 
 
-async def test_a_child_waiting_for_its_restart_stops_at_once(supervisor, heard):
+async def test_a_child_waiting_for_its_restart_stops_at_once(supervisor, lines):
     await supervisor.start(child("broken", "print('tried')"))
-    await eventually(lambda: len(heard) == 5)
+    await eventually(lambda: len(lines) == 5)
 
     async with asyncio.timeout(1.0):
         await supervisor.stop()

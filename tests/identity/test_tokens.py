@@ -121,9 +121,9 @@ async def test_a_revoked_token_is_refused_in_every_process_at_once(
     other = await tokens.issue(str(account.client_id), SECRET)
     await elsewhere.verify(issued.access_token)
 
-    async with _notified(database_url, elsewhere) as heard:
+    async with _notified(database_url, elsewhere) as received:
         await tokens.revoke(str(account.client_id), SECRET, issued.access_token)
-        await asyncio.wait_for(heard.get(), 10)
+        await asyncio.wait_for(received.get(), 10)
 
     with pytest.raises(Unauthorized):
         await elsewhere.verify(issued.access_token)
@@ -147,9 +147,9 @@ async def test_a_disabled_organization_is_closed_in_every_process_at_once(
     issued = await tokens.issue(str(account.client_id), SECRET)
     before = await tokens.verify(issued.access_token)
 
-    async with _notified(database_url, tokens) as heard:
+    async with _notified(database_url, tokens) as received:
         await store.disable_organization(account.organization_id)
-        await asyncio.wait_for(heard.get(), 10)
+        await asyncio.wait_for(received.get(), 10)
 
     after = await tokens.verify(issued.access_token)
     assert (before.organization_ids, after.organization_ids) == ({account.organization_id}, frozenset())
@@ -158,13 +158,13 @@ async def test_a_disabled_organization_is_closed_in_every_process_at_once(
 @asynccontextmanager
 async def _notified(database_url: str, tokens: Tokens) -> AsyncIterator[asyncio.Queue[str]]:
     """The tokens of another process, and the clients that it hears of."""
-    listening, heard = asyncio.Event(), asyncio.Queue[str]()
+    listening, received = asyncio.Event(), asyncio.Queue[str]()
     notifications = NotificationListener(database_url)
     notifications.subscribe({"client": tokens.on_notify}, listening.set)
-    notifications.subscribe({"client": heard.put_nowait}, None)
+    notifications.subscribe({"client": received.put_nowait}, None)
     async with notifications.listening():
         await asyncio.wait_for(listening.wait(), 10)
-        yield heard
+        yield received
 
 
 async def test_a_secret_can_be_replaced_while_the_old_one_still_works(

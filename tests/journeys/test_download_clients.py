@@ -86,7 +86,7 @@ async def test_a_file_that_was_cut_is_completed(
 async def test_a_file_of_which_the_beginning_is_there_is_completed(
     url: str, authorization: str, arguments: Arguments, tmp_path: Path
 ):
-    (tmp_path / "file").write_bytes(b"".join(files.pieces(NUMBER, files.Span(0, CUT))))
+    (tmp_path / "file").write_bytes(b"".join(files.chunks(NUMBER, files.Span(0, CUT))))
 
     status = await run(arguments(url, authorization, tmp_path, "file"))
 

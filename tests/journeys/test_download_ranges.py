@@ -21,7 +21,7 @@ Ask = Callable[..., Awaitable[Answer]]
 
 @cache
 def content() -> bytes:
-    return b"".join(files.pieces(NUMBER, Span(0, SIZE)))
+    return b"".join(files.chunks(NUMBER, Span(0, SIZE)))
 
 
 async def posted(api: Api, connector: ConnectorApi) -> Ask:

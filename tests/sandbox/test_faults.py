@@ -144,14 +144,14 @@ async def test_requests_are_remembered_with_their_headers_and_bodies(http):
         created = answer.status
 
     async with http.get("/_sandbox/requests", params={"kind": "support-desk"}) as answer:
-        heard = (await answer.json())["requests"]
+        received = (await answer.json())["requests"]
 
     assert created == 201
-    assert [(call["method"], call["path"], call["query"], call["status"]) for call in heard] == [
+    assert [(call["method"], call["path"], call["query"], call["status"]) for call in received] == [
         ("POST", "/api/v2/tickets.json", {"x": "1"}, 201)
     ]
-    assert heard[0]["headers"]["Authorization"] == "Bearer token"
-    assert heard[0]["body"] == '{"ticket": {"subject": "Hi"}}'
+    assert received[0]["headers"]["Authorization"] == "Bearer token"
+    assert received[0]["body"] == '{"ticket": {"subject": "Hi"}}'
 
 
 async def test_counters_count_by_kind_and_status(http):

@@ -37,13 +37,13 @@ def test_the_number_of_a_file_says_its_size(number, size):
     ],
 )
 def test_a_range_is_read_as_rfc_9110_says(asked, span):
-    assert files.asked_span({"range": asked}, HUNDRED) == span
+    assert files.requested_span({"range": asked}, HUNDRED) == span
 
 
 @pytest.mark.parametrize("asked", ["bytes=100-", "bytes=-0", "bytes=200-300"])
 def test_a_range_beyond_the_file_cannot_be_served(asked):
     with pytest.raises(Unsatisfiable):
-        files.asked_span({"range": asked}, HUNDRED)
+        files.requested_span({"range": asked}, HUNDRED)
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def test_a_range_beyond_the_file_cannot_be_served(asked):
     ],
 )
 def test_a_conditional_range_wants_the_file_as_it_is(condition, is_current):
-    span = files.asked_span({"range": "bytes=0-0", "if-range": condition}, HUNDRED)
+    span = files.requested_span({"range": "bytes=0-0", "if-range": condition}, HUNDRED)
 
     assert span == (Span(0, 1) if is_current else None)
 
 
 def test_parts_of_a_file_fit_together():
-    whole = b"".join(map(bytes, files.pieces(3, Span(0, 3 << 20))))
+    whole = b"".join(map(bytes, files.chunks(3, Span(0, 3 << 20))))
 
     parts = [
-        b"".join(map(bytes, files.pieces(3, span)))
+        b"".join(map(bytes, files.chunks(3, span)))
         for span in (Span(0, 1_000_001), Span(1_000_001, 2_999_999), Span(2_999_999, 3 << 20))
     ]
 

@@ -31,7 +31,7 @@ class CrmQuery(CrmWorld):
 
     tokens: ClassVar = TokenStyle(
         lifetime=7200,
-        tells_lifetime=False,
+        sends_expires_in=False,
         repeats_refresh=False,
         client_authentication=("body", "basic"),
         learns=lambda call, pair: {

@@ -212,7 +212,7 @@ class SupportDesk(Application):
         found = super().routes()
         paths = {(route.method, route.path) for route in found}
         plain = [
-            Route(route.method, route.path.removesuffix(".json"), route.handler, route.operations, route.is_kept)
+            Route(route.method, route.path.removesuffix(".json"), route.handler, route.operations, route.is_cacheable)
             for route in found
             if route.path.endswith(".json") and not route.is_open
         ]
@@ -220,7 +220,7 @@ class SupportDesk(Application):
 
     def advance(self, now: float) -> None:
         if self.jobs.advance(now):
-            self.forget_answers()
+            self.invalidate_cache()
 
     def list_ratings(self, call: Call) -> Reply:
         """Ratings between `start_time` and `end_time`, seconds."""

@@ -38,7 +38,7 @@ class WorkspaceNotes(NotesWorld):
 
     tokens: ClassVar = TokenStyle(
         rotates=True,
-        tells_lifetime=False,
+        sends_expires_in=False,
         client_authentication=("basic",),
         encodings=("json",),
         learns=lambda call, pair: {
