@@ -39,19 +39,19 @@ def parse_address(text: str) -> Address:
     return Address(host, int(port))
 
 
-def free_address(wanted: Address) -> Address:
+def free_address(address: Address) -> Address:
     """The address with its port, shown to be free; StartupError when it cannot be listened on."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:
-            return Address(wanted.host, _try_to_listen(wanted))
+            return Address(address.host, _try_to_listen(address))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise StartupError(f"Cannot listen on {wanted} ({error}). Choose another with --bind.") from error
+                raise StartupError(f"Cannot listen on {address} ({error}). Choose another with --bind.") from error
             if time.monotonic() > deadline:
                 raise StartupError(
-                    f"Port {wanted.port} on {wanted.host} is taken by another program. Stop it, or choose another port "
-                    f"with --bind, for example --bind {replace(wanted, port=0)} for any free one."
+                    f"Port {address.port} on {address.host} is taken by another program. Stop it, or choose another "
+                    f"port with --bind, for example --bind {replace(address, port=0)} for any free one."
                 ) from error
             time.sleep(0.05)
 

@@ -26,7 +26,7 @@ STEADY_AFTER = 30.0
 #: seconds that a child gets to end after a hard signal
 HARD_TIMEOUT = 5.0
 
-#: told the name of a child and a line it wrote
+#: gets the name of a child and a line it wrote
 Report = Callable[[str, str], None]
 
 
@@ -42,7 +42,7 @@ class Child:
         self._lines: deque[str] = deque(maxlen=10)
         self._refusal: StartupError | None = None
         self._stopping = asyncio.Event()
-        self._keeper = asyncio.create_task(self._keep())
+        self._running = asyncio.create_task(self._run())
 
     def failure(self) -> StartupError:
         """Why it does not start, in its own words where it had any."""
@@ -51,7 +51,7 @@ class Child:
     async def ready(self) -> None:
         """Wait until it answers; a program that cannot tell is ready at once."""
         deadline = time.monotonic() + READY_WITHIN
-        while not await self._answers():
+        while not await self._is_ready():
             if self.deaths or time.monotonic() > deadline:
                 raise self.failure()
             await asyncio.sleep(0.01)
@@ -60,38 +60,38 @@ class Child:
         """Ask it to stop, wait its grace or until `forced`, then insist."""
         self._stopping.set()
         self._send(self.program.stop_signal)
-        await asyncio.wait({self._keeper, forced}, timeout=self.program.grace, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({self._running, forced}, timeout=self.program.grace, return_when=asyncio.FIRST_COMPLETED)
         for sign in (self.program.hard_signal, signal.SIGKILL):
-            if not self._keeper.done():
+            if not self._running.done():
                 self._send(sign)
-                await asyncio.wait({self._keeper}, timeout=HARD_TIMEOUT)
-        await cancel(self._keeper)
+                await asyncio.wait({self._running}, timeout=HARD_TIMEOUT)
+        await cancel(self._running)
 
-    async def _answers(self) -> bool:
+    async def _is_ready(self) -> bool:
         if self.program.is_ready is None:
             return True
         if self.process is None:
             return False
         return await asyncio.to_thread(self.program.is_ready, self.process.pid)
 
-    async def _keep(self) -> None:
+    async def _run(self) -> None:
         """Run the program again and again until it is asked to stop."""
         delay = FIRST_DELAY
         while True:
             began = time.monotonic()
-            ending = await self._attempt()
+            outcome = await self._attempt()
             if self._stopping.is_set():
                 return
             if time.monotonic() - began > STEADY_AFTER:
                 self.deaths, delay = 0, FIRST_DELAY
             self.deaths += 1
-            logger.warning("%s %s; starting it again in %.1f s", self.program.name, ending, delay)
+            logger.warning("%s %s; starting it again in %.1f s", self.program.name, outcome, delay)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay)
             delay = min(delay * 2, LONGEST_DELAY)
 
     async def _attempt(self) -> str:
-        """Run it once: how that ended. A failed start is one more ending: the next try may do better."""
+        """Run it once: how that ended. A failed start is one more end: the next try may do better."""
         try:
             status = await self._run_once()
         except StartupError as error:
@@ -112,10 +112,10 @@ class Child:
                 *self.program.command(), **self.program.launch_options(output)
             )
             try:
-                self._moved(process)
+                self._set_process(process)
                 return await process.wait()
             finally:
-                self._moved(None)
+                self._set_process(None)
 
     @asynccontextmanager
     async def _output(self) -> AsyncIterator[int]:
@@ -123,17 +123,17 @@ class Child:
             with log_file(self.program.log) as output:
                 yield output
         else:
-            async with line_pipe(self._heard) as output:
+            async with line_pipe(self._on_line) as output:
                 yield output
 
-    def _moved(self, process: asyncio.subprocess.Process | None) -> None:
+    def _set_process(self, process: asyncio.subprocess.Process | None) -> None:
         self.process = process
         if self._stopping.is_set():  # asked while the process was being made
             self._send(self.program.stop_signal)
         else:
             self._on_change()
 
-    def _heard(self, line: str) -> None:
+    def _on_line(self, line: str) -> None:
         self._lines.append(line)
         self._report(self.program.name, line)
 

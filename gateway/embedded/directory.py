@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from gateway.embedded import StartupError
-from gateway.embedded.service_user import Account
+from gateway.embedded.service_user import ServiceUser
 
 LOCK = "lock"
 
@@ -41,15 +41,15 @@ def _accept_foreign(directory: Path) -> None:
         )
 
 
-def handed_directory(directory: Path, account: Account | None) -> None:
-    """Make the directory if need be, 0700, belonging to the account; one that belongs to somebody else is refused."""
-    owner = account.uid if account else os.geteuid()
+def owned_directory(directory: Path, service_user: ServiceUser | None) -> None:
+    """Make the directory if need be, 0700, the service user's; one that belongs to somebody else is refused."""
+    owner = service_user.uid if service_user else os.geteuid()
     try:
         directory.mkdir(mode=0o700)
     except FileExistsError:
         pass
     else:
-        os.chown(directory, owner, account.gid if account else -1)
+        os.chown(directory, owner, service_user.gid if service_user else -1)
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner:
         raise StartupError(
@@ -59,14 +59,14 @@ def handed_directory(directory: Path, account: Account | None) -> None:
     directory.chmod(0o700)
 
 
-def socket_directory(directory: Path, account: Account | None) -> Path:
+def socket_directory(directory: Path, service_user: ServiceUser | None) -> Path:
     """A directory for sockets: `run` inside, or a short one that `run` links to when that path is too long."""
     run = directory / "run"
     if len(os.fsencode(run / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
-        handed_directory(run, account)
+        owned_directory(run, service_user)
         return run
     short = _short_base() / f"gateway-{hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]}"
-    handed_directory(short, account)
+    owned_directory(short, service_user)
     if run.is_symlink():
         run.unlink()
     if not run.exists():

@@ -16,18 +16,18 @@ PR_SET_PDEATHSIG = 1
 FIRST_DESCRIPTOR = 100
 
 
-def main(parent: str, signal: str, account: str, count: str, *rest: str) -> None:
-    """Open the directories, change the account, tie the process to its parent, and become the program."""
+def main(parent: str, signal: str, user: str, count: str, *rest: str) -> None:
+    """Open the directories, change the user, tie the process to its parent, and become the program."""
     directories, program = rest[: int(count)], rest[int(count) :]
-    # Opened as ourselves: the account may use them, though perhaps not pass through what lies above them.
+    # Opened as ourselves: that user may use them, though perhaps not pass through what lies above them.
     for number, directory in enumerate(directories, FIRST_DESCRIPTOR):
         os.dup2(os.open(directory, os.O_RDONLY | os.O_DIRECTORY), number, inheritable=True)
-    if account != "-":
-        uid, gid = map(int, account.split(":"))
+    if user != "-":
+        uid, gid = map(int, user.split(":"))
         os.setgroups([])
         os.setgid(gid)
         os.setuid(uid)
-    # Only after the change of account, which would clear it again. Elsewhere than on Linux there is no such thing:
+    # Only after the change of user, which would clear it again. Elsewhere than on Linux there is no such thing:
     # what a killed parent leaves behind is ended at the next start.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal))

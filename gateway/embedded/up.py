@@ -41,9 +41,9 @@ READY_WITHIN = 60.0
 class FirstSteps:
     """What happens to the database before anything uses it."""
 
-    #: told the URL of the role that owns it
+    #: gets the URL of the role that owns it
     migrate: Callable[[str], Awaitable[None]]
-    #: makes the role of front ends and workers; told the URL of the superuser, and the role's name
+    #: makes the role of front ends and workers; gets the URL of the superuser, and the role's name
     service_role: Callable[[str, str], Awaitable[None]]
     #: makes the first organization and client, None when the database has one
     first_client: Callable[[str], Awaitable[Credentials | None]]
@@ -51,17 +51,17 @@ class FirstSteps:
 
 async def up(options: UpOptions, steps: FirstSteps) -> None:
     """Run everything until SIGINT or SIGTERM; StartupError says why it cannot and how to fix it."""
-    with ExitStack() as held:
-        await _Up(options, steps, held).run()
+    with ExitStack() as resources:
+        await _Up(options, steps, resources).run()
 
 
 class _Up:
-    """One run of `gateway up`; what it holds besides children is let go of by `held`."""
+    """One run of `gateway up`; what it holds besides children is let go of by `resources`."""
 
-    def __init__(self, options: UpOptions, steps: FirstSteps, held: ExitStack) -> None:
+    def __init__(self, options: UpOptions, steps: FirstSteps, resources: ExitStack) -> None:
         self._options = options
         self._steps = steps
-        self._held = held
+        self._resources = resources
         self._data_dir = options.data_dir.expanduser().absolute()
         self._supervisor = Supervisor(_forward, self._refresh_ready_file)
         self._client: Credentials | None = None
@@ -69,33 +69,33 @@ class _Up:
 
     async def run(self) -> None:
         """Take what must be ours alone, then start everything and watch it."""
-        wanted = parse_address(self._options.bind)
+        address = parse_address(self._options.bind)
         try:
-            self._take_directory()
-            self._take_ready_file()
+            self._lock_directory()
+            self._claim_ready_file()
         except OSError as error:
             raise StartupError(
                 f"{error}. The gateway needs a data directory that it may write to; name one with --data-dir."
             ) from error
-        self._address = free_address(wanted)
+        self._address = free_address(address)
         await self._supervisor.run(self._bring_up())
 
-    def _take_directory(self) -> None:
+    def _lock_directory(self) -> None:
         private_directory(self._data_dir)
         lock = DirectoryLock(self._data_dir)
         lock.acquire()
-        self._held.callback(lock.release)
+        self._resources.callback(lock.release)
         has_data = self._options.database_url is None and (self._data_dir / "postgres").exists()
         self._keys = None if self._options.brings_keys else ensure_keys(self._data_dir, data_exists=has_data)
 
-    def _take_ready_file(self) -> None:
+    def _claim_ready_file(self) -> None:
         """No ready file of an earlier run may say "ready" too early, nor one of ours outlive us."""
         if self._options.ready_file is None:
             return
         if not self._options.ready_file.parent.is_dir():
             raise StartupError(f"--ready-file {self._options.ready_file}: its directory does not exist. Make it first.")
         self._options.ready_file.unlink(missing_ok=True)
-        self._held.callback(self._options.ready_file.unlink, missing_ok=True)
+        self._resources.callback(self._options.ready_file.unlink, missing_ok=True)
 
     async def _bring_up(self) -> None:
         options = self._options
@@ -108,7 +108,7 @@ class _Up:
         await self._supervisor.start(*plan.front_ends(options, environment), *plan.workers(options, environment))
         await _answering(self._address.base_url, self._supervisor)
         self._is_ready = True
-        self._tell_address()
+        self._write_address()
         announce(
             self._address.base_url,
             self._data_dir,
@@ -118,11 +118,11 @@ class _Up:
         )
         self._refresh_ready_file()
 
-    def _tell_address(self) -> None:
+    def _write_address(self) -> None:
         """Callers in this folder find the gateway for as long as it runs, wherever it listens."""
         path = self._data_dir / ADDRESS
         write_private(path, f"{self._address.base_url}\n")
-        self._held.callback(path.unlink, missing_ok=True)
+        self._resources.callback(path.unlink, missing_ok=True)
 
     async def _open_database(self) -> tuple[str, bool]:
         """The URL for front ends and workers, and whether the first client was made now."""
@@ -136,7 +136,7 @@ class _Up:
         return postgres.service_url, await self._make_first_client(postgres.service_url)
 
     async def _serve(self, server: LocalServer) -> str:
-        self._held.callback(server.close)
+        self._resources.callback(server.close)
         await asyncio.to_thread(server.open)
         await self._supervisor.start(server.program())
         return server.url

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from gateway.embedded import StartupError
-from gateway.embedded.directory import DirectoryLock, handed_directory, private_directory, write_private
+from gateway.embedded.directory import DirectoryLock, owned_directory, private_directory, write_private
 
 
 def mode_of(path):
@@ -49,14 +49,14 @@ def test_a_directory_of_somebody_else_is_refused(place):
     os.chown(place, 12345, -1)
 
     with pytest.raises(StartupError, match="belongs to user id 12345"):
-        handed_directory(place, account=None)
+        owned_directory(place, service_user=None)
 
 
 def test_a_link_in_place_of_a_directory_is_refused(place):
     (place / "run").symlink_to("/")
 
     with pytest.raises(StartupError, match="belongs to user id"):
-        handed_directory(place / "run", account=None)
+        owned_directory(place / "run", service_user=None)
 
 
 def test_a_lock_is_held_once_until_it_is_released(place):
