@@ -19,8 +19,8 @@ from gateway.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
-#: seconds between batches, and entries kept while PostgreSQL is away
-_INTERVAL, _KEPT = 0.5, 50_000
+#: seconds between batches, and entries buffered while PostgreSQL is away
+_INTERVAL, _MAX_BUFFERED = 0.5, 50_000
 
 _INSERT = """
     INSERT INTO audit (organization_id, at, actor, connector_id, what, target, outcome, intent, request_id,
@@ -154,7 +154,7 @@ class Audit:
 
     def note(self, entry: Entry) -> None:
         """Take an entry down; it reaches PostgreSQL with the next batch."""
-        if len(self._pending) >= _KEPT:
+        if len(self._pending) >= _MAX_BUFFERED:
             log.error("audit entries are dropped: PostgreSQL has been away for too long")
             return
         self._pending.append(entry)

@@ -243,7 +243,7 @@ class IdentityStore:
             raise NotFound(f"there is no client {client_id} that has secrets")
         return int(live)
 
-    async def keep_token(self, token_hash: bytes, client_id: UUID, seconds: int) -> None:
+    async def save_token(self, token_hash: bytes, client_id: UUID, seconds: int) -> None:
         async with self._database.system() as connection:
             await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds)
 
@@ -261,8 +261,8 @@ class IdentityStore:
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
         """The workspace of that name, made when there is none."""
         async with self._database.tenant(organization_id) as connection:
-            found: UUID = await connection.fetchval(_WORKSPACE_NAMED, uuid4(), organization_id, name)
-        return found
+            workspace_id: UUID = await connection.fetchval(_WORKSPACE_NAMED, uuid4(), organization_id, name)
+        return workspace_id
 
     async def workspaces(
         self, organization_id: UUID, name_contains: str | None, after: tuple[str, UUID] | None, limit: int

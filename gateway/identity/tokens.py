@@ -13,7 +13,7 @@ from gateway.identity.model import Client, id_of
 from gateway.identity.store import IdentityStore
 from gateway.identity.wrong_secrets import WrongSecrets
 
-#: seconds that a verified token is trusted without asking again; changes are told at once besides
+#: seconds that a verified token is trusted without asking again; a change ends that at once
 _TRUST = 5.0
 #: how many verified tokens a process remembers
 _REMEMBERED = 10_000
@@ -54,21 +54,21 @@ class Tokens:
         self._wrong_secrets = wrong_secrets
         self._seconds = seconds
         self._verified: dict[bytes, _Verified] = {}
-        self._looking_up = SingleFlight(self._look_up)
+        self._reading = SingleFlight(self._read)
 
     async def issue(self, client_id: str, client_secret: str, address: str = "") -> IssuedToken:
         """A token for the right secret; raises as `authenticated` does."""
         client = await self.authenticated(client_id, client_secret, address)
         token = secrets.token_urlsafe(32)
-        await self._store.keep_token(hashed(token), client.id, self._seconds)
+        await self._store.save_token(hashed(token), client.id, self._seconds)
         return IssuedToken(token, self._seconds, client)
 
     async def revoke(self, client_id: str, client_secret: str, token: str, address: str = "") -> None:
         """End a token in all processes at once, unless it is another client's; raises as `authenticated` does."""
         client = await self.authenticated(client_id, client_secret, address)
         await self._store.revoke_token(hashed(token), client.id)
-        # Here it ends with the response; the other processes are told.
-        self._looking_up.forget()
+        # Here it ends with the response; the other processes are notified.
+        self._reading.forget()
         self._verified.pop(hashed(token), None)
 
     async def authenticated(self, client_id: str, client_secret: str, address: str = "") -> Client:
@@ -78,7 +78,7 @@ class Tokens:
         come from. Raises Unauthorized, and RateLimited for more of them.
         """
         id_ = id_of(client_id)
-        client = await self._proven(id_, client_secret)
+        client = await self._with_secret(id_, client_secret)
         if client is None:
             seconds = await self._wrong_secrets.seconds_to_wait(str(id_), address)
             if seconds:
@@ -86,10 +86,10 @@ class Tokens:
             raise Unauthorized("client_id or client_secret is wrong")
         return client
 
-    async def _proven(self, client_id: UUID | None, client_secret: str) -> Client | None:
+    async def _with_secret(self, client_id: UUID | None, client_secret: str) -> Client | None:
         stored = None if client_id is None else await self._store.client(client_id)
-        given = hashed(client_secret)
-        matches = [hmac.compare_digest(given, known) for known in (stored.secret_hashes if stored else (_NOBODY,))]
+        digest = hashed(client_secret)
+        matches = [hmac.compare_digest(digest, each) for each in (stored.secret_hashes if stored else (_NOBODY,))]
         if stored is None or stored.client.disabled_at is not None or not any(matches):
             return None
         return stored.client
@@ -97,31 +97,31 @@ class Tokens:
     async def verify(self, token: str) -> Client:
         """The client that the token proves; unknown, expired and revoked tokens are refused alike."""
         token_hash = hashed(token)
-        known = self._verified.get(token_hash)
-        if known is None or known.trusted_until <= steady():
-            known = await self._looking_up(token_hash)
-        return known.client
+        verified = self._verified.get(token_hash)
+        if verified is None or verified.trusted_until <= steady():
+            verified = await self._reading(token_hash)
+        return verified.client
 
-    async def _look_up(self, token_hash: bytes) -> _Verified:
+    async def _read(self, token_hash: bytes) -> _Verified:
         now = steady()
-        found = await self._store.token(token_hash)
-        stored = await self._store.client(found.client_id) if found else None
-        if found is None or stored is None or stored.client.disabled_at is not None:
+        token = await self._store.token(token_hash)
+        stored = await self._store.client(token.client_id) if token else None
+        if token is None or stored is None or stored.client.disabled_at is not None:
             self._verified.pop(token_hash, None)
             raise Unauthorized("the token is unknown, expired or revoked; get a new one")
         if len(self._verified) >= _REMEMBERED:
             self._verified.clear()
         self._verified[token_hash] = verified = _Verified(
-            found.narrowed(stored.client), now + min(_TRUST, found.seconds_left)
+            token.narrowed(stored.client), now + min(_TRUST, token.seconds_left)
         )
         return verified
 
     def on_notify(self, client_id: str) -> None:
         """A client was changed, perhaps by another process: what is remembered of it is dropped."""
-        self._looking_up.forget()
+        self._reading.forget()
         self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != client_id}
 
     def invalidate_all(self) -> None:
         """Notifications may have been missed."""
-        self._looking_up.forget()
+        self._reading.forget()
         self._verified.clear()

@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 
 #: seconds until Redis counts as away
 _TIMEOUT = 0.5
-#: wrong secrets within a window before the next ones are told to wait; an address may be that of a proxy for many
+#: wrong secrets within a window before the next ones have to wait; an address may be that of a proxy for many
 MAX_BY_ID, MAX_BY_ADDRESS = 20, 60
 #: seconds
 WINDOW = 60
@@ -18,12 +18,12 @@ REMEMBERED = 10_000
 
 
 class WrongSecrets:
-    """How often somebody was wrong within a window. Ids and addresses are known by their digests only."""
+    """How often somebody was wrong within a window. Ids and addresses are stored as digests only."""
 
     def __init__(self, redis: "Redis") -> None:
         self._redis = redis
         #: count and the monotonic time at which it ends, for as long as Redis is away
-        self.counted_here: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self.local_counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     @classmethod
     def at(cls, url: str) -> "WrongSecrets":
@@ -40,13 +40,13 @@ class WrongSecrets:
         ]
         return max(waits)
 
-    async def _wait(self, subject: str, most: int) -> int:
+    async def _wait(self, subject: str, max_count: int) -> int:
         key = hashlib.sha256(subject.encode(errors="replace")).hexdigest()[:32]
         try:
             count, seconds = await self._count(f"gateway:wrong-secrets:{key}")
         except (RedisError, OSError, TimeoutError):
-            count, seconds = self._count_here(key)
-        return max(1, round(seconds)) if count > most else 0
+            count, seconds = self._count_locally(key)
+        return max(1, round(seconds)) if count > max_count else 0
 
     async def _count(self, key: str) -> tuple[int, float]:
         async with self._redis.pipeline(transaction=True) as pipe:
@@ -56,12 +56,12 @@ class WrongSecrets:
             _, count, milliseconds = await pipe.execute()
         return int(count), max(0, int(milliseconds)) / 1000
 
-    def _count_here(self, key: str) -> tuple[int, float]:
+    def _count_locally(self, key: str) -> tuple[int, float]:
         now = time.monotonic()
-        count, ends_at = self.counted_here.pop(key, (0, 0.0))
+        count, ends_at = self.local_counts.pop(key, (0, 0.0))
         if ends_at <= now:
             count, ends_at = 0, now + WINDOW
-        self.counted_here[key] = (count + 1, ends_at)
-        if len(self.counted_here) > REMEMBERED:
-            self.counted_here.popitem(last=False)
+        self.local_counts[key] = (count + 1, ends_at)
+        if len(self.local_counts) > REMEMBERED:
+            self.local_counts.popitem(last=False)
         return count + 1, ends_at - now

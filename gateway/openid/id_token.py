@@ -57,8 +57,8 @@ def verified_claims(
     except ExpiredTokenError as error:
         raise SignInRefused("the provider's ID token has expired; the clocks of both sides may differ") from error
     except (JoseError, ValueError, TypeError) as error:
-        said = error.description if isinstance(error, JoseError) else ""
-        raise SignInRefused(f"the provider's ID token does not hold: {said or type(error).__name__}") from error
+        description = error.description if isinstance(error, JoseError) else ""
+        raise SignInRefused(f"the provider's ID token does not hold: {description or type(error).__name__}") from error
     return dict(claims)
 
 

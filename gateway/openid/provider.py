@@ -166,5 +166,5 @@ class Provider:
 
 def words(code: str, description: str = "") -> str:
     """What the provider says, short and on one line."""
-    said = f"{code}: {description}" if description else code
-    return "".join(each for each in said[:_MAX_WORDS] if each.isprintable())
+    text = f"{code}: {description}" if description else code
+    return "".join(each for each in text[:_MAX_WORDS] if each.isprintable())

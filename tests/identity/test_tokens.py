@@ -243,5 +243,5 @@ async def test_without_redis_a_front_end_counts_alone_and_remembers_no_more_than
         await alone.seconds_to_wait("x" * 100_000 + str(number), "one address")
 
     assert refusals == [*[Unauthorized] * MAX_BY_ID, RateLimited]
-    assert len(alone.counted_here) == REMEMBERED
-    assert max(len(subject) for subject in alone.counted_here) == 32
+    assert len(alone.local_counts) == REMEMBERED
+    assert max(len(subject) for subject in alone.local_counts) == 32
