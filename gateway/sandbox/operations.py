@@ -27,7 +27,7 @@ class Operations(World):
         return self.listed(operation, filters.matching(rows, call.query, {*names, *self.unfiltered}), call)
 
     def get_record(self, operation: Operation, call: Call) -> Reply:
-        return self.one(operation, self.found(self.table_of(operation), last_param(operation, call)), call)
+        return self.one(operation, self.require_row(self.table_of(operation), last_param(operation, call)), call)
 
     def create_record(self, operation: Operation, call: Call) -> Reply:
         row = self.born(self.table_of(operation), self.body_of(operation, call), call.now)
@@ -35,12 +35,12 @@ class Operations(World):
         return Reply(reply.body, 201)
 
     def update_record(self, operation: Operation, call: Call) -> Reply:
-        row = self.found(self.table_of(operation), last_param(operation, call))
+        row = self.require_row(self.table_of(operation), last_param(operation, call))
         self.change(row, self.body_of(operation, call), call.now)
         return self.one(operation, row, call)
 
     def delete_record(self, operation: Operation, call: Call) -> Reply:
-        row = self.found(self.table_of(operation), last_param(operation, call))
+        row = self.require_row(self.table_of(operation), last_param(operation, call))
         self.store.table(self.table_of(operation)).remove(row.id)
         return Reply(None, 204)
 
@@ -51,7 +51,7 @@ class Operations(World):
         if table not in self.parents or not call.params:
             return rows
         relation, parent = self.parents[table]
-        owner = self.found(parent, next(iter(call.params.values())))
+        owner = self.require_row(parent, next(iter(call.params.values())))
         return [row for row in rows if str(row.refs.get(relation)) == owner.id]
 
     def size_of(self, operation: Operation, asked: Mapping[str, str], usual: int) -> int:

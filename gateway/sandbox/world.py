@@ -99,7 +99,7 @@ class World:
         if self.changed_member in row.record:
             row.record[self.changed_member] = self.time(now)
 
-    def found(self, table: str, row_id: object) -> Row:
+    def require_row(self, table: str, row_id: object) -> Row:
         """The row, or the application's 404."""
         row = self.store.table(table).get(row_id)
         if row is None:

@@ -64,12 +64,12 @@ class IncidentManagement(Application):
     def rows_of(self, table: str) -> Iterable[Row]:
         rows = list(super().rows_of(table))
         for number, row in enumerate(rows):
-            self._settle(table, number, row.record)
+            self._fill(table, number, row.record)
             if table == "users" and number % 20 == _INACTIVE:
                 row.refs["is_inactive"] = True
         return rows
 
-    def _settle(self, table: str, number: int, record: dict[str, Any]) -> None:
+    def _fill(self, table: str, number: int, record: dict[str, Any]) -> None:
         """Objects within records that name other records."""
         match table:
             case "incidents":

@@ -42,8 +42,8 @@ class CrmQuery(CrmWorld):
         },
     )
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.reports = Reports([str(self.id_of("reports", number)) for number in range(1, 7)], self.job_seconds)
         self._locators: dict[str, tuple[list[Record], int]] = {}
 
@@ -79,7 +79,7 @@ class CrmQuery(CrmWorld):
 
     def _getter(self, name: str) -> Handler:
         def get(call: Call) -> Reply:
-            row = self.found(name, call.params["id"])
+            row = self.require_row(name, call.params["id"])
             asked = [part.strip() for part in call.query.get("fields", "").split(",") if part.strip()]
             return Reply(self.shown_fields(row, ["Id", *asked] if asked else list(row.record)))
 
@@ -87,7 +87,7 @@ class CrmQuery(CrmWorld):
 
     def _file(self, name: str) -> Handler:
         def download(call: Call) -> FileReply:
-            row = self.found(name, call.params["id"])
+            row = self.require_row(name, call.params["id"])
             return FileReply(row.refs["file"], f"{row.record.get('Name') or row.record.get('Title')}.bin")
 
         return download

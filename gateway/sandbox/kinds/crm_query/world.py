@@ -115,7 +115,7 @@ class CrmWorld(Application):
             record[_FILES[table]] = files.size_of(row.refs["file"])
         return row
 
-    def found(self, table: str, row_id: object) -> Row:
+    def require_row(self, table: str, row_id: object) -> Row:
         """By 15 or 18 characters; a file is there under any number."""
         text = str(row_id)
         row = next((row for row in self.store.table(table) if row.id[:15] == text), None) if len(text) == 15 else None

@@ -77,8 +77,8 @@ class SupportDesk(Application):
     # The application takes both; any client secret will do.
     tokens: ClassVar[TokenStyle] = TokenStyle(lifetime=1800, rotates=True, encodings=("json", "form"))
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.tickets = Tickets(self)
         self.jobs = BulkUpdates(self, self.tickets)
         self.exports = Exports(self)
@@ -95,10 +95,10 @@ class SupportDesk(Application):
     def rows_of(self, table: str) -> Iterable[Row]:
         rows = list(super().rows_of(table))
         for number, row in enumerate(rows, 1):
-            self._settle(table, number, row)
+            self._fill(table, number, row)
         return rows
 
-    def _settle(self, table: str, number: int, row: Row) -> None:
+    def _fill(self, table: str, number: int, row: Row) -> None:
         """What the fields alone do not say: files of comments, events of audits, the bytes behind an attachment."""
         record = row.record
         if table == "tickets":
@@ -124,13 +124,13 @@ class SupportDesk(Application):
             record["size"] = files.size_of(row.refs["file"])
             record["file_name"] = f"article-file-{number}.bin"
 
-    def found(self, table: str, row_id: object) -> Row:
+    def require_row(self, table: str, row_id: object) -> Row:
         """As usual; a file of an article is also there under the number of any file, which says how long it is."""
         text = str(row_id)
         if table == "tickets":
-            return self._living(super().found(table, row_id))
+            return self._living(super().require_row(table, row_id))
         if table != "article_attachments" or self.store.table(table).get(text) or not files.is_number(text):
-            return super().found(table, row_id)
+            return super().require_row(table, row_id)
         first = next(iter(self.store.table(table)))
         told = {"id": int(text), "file_name": f"file-{text}.bin", "size": files.size_of(int(text))}
         return Row(text, {**first.record, **told}, {**first.refs, "file": int(text)})

@@ -37,13 +37,13 @@ class Tickets:
         return Reply({"ticket": row.record}, 201, {"Location": f"{call.origin}/api/v2/tickets/{row.id}.json"})
 
     def update(self, call: Call) -> Reply:
-        row = self._desk.found("tickets", call.params["ticket_id"])
+        row = self._desk.require_row("tickets", call.params["ticket_id"])
         audit = self.apply(row, call.body["ticket"], call.now)
         return Reply({"ticket": row.record, "audit": audit.record})
 
     def delete(self, call: Call) -> Reply:
         """Gone for readers; the export still tells that it was deleted."""
-        row = self._desk.found("tickets", call.params["ticket_id"])
+        row = self._desk.require_row("tickets", call.params["ticket_id"])
         self._desk.change(row, {"status": "deleted"}, call.now)
         self._stamp(row, call.now)
         return Reply(None, 204)

@@ -43,8 +43,8 @@ class TeamChat(Workspace):
         },
     )
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.messages = Messages(self)
         self._channels = Channels(self)
 

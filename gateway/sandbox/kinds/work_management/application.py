@@ -7,7 +7,7 @@ from gateway.kinds.catalog import Operation
 from gateway.sandbox import paging, records
 from gateway.sandbox.application import Route
 from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply
-from gateway.sandbox.kinds.work_management.search import found_tasks
+from gateway.sandbox.kinds.work_management.search import matching_tasks
 from gateway.sandbox.kinds.work_management.world import WorkWorld, belongs, compact
 from gateway.sandbox.kinds.work_management.writes import Writes
 from gateway.sandbox.oauth import TokenStyle
@@ -47,8 +47,8 @@ class WorkManagement(WorkWorld):
         learns=lambda call, pair: {"data": {"gid": "1", "name": "Ada Adler", "email": "ada@example.com"}},
     )
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self._writes = Writes(self)
 
     def refused(self, refusal: Refusal) -> Reply:
@@ -118,7 +118,7 @@ class WorkManagement(WorkWorld):
         if below is None:
             return self.store.table(self.table_of(operation))
         owners, table, member = below
-        owner = self.found(owners, next(iter(call.params.values())))
+        owner = self.require_row(owners, next(iter(call.params.values())))
         rows = [row for row in self.store.table(table) if belongs(row, member, owner.id)]
         return _completed_since(rows, call)
 
@@ -169,9 +169,9 @@ class WorkManagement(WorkWorld):
         rows: list[Row] = list(self.store.table("tasks"))
         for param, member in tests:
             if gid := query.get(param):
-                rows = [row for row in rows if belongs(row, member, self.found(f"{param}s", gid).id)]
+                rows = [row for row in rows if belongs(row, member, self.require_row(f"{param}s", gid).id)]
         if gid := query.get("section"):
-            rows = _in_section(rows, self.found("sections", gid).id)
+            rows = _in_section(rows, self.require_row("sections", gid).id)
         if gid := query.get("assignee"):
             person = self.pointed("users", gid)["gid"]
             rows = [row for row in rows if belongs(row, "assignee", person)]
@@ -182,44 +182,44 @@ class WorkManagement(WorkWorld):
     def users(self, call: Call) -> Reply:
         rows: Iterable[Row] = self.store.table("users")
         if gid := call.query.get("workspace"):
-            rows = [row for row in rows if belongs(row, "workspaces", self.found("workspaces", gid).id)]
+            rows = [row for row in rows if belongs(row, "workspaces", self.require_row("workspaces", gid).id)]
         if gid := call.query.get("team"):
-            rows = [row for row in rows if belongs(row, "teams", self.found("teams", gid).id)]
+            rows = [row for row in rows if belongs(row, "teams", self.require_row("teams", gid).id)]
         return self.listed(self.kind.operation("users", "list"), list(rows), call)
 
     def user(self, call: Call) -> Reply:
         gid = call.params["user_gid"]
-        row = self.found("users", self.id_of("users", 1) if gid == "me" else gid)
+        row = self.require_row("users", self.id_of("users", 1) if gid == "me" else gid)
         return self.one(self.kind.operation("users", "get"), row, call)
 
     def attachments(self, call: Call) -> Reply:
-        task = self.found("tasks", call.query.get("parent", ""))
+        task = self.require_row("tasks", call.query.get("parent", ""))
         rows = [row for row in self.store.table("attachments") if belongs(row, "parent", task.id)]
         return self.listed(self.kind.operation("attachments", "list"), rows, call)
 
     def section_tasks(self, call: Call) -> Reply:
-        section = self.found("sections", call.params["section_gid"])
+        section = self.require_row("sections", call.params["section_gid"])
         rows = _completed_since(_in_section(self.store.table("tasks"), section.id), call)
         return self.listed(self.kind.operation("section_tasks", "list"), rows, call)
 
     def task_projects(self, call: Call) -> Reply:
-        task = self.found("tasks", call.params["task_gid"])
-        rows = [self.found("projects", project["gid"]) for project in task.record["projects"] or ()]
+        task = self.require_row("tasks", call.params["task_gid"])
+        rows = [self.require_row("projects", project["gid"]) for project in task.record["projects"] or ()]
         return self.listed(self.kind.operation("task_projects", "list"), rows, call)
 
     def user_teams(self, call: Call) -> Reply:
         gid = call.params["user_gid"]
-        user = self.found("users", self.id_of("users", 1) if gid == "me" else gid)
-        rows = [self.found("teams", team["gid"]) for team in user.refs.get("teams", ())]
+        user = self.require_row("users", self.id_of("users", 1) if gid == "me" else gid)
+        rows = [self.require_row("teams", team["gid"]) for team in user.refs.get("teams", ())]
         return self.listed(self.kind.operation("user_teams", "list"), rows, call)
 
     def search(self, call: Call) -> Reply:
         """At most 100 tasks and no pages; ordered by last change, newest first, unless asked otherwise."""
-        workspace = self.found("workspaces", call.params["workspace_gid"])
+        workspace = self.require_row("workspaces", call.params["workspace_gid"])
         rows = [row for row in self.store.table("tasks") if belongs(row, "workspace", workspace.id)]
         size = paging.size_asked(call.query, "limit", 20, 100)
         operation = self.kind.operation("workspace_task_search", "list")
-        return Reply({"data": [self.shown(operation, row, call) for row in found_tasks(rows, call.query)[:size]]})
+        return Reply({"data": [self.shown(operation, row, call) for row in matching_tasks(rows, call.query)[:size]]})
 
 
 def _in_section(rows: Iterable[Row], gid: str) -> list[Row]:

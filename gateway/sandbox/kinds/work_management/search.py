@@ -15,7 +15,7 @@ _ANY: Mapping[str, str] = {
 }
 
 
-def found_tasks(rows: Iterable[Row], query: Mapping[str, str]) -> list[Row]:
+def matching_tasks(rows: Iterable[Row], query: Mapping[str, str]) -> list[Row]:
     """The tasks that agree with every param, the latest change first unless `sort_by` says otherwise."""
     kept = [row for row in rows if _agrees(row, query)]
     sort = query.get("sort_by") or "modified_at"

@@ -59,36 +59,36 @@ class WorkWorld(Application):
 
     def pointed(self, table: str, gid: str) -> Record:
         """The compact form of a record by its gid; `me` is the first user."""
-        return compact(self.found(table, self.id_of("users", 1) if table == "users" and gid == "me" else gid))
+        return compact(self.require_row(table, self.id_of("users", 1) if table == "users" and gid == "me" else gid))
 
     def made(self, table: str, number: int) -> Row:
         row = super().made(table, number)
         record = row.record
         record["resource_type"] = _LOCATED.get(table, table[:-1])
         record["permalink_url"] = f"https://app.asana.com/0/0/{row.id}"
-        settle = getattr(self, f"_settle_{table}", None)
-        if settle is not None:
-            settle(number, row)
+        fill = getattr(self, f"_fill_{table}", None)
+        if fill is not None:
+            fill(number, row)
         return row
 
-    def _settle_teams(self, number: int, row: Row) -> None:
+    def _fill_teams(self, number: int, row: Row) -> None:
         row.record["organization"] = self.neighbour("workspaces", 1)
 
-    def _settle_users(self, number: int, row: Row) -> None:
+    def _fill_users(self, number: int, row: Row) -> None:
         row.record["workspaces"] = [self.neighbour("workspaces", place) for place in (1, 2)]
         row.refs["teams"] = [self.neighbour("teams", number)]
 
-    def _settle_projects(self, number: int, row: Row) -> None:
+    def _fill_projects(self, number: int, row: Row) -> None:
         row.record |= {"workspace": self.neighbour("workspaces", 1), "team": self.neighbour("teams", number)}
         row.record |= {"owner": self.neighbour("users", number), "archived": number % 10 == 9, "public": True}
 
-    def _settle_sections(self, number: int, row: Row) -> None:
+    def _fill_sections(self, number: int, row: Row) -> None:
         row.record |= {"name": _SECTIONS[number % 3], "project": self.neighbour("projects", (number - 1) // 3 + 1)}
 
-    def _settle_tags(self, number: int, row: Row) -> None:
+    def _fill_tags(self, number: int, row: Row) -> None:
         row.record |= {"name": words.TAGS[number % len(words.TAGS)], "workspace": self.neighbour("workspaces", 1)}
 
-    def _settle_tasks(self, number: int, row: Row) -> None:
+    def _fill_tasks(self, number: int, row: Row) -> None:
         """Twenty tasks a project; every seventh below the one before, every tenth waiting for it."""
         project = (number - 1) // 20 + 1
         section = self.neighbour("sections", (project - 1) * 3 + number % 3 + 1)
@@ -115,7 +115,7 @@ class WorkWorld(Application):
         """A task next to one that is being made: its table is not there yet."""
         return {"gid": self.id_of("tasks", number), "resource_type": "task", "resource_subtype": "default_task"}
 
-    def _settle_attachments(self, number: int, row: Row) -> None:
+    def _fill_attachments(self, number: int, row: Row) -> None:
         task = self.neighbour("tasks", number)
         row.record |= {"name": f"file-{row.id}.bin", "resource_subtype": "asana", "host": "asana", "parent": task}
         row.refs["file"] = files.number_for(3000 + number)
@@ -123,7 +123,7 @@ class WorkWorld(Application):
         if number % 50 == 49:
             row.record |= {"resource_subtype": "external", "host": "vimeo", "size": None}
 
-    def found(self, table: str, row_id: object) -> Row:
+    def require_row(self, table: str, row_id: object) -> Row:
         """By gid; a short one of an attachment is the number of a file, which says how long it is."""
         row = self.store.table(table).get(row_id)
         text = str(row_id)

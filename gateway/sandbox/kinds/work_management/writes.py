@@ -16,19 +16,19 @@ class Writes:
         self._work = work
 
     def create_section(self, call: Call) -> Reply:
-        project = self._work.found("projects", call.params["project_gid"])
+        project = self._work.require_row("projects", call.params["project_gid"])
         data = {"name": call.body["data"]["name"], "resource_type": "section", "project": compact(project)}
         return Reply({"data": self._work.born("sections", data, call.now).record}, 201)
 
     def create_tag(self, call: Call) -> Reply:
-        workspace = self._work.found("workspaces", call.params["workspace_gid"])
+        workspace = self._work.require_row("workspaces", call.params["workspace_gid"])
         data = {**self._work.resolved(call.body["data"]), "resource_type": "tag", "workspace": compact(workspace)}
         return Reply({"data": self._work.born("tags", data, call.now).record}, 201)
 
     def add_to_section(self, call: Call) -> Reply:
         """The task moves to the section, within the section's project."""
-        section = self._work.found("sections", call.params["section_gid"])
-        task = self._work.found("tasks", call.body["data"]["task"])
+        section = self._work.require_row("sections", call.params["section_gid"])
+        task = self._work.require_row("tasks", call.body["data"]["task"])
         project = section.record["project"]
         others = [one for one in task.record["memberships"] or () if one["project"]["gid"] != project["gid"]]
         projects = [one for one in task.record["projects"] or () if one["gid"] != project["gid"]]
@@ -38,15 +38,15 @@ class Writes:
 
     def tag(self, call: Call, *, is_added: bool) -> Reply:
         task, tag = (
-            self._work.found("tasks", call.params["task_gid"]),
-            self._work.found("tags", call.body["data"]["tag"]),
+            self._work.require_row("tasks", call.params["task_gid"]),
+            self._work.require_row("tags", call.body["data"]["tag"]),
         )
         others = [one for one in task.record["tags"] or () if one["gid"] != tag.id]
         self._work.change(task, {"tags": [*others, compact(tag)] if is_added else others}, call.now)
         return Reply({"data": {}})
 
     def comment(self, call: Call) -> Reply:
-        task, data = self._work.found("tasks", call.params["task_gid"]), call.body["data"]
+        task, data = self._work.require_row("tasks", call.params["task_gid"]), call.body["data"]
         fixed = {"resource_type": "story", "type": "comment", "resource_subtype": "comment_added"}
         who = {
             "created_by": self._work.neighbour("users", 1),
@@ -56,7 +56,7 @@ class Writes:
         return Reply({"data": self._work.born("task_stories", {**data, **fixed, **who}, call.now).record}, 201)
 
     def add_user(self, call: Call) -> Reply:
-        workspace = self._work.found("workspaces", call.params["workspace_gid"])
+        workspace = self._work.require_row("workspaces", call.params["workspace_gid"])
         wanted = str(call.body["data"]["user"])
         known = [row for row in self._work.store.table("users") if wanted in (row.id, row.record["email"])]
         if not known and "@" not in wanted:

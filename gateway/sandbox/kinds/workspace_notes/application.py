@@ -116,7 +116,7 @@ class WorkspaceNotes(NotesWorld):
         kind = next((name for name in ("page_id", "database_id", "data_source_id", "workspace") if name in parent), "")
         tables = {"page_id": "pages", "data_source_id": "data_sources"}
         if kind in tables:
-            self.found(tables[kind], parent[kind])
+            self.require_row(tables[kind], parent[kind])
         members = {name: value for name, value in call.body.items() if name not in ("children", "parent")}
         stamps = {"created_time": self.time(call.now), "parent": {"type": kind, **parent}, "archived": False}
         row = self.born("pages", {**self.authored("pages", 1), **stamps, "in_trash": False, **members}, call.now)
@@ -156,11 +156,11 @@ class WorkspaceNotes(NotesWorld):
             row.record["has_children"] = bool(self._append(row.id, nested, now))
             added.append(row)
         if added and kind == "block_id":
-            self.found("blocks", owner).record["has_children"] = True
+            self.require_row("blocks", owner).record["has_children"] = True
         return added
 
     def update_block(self, call: Call) -> Reply:
-        row = self.found("blocks", call.params["block_id"])
+        row = self.require_row("blocks", call.params["block_id"])
         kind = row.record["type"]
         flags = {name: call.body[name] for name in ("archived", "in_trash") if name in call.body}
         if others := set(call.body) - {kind, "archived", "in_trash", "type", "object"}:
@@ -182,9 +182,9 @@ class WorkspaceNotes(NotesWorld):
                 raise Refusal(404, message=f"Could not find discussion with ID: {discussion}")
             parent, owner = first.record["parent"], first.refs["parent"]
         else:
-            given = body.get("parent") or {}
-            owner = self._container(str(given.get("page_id") or given.get("block_id") or ""))
-            kind = "page_id" if "page_id" in given else "block_id"
+            parent = body.get("parent") or {}
+            owner = self._container(str(parent.get("page_id") or parent.get("block_id") or ""))
+            kind = "page_id" if "page_id" in parent else "block_id"
             parent, discussion = {"type": kind, kind: owner}, str(uuid.uuid4())
         shape = {"parent": parent, "discussion_id": discussion, "created_time": self.time(call.now)}
         texts = [{**item, "plain_text": item.get("text", {}).get("content", "")} for item in body["rich_text"]]

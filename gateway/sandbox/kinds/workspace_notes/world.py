@@ -33,7 +33,7 @@ class NotesWorld(Application):
     def made(self, table: str, number: int) -> Row:
         row = super().made(table, number)
         row.record.update(self.authored(table, number % 60 + 1))
-        self._settle(table, number, row)
+        self._fill(table, number, row)
         return row
 
     def authored(self, table: str, author: int) -> Record:
@@ -42,7 +42,7 @@ class NotesWorld(Application):
         who = {"object": "user", "id": uuid_of("users", author)}
         return {"object": _KINDS[table], "created_by": who, "last_edited_by": who}
 
-    def _settle(self, table: str, number: int, row: Row) -> None:
+    def _fill(self, table: str, number: int, row: Row) -> None:
         """Titles, texts and who is whose parent."""
         record = row.record
         match table:
