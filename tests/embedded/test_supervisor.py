@@ -194,8 +194,9 @@ def test_a_signal_stops_everything_cleanly(supervise, sign):
 
 def test_a_second_signal_stops_even_the_stubborn(supervise):
     parent, children = supervise("patient", "stubborn")
+    patient = psutil.Process(children[0])
     parent.send_signal(signal.SIGINT)
-    psutil.Process(children[0]).wait(timeout=5)  # so the first signal has been taken
+    patient.wait(timeout=5)  # so the first signal has been taken
 
     parent.send_signal(signal.SIGINT)
 

@@ -67,7 +67,8 @@ def full(disk: Path) -> Iterator[None]:
 @asynccontextmanager
 async def tables_on(gateway: Arena, disk: Path) -> AsyncIterator[None]:
     """The tables of jobs lie on that disk."""
-    os.chown(disk, gateway.stores.postgres.account.uid, gateway.stores.postgres.account.gid)
+    user = gateway.stores.postgres.service_user
+    os.chown(disk, user.uid, user.gid)
     await gateway.stores.rows(f"CREATE TABLESPACE small LOCATION '{disk}'")
     for table in TABLES:
         await gateway.stores.rows(f"ALTER TABLE {table} SET TABLESPACE small")
