@@ -184,8 +184,9 @@ class Limits:
 
         def sample(_lag: float) -> None:
             admitted, self._admitted = self._admitted, 0
-            self.overload.observe(busyness.look(), lag.cycle, self.at_work, admitted, calling())
             self.refusals.observe(admitted)
+            is_rush = self.refusals.is_rush
+            self.overload.observe(busyness.look(), lag.cycle, self.at_work, admitted, calling(), is_rush=is_rush)
 
         lag.subscribe(sample)
         try:

@@ -16,18 +16,18 @@ _RECENT = 3
 #: seconds of a cycle of the event loop that are never too long, and what else it may be of the time that a request is
 #: in progress: some ten cycles are half of it
 _SHORT_CYCLE, _CYCLE_SHARE = 0.006, 0.05
-#: seconds that a request may always wait here, besides as long as it waits for applications: before there is an
-#: overload, and in one, where a longer queue would not get more done; and how many times as long is an overload at once
-_SHORT_WAIT, _SHORT_WAIT_IN_OVERLOAD, _FLOOD = 0.06, 0.01, 4
+#: seconds that a request may always wait here, besides as long as it waits for applications; the same where many are
+#: refused anyway, so that a longer queue would not get more done; and how many times as long is an overload at once
+_SHORT_WAIT, _SHORT_WAIT_IN_RUSH, _FLOOD = 0.06, 0.01, 4
 #: of the averages over the last second, what one sample counts
 _WEIGHT = INTERVAL
 #: how the number moves: at most halved at a time, a few more with each sample, and the part of it in progress that
 #: shows, for a second, that the rush is over
 _MIN_FACTOR, _MORE, _EASE = 0.5, 0.05, 0.5
 _SAMPLES_A_SECOND = round(1 / INTERVAL)
-#: refusals in a second that are always few, and the part of what is let in that they may be: some three of them take as
-#: long as a call
-FEW_REFUSALS, _REFUSED_SHARE = 100, 0.5
+#: refusals in a second that are always few; the part of what is let in from which on they are a rush; and the part that
+#: they may be at most, as some three of them take as long as a call
+FEW_REFUSALS, _RUSH_SHARE, _REFUSED_SHARE = 100, 0.1, 0.5
 #: seconds after which the senders of refused requests may come again, at most
 _MAX_RETRY_AFTER = 10
 
@@ -93,10 +93,13 @@ class Overload:
         #: the requests that may be in progress: one more is let in where there are fewer
         self.max_in_progress = inf
 
-    def observe(self, busy: float, cycle: float, in_progress: int, admitted: int, calling: int = 0) -> None:
+    def observe(
+        self, busy: float, cycle: float, in_progress: int, admitted: int, calling: int = 0, *, is_rush: bool = False
+    ) -> None:
         """A sample of the process: the busy share of its time, and the seconds of a cycle of its event loop.
 
-        Of the requests in progress, `calling` wait for applications, and `admitted` came since the last sample.
+        Of the requests in progress, `calling` wait for applications, and `admitted` came since the last sample; in a
+        rush many more are refused.
         """
         if self._max_load >= 1:
             return
@@ -106,7 +109,7 @@ class Overload:
             return
         is_busy = busy >= self._max_load
         self._busy_samples = self._busy_samples + 1 if is_busy else 0
-        self._samples.append(self._sample(cycle) if is_busy else _Sample(0.0, 0.0))
+        self._samples.append(self._sample(cycle, is_rush) if is_busy else _Sample(0.0, 0.0))
         if self._limit < inf:
             self._adjust(in_progress)
         elif self._has_begun():
@@ -115,9 +118,9 @@ class Overload:
             min(self._limit, 2 * max(_FEW, in_progress)) if self._busy_samples >= _RECENT else self._limit
         )
 
-    def _sample(self, cycle: float) -> "_Sample":
+    def _sample(self, cycle: float, is_rush: bool) -> "_Sample":
         here, calling = self._time.here, self._time.calling
-        short = _SHORT_WAIT if self._limit == inf else _SHORT_WAIT_IN_OVERLOAD
+        short = _SHORT_WAIT_IN_RUSH if is_rush else _SHORT_WAIT
         return _Sample(here / max(short, calling), cycle / max(_SHORT_CYCLE, _CYCLE_SHARE * (here + calling)))
 
     def _has_begun(self) -> bool:
@@ -149,7 +152,7 @@ class Overload:
 
 
 class Refusals:
-    """After how many seconds the senders of refused requests are to come again.
+    """Whether there is a rush, and after how many seconds the senders of refused requests are to come again.
 
     A refusal takes time as well: if too many come, they are told to come later, until what is left is enough for those
     who are let in.
@@ -157,6 +160,8 @@ class Refusals:
 
     def __init__(self) -> None:
         self.retry_after = 1
+        #: whether many were refused in the last second, beside those who were let in
+        self.is_rush = False
         #: about a second, as far as it has passed
         self._samples, self._refused, self._admitted = 0, 0, 0
         self._few = float(FEW_REFUSALS)
@@ -176,6 +181,7 @@ class Refusals:
         if self._samples < _SAMPLES_A_SECOND:
             return
         self._few = max(FEW_REFUSALS, self._admitted * _REFUSED_SHARE)
+        self.is_rush = self._refused > max(FEW_REFUSALS, self._admitted * _RUSH_SHARE)
         if self._refused > self._few:
             self.retry_after = min(self.retry_after + 1, _MAX_RETRY_AFTER)
         elif self._refused < self._few / 2:

@@ -178,16 +178,24 @@ def test_a_few_requests_are_never_too_many():
     assert overload.max_in_progress <= 32
 
 
-def test_a_queue_that_is_fine_before_an_overload_is_shortened_in_one():
-    """Of a process that ends a thousand requests a second."""
-    before, during = Overload(max_load=0.95, warm_up=100), overloaded()
+@pytest.mark.parametrize(("is_rush", "most"), [(False, 60), (True, 32)])
+def test_the_queue_is_shorter_where_many_are_refused_anyway(is_rush: bool, most: int):
+    """Of a process that ends a thousand requests a second, and is asked for whatever it takes."""
+    overload = overloaded()
 
-    for _ in range(200):
-        before.observe(BUSY, SHORT, 50, admitted=50, calling=0)
-        during.observe(BUSY, SHORT, ceil(during.max_in_progress), admitted=50, calling=0)
+    for _ in range(400):
+        overload.observe(BUSY, SHORT, ceil(overload.max_in_progress), admitted=50, is_rush=is_rush)
 
-    assert before.max_in_progress >= 50
-    assert during.max_in_progress == 32
+    assert ceil(overload.max_in_progress) == pytest.approx(most, abs=2)
+
+
+def test_a_load_that_was_fine_before_an_overload_is_fine_again_after_it():
+    overload = overloaded()
+
+    for _ in range(400):
+        overload.observe(BUSY, SHORT, min(50, ceil(overload.max_in_progress)), admitted=50)
+
+    assert overload.max_in_progress > 50
 
 
 def test_a_process_that_finds_some_ease_takes_a_few_more_each_time():
@@ -252,6 +260,15 @@ def refusals_after(*seconds: tuple[int, int]) -> Refusals:
 )
 def test_who_is_refused_is_to_come_again_later_the_longer_too_many_do(seconds: list[tuple[int, int]], retry_after: int):
     assert refusals_after(*seconds).retry_after == retry_after
+
+
+@pytest.mark.parametrize(
+    ("admitted", "refused", "is_rush"),
+    [(0, FEW_REFUSALS, False), (0, FEW_REFUSALS + 1, True), (2000, 200, False), (2000, 201, True)],
+)
+def test_a_rush_is_told_by_the_last_second(admitted: int, refused: int, is_rush: bool):
+    assert refusals_after((admitted, refused)).is_rush is is_rush
+    assert refusals_after((admitted, refused), (admitted, 0)).is_rush is False
 
 
 def test_refusals_are_many_beside_what_was_let_in_the_second_before():
