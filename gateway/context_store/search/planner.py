@@ -80,16 +80,20 @@ class Plan:
 def plan_search(entity: StoredEntity, query: Query, containing: Containing | None = None) -> Plan:
     """The plan with the least work that is known to be right; `containing` is what the dictionary found."""
     index_column = entity.layout.key_of(query.sort[0].field) if query.sort else None
-    has_index = not query.sort or index_column is not None
     # A bitmap scan of n matches costs n, an index scan to a full page limit × total / n, so they meet at a root.
     break_even = math.isqrt((query.limit + 1) * max(entity.records, 1) // BITMAP_COST)
-    max_candidates = break_even if has_index else max(entity.records // 4, 1_000)
+    max_candidates = break_even if has_index(query, index_column) else max(entity.records // 4, 1_000)
     words = Vocabulary.of(entity, containing).implied(query.filter)
     if words and words.share * entity.records > max_candidates:
         words = None
     keys = {entity.layout.key_of(condition.field) for condition in required(query.filter) if _is_ranged(condition)}
     is_planners_choice = bool(keys - {None, index_column})
     return Plan(entity, query, index_column, words, max_candidates, is_planners_choice)
+
+
+def has_index(query: Query, index_column: str | None) -> bool:
+    """Whether an index has the order; where none has, candidates may be too many to be sorted whole."""
+    return not query.sort or index_column is not None
 
 
 def required(filter_: Filter) -> list[Condition]:
@@ -117,15 +121,20 @@ def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, is_bit
         source = f"WITH candidates AS MATERIALIZED (SELECT context_candidates({entity_id}, {query}) AS ids)"
         is_within_limit = "(SELECT ids IS NOT NULL FROM candidates)"
     keys = [_key(sort, plan, arguments) for sort in plan.query.sort]
+    order, records = _order(keys, phase), "context_records"
     conditions = [
         f"r.entity_id = {entity_id}",
         "r.deleted_at IS NULL",
         *(["r.id = ANY ((SELECT ids FROM candidates)::text[])"] if source else []),
         *([f"r.{plan.index_column} IS NOT NULL"] if phase is Phase.PRESENT else []),
         *([f"r.{plan.index_column} IS NULL"] if phase is Phase.MISSING else []),
-        _filtering(plan, arguments, is_free=bool(source) or plan.is_planners_choice),
         *([_after(keys, phase, after, arguments)] if after else []),
     ]
+    if source and has_index(plan.query, plan.index_column):
+        # Sorted first, few candidates are held to the filter until the page is full; OFFSET keeps it out of the scan.
+        records = f"(SELECT * FROM context_records AS r WHERE {' AND '.join(conditions)} ORDER BY {order} OFFSET 0)"
+        conditions = []
+    conditions.append(_filtering(plan, arguments, is_free=bool(source) or plan.is_planners_choice))
     sorts = "".join(f", page.sort_{number}" for number in range(len(keys)))
     selected = "".join(f", {key.expression} AS sort_{number}" for number, key in enumerate(keys))
     text = f"""
@@ -133,9 +142,9 @@ def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, is_bit
         SELECT e.records, e.last_synced_at, {is_within_limit} AS is_within_limit, page.id, page.document{sorts}
         FROM context_entities AS e LEFT JOIN LATERAL (
             SELECT r.id, {JSON_TEXT} AS document{selected}
-            FROM context_records AS r
+            FROM {records} AS r
             WHERE {" AND ".join(conditions)}
-            ORDER BY {_order(keys, phase)}
+            ORDER BY {order}
             LIMIT {int(limit)}
         ) AS page ON TRUE
         WHERE e.id = {entity_id}
