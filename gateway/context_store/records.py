@@ -218,8 +218,7 @@ async def _write(
     head = (entity.id, entity.organization_id, generation if sweep_generation is None else sweep_generation)
     if changed:
         statement = WRITE if stored else ADD  # a tenth faster, and the entity is locked
-        arguments = (*head, observed_at), changed, [digests[id_] for id_ in changed]
-        await _store(connection, entity, statement, *arguments)
+        await _store(connection, entity, statement, (*head, observed_at), changed, [digests[id_] for id_ in changed])
         await connection.execute(COUNT, entity.id, added)
     if sweep_generation is not None and same:
         await connection.execute(MARK_SEEN, *head, list(same), timeout=WRITE_LIMIT)

@@ -54,7 +54,7 @@ class Stub:
     faults: deque[Any] = field(default_factory=deque)
     created: dict[str, dict[str, Any]] = field(default_factory=dict)
     job_states: deque[dict[str, Any]] = field(default_factory=deque)
-    #: long polls that end without news
+    #: long polls that end without a change
     quiet_polls: int = 0
     job_error: web.Response | None = None
     job_records: list[dict[str, Any]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Connectors opened for use: remembered, never for another organization, and never older than the news."""
+"""Connectors opened for use: remembered, never for another organization, and never older than the last notification."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
