@@ -234,9 +234,7 @@ class Execution:
         elif freshness is None:
             answer = await resolved.connector.run_to_end(call)
         else:
-            answer = await self._cache.fetch(
-                prepared.cache_key, lambda: resolved.connector.run_to_end(call), may_store=freshness.may_store
-            )
+            answer = await self._cache.fetch(prepared.cache_key, lambda: resolved.connector.run_to_end(call), freshness)
         return selected(answer, prepared.call.selection)
 
     async def _with_write_through(

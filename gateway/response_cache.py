@@ -101,12 +101,16 @@ class ResponseCache:
         return CachedAnswer(entry.answer, age)
 
     async def fetch(
-        self, key: Key, fetch: Callable[[], Awaitable[OperationResult]], *, may_store: bool
+        self, key: Key, fetch: Callable[[], Awaitable[OperationResult]], freshness: Freshness
     ) -> OperationResult:
         """The application's answer, shared by all who ask for the same meanwhile; raises what asking raises."""
         task = self._in_flight.get(key)
         if task is None:
-            task = asyncio.ensure_future(self._fetch(key, fetch, may_store))
+            # It may have come since the caller looked.
+            cached = self.find(key, freshness.max_age)
+            if cached is not None:
+                return cached.answer
+            task = asyncio.ensure_future(self._fetch(key, fetch, freshness.may_store))
             self._in_flight[key] = task
             self._keys.setdefault(key[0], set()).add(key)
             task.add_done_callback(_retrieved)

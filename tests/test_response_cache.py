@@ -66,18 +66,29 @@ def test_what_a_caller_accepts_is_read_from_its_directives(lines, freshness):
 async def test_an_answer_is_remembered_for_those_who_accept_its_age(cache):
     same, application = key(uuid4(), id=1), Application()
 
-    await cache.fetch(same, application, may_store=True)
+    await cache.fetch(same, application, Freshness(5))
 
     assert cache.find(same, 5).answer.decoded()[0] == 1
     assert cache.find(same, None) is not None
     assert cache.find(same, -1) is None
 
 
+async def test_an_answer_that_came_after_a_caller_looked_is_not_asked_for_again(cache):
+    same, application = key(uuid4(), id=1), Application()
+
+    looked = cache.find(same, 5)
+    await cache.fetch(same, application, Freshness(5))
+    late = await cache.fetch(same, application, Freshness(5))
+
+    assert (looked, application.asked) == (None, 1)
+    assert late.decoded()[0] == 1
+
+
 @pytest.mark.parametrize("other", [{"id": 2}, {}])
 async def test_another_call_has_another_answer(cache, other):
     connector_id = uuid4()
 
-    await cache.fetch(key(connector_id, id=1), Application(), may_store=True)
+    await cache.fetch(key(connector_id, id=1), Application(), Freshness(5))
 
     assert cache.find(key(connector_id, **other), 5) is None
     assert cache.find(key(uuid4(), id=1), 5) is None
@@ -87,7 +98,7 @@ async def test_equal_calls_in_flight_are_asked_once(cache):
     same, application = key(uuid4(), id=1), Application()
     application.may_answer.clear()
 
-    asking = [asyncio.create_task(cache.fetch(same, application, may_store=False)) for _ in range(1000)]
+    asking = [asyncio.create_task(cache.fetch(same, application, Freshness(5, may_store=False))) for _ in range(1000)]
     await application.is_asked.wait()
     application.may_answer.set()
     answers = await asyncio.gather(*asking)
@@ -101,7 +112,7 @@ async def test_a_caller_that_goes_away_takes_no_answer_with_it(cache):
     same, application = key(uuid4(), id=1), Application()
     application.may_answer.clear()
 
-    first, second = (asyncio.create_task(cache.fetch(same, application, may_store=True)) for _ in range(2))
+    first, second = (asyncio.create_task(cache.fetch(same, application, Freshness(5))) for _ in range(2))
     await application.is_asked.wait()
     first.cancel()
     application.may_answer.set()
@@ -112,15 +123,15 @@ async def test_a_caller_that_goes_away_takes_no_answer_with_it(cache):
 async def test_a_write_forgets_what_was_remembered_and_what_is_under_way(cache):
     connector_id, other, application = uuid4(), uuid4(), Application()
     remembered, under_way, others = key(connector_id, id=1), key(connector_id, id=2), key(other, id=1)
-    await cache.fetch(remembered, Application(), may_store=True)
-    await cache.fetch(others, Application(), may_store=True)
+    await cache.fetch(remembered, Application(), Freshness(5))
+    await cache.fetch(others, Application(), Freshness(5))
     application.may_answer.clear()
-    stale = asyncio.create_task(cache.fetch(under_way, application, may_store=True))
+    stale = asyncio.create_task(cache.fetch(under_way, application, Freshness(5)))
     await application.is_asked.wait()
 
     await cache.publish_write(connector_id)
     application.is_asked.clear()
-    fresh = asyncio.create_task(cache.fetch(under_way, application, may_store=True))
+    fresh = asyncio.create_task(cache.fetch(under_way, application, Freshness(5)))
     await application.is_asked.wait()
     application.may_answer.set()
 
@@ -143,7 +154,7 @@ async def elsewhere(database, database_url) -> AsyncIterator[ResponseCache]:
 
 async def test_a_write_forgets_in_every_process(cache, elsewhere):
     same = key(uuid4(), id=1)
-    await elsewhere.fetch(same, Application(), may_store=True)
+    await elsewhere.fetch(same, Application(), Freshness(5))
 
     await cache.publish_write(same[0])
 
@@ -153,7 +164,7 @@ async def test_a_write_forgets_in_every_process(cache, elsewhere):
 async def test_the_memory_is_capped_and_the_least_used_goes_first(cache):
     connector_id = uuid4()
     for number in range(12):
-        await cache.fetch(key(connector_id, id=number), Application(size=8000), may_store=True)
+        await cache.fetch(key(connector_id, id=number), Application(size=8000), Freshness(5))
         assert cache.find(key(connector_id, id=0), 60) is not None
 
     left = [number for number in range(12) if cache.find(key(connector_id, id=number), 60)]
@@ -166,6 +177,6 @@ async def test_the_memory_is_capped_and_the_least_used_goes_first(cache):
 async def test_an_answer_that_would_fill_the_memory_is_not_kept(cache):
     huge = key(uuid4(), id=1)
 
-    await cache.fetch(huge, Application(size=50_000), may_store=True)
+    await cache.fetch(huge, Application(size=50_000), Freshness(5))
 
     assert cache.find(huge, 60) is None

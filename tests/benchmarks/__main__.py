@@ -25,7 +25,10 @@ from tests.benchmarks.report import Report
 
 HERE = Path(__file__).parent
 REPORT = HERE / "REPORT.md"
-SUITES = ("execute", "downloads", "jobs", "search", "find", "growth", "thousands", "overload", "agents", "pages")
+SUITES = (
+    "execute", "downloads", "jobs", "search", "find", "growth", "thousands", "bulk", "freshness", "overload", "agents",
+    "pages",
+)  # fmt: skip
 
 
 def main() -> int:
