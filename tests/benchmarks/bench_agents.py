@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.benchmarks.bench_execute import Target, own_gateway
-from tests.benchmarks.processes import beside_the_server, server
+from tests.benchmarks.processes import application, beside_the_server
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
 from tests.harness.processes import free_port
@@ -41,11 +41,8 @@ async def run(quick: bool = False) -> Report:
     seconds, rounds = (1.0, 3) if quick else (2.0, 6)
     report = Report("Agents")
     async with contextlib.AsyncExitStack() as stack:
-        ports = free_port(), free_port()
-        upstream = await stack.enter_async_context(
-            server("tests.benchmarks.relays", "application", str(ports[0]), port=ports[0], core=1)
-        )
-        execute = await own_gateway(stack, ports[1], upstream.url)
+        upstream = await stack.enter_async_context(application())
+        execute = await own_gateway(stack, free_port(), upstream.url)
         headers = {**headers_of("tools/call", _NAME), **execute.headers}
         agent = AgentTarget(execute.server, "/mcp", headers, execute.path.split("/")[-2])
         stack.enter_context(beside_the_server())

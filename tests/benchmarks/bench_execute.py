@@ -2,24 +2,23 @@
 
     python -m tests.benchmarks.bench_execute [--quick]
 
-Application, relays and gateway are processes on one core; the load comes from another. Cost is the server's CPU time
-a request, which does not depend on how fast the load can be made on a small machine; requests per second are beside it.
+Relays and gateway are processes on one core; the load and the application, canned so that each server is as busy as it
+can be, are on another. Cost is the server's CPU time a request; requests per second are beside it.
 """
 
 import asyncio
 import contextlib
-import json
 import statistics
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
-
 from gateway import connect
 from tests.benchmarks.plots import Bars
-from tests.benchmarks.processes import Server, beside_the_server, server
+from tests.benchmarks.pressure import Callers
+from tests.benchmarks.processes import Server, application, beside_the_server, server
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
 from tests.harness.caller import CREDENTIALS, Api
@@ -29,6 +28,8 @@ from tests.harness.stores import own_stores
 
 CONNECTIONS = 32
 SIZES = {"2 KB": SMALL, "100 KB": 100}
+#: seconds of load before it counts
+_WARM = 0.3
 
 
 @dataclass(frozen=True)
@@ -54,34 +55,16 @@ class Target:
         return {"entity": "tickets", "action": "list", "params": {"per_page": records}}
 
     async def load(self, records: int, connections: int, seconds: float) -> Load:
-        body = json.dumps(self.body(records)).encode()
-        headers = {"Content-Type": "application/json", **self.headers}
-        latencies: list[float] = []
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=connections)) as session:
-
-            async def once() -> None:
-                async with session.post(self.server.url + self.path, data=body, headers=headers) as response:
-                    await response.read()
-                    assert response.status == 200, response.status
-
-            await asyncio.gather(*(once() for _ in range(connections)))
-            before, started = self.server.cpu_seconds(), time.perf_counter()
-
-            async def caller() -> None:
-                while time.perf_counter() - started < seconds:
-                    began = time.perf_counter()
-                    await once()
-                    latencies.append(time.perf_counter() - began)
-
-            await asyncio.gather(*(caller() for _ in range(connections)))
-            took, cpu = time.perf_counter() - started, self.server.cpu_seconds() - before
-        ordered = sorted(latencies)
-        return Load(
-            len(ordered) / took,
-            cpu / len(ordered) * 1e6,
-            statistics.median(ordered) * 1000,
-            ordered[int(len(ordered) * 0.99)] * 1000,
-        )
+        callers = Callers(self.server.url, [self.path], self.headers, self.body(records))
+        await callers.connect(connections)
+        callers.begin()
+        await asyncio.sleep(_WARM)
+        cpu = self.server.cpu_seconds()
+        outcome = await callers.counted(seconds)
+        cpu = self.server.cpu_seconds() - cpu
+        callers.close()
+        assert set(outcome.answers) == {200}, outcome.answers
+        return Load(outcome.accepted, cpu / outcome.answers[200] * 1e6, outcome.p50, outcome.p99)
 
 
 async def run(quick: bool = False) -> Report:
@@ -89,12 +72,10 @@ async def run(quick: bool = False) -> Report:
     seconds, rounds = (1.0, 1) if quick else (2.0, 6)
     report = Report("Execute")
     async with contextlib.AsyncExitStack() as stack:
-        ports = [free_port() for _ in range(4)]
-        relays = "tests.benchmarks.relays"
-        upstream = await stack.enter_async_context(server(relays, "application", str(ports[0]), port=ports[0], core=1))
-        bare = await stack.enter_async_context(server(relays, "aiohttp", str(ports[1]), upstream.url, port=ports[1]))
-        other = await stack.enter_async_context(server(relays, "starlette", str(ports[2]), upstream.url, port=ports[2]))
-        gateway = await own_gateway(stack, ports[3], upstream.url)
+        upstream = await stack.enter_async_context(application())
+        bare = await stack.enter_async_context(relay("aiohttp", upstream.url))
+        other = await stack.enter_async_context(relay("starlette", upstream.url))
+        gateway = await own_gateway(stack, free_port(), upstream.url)
         targets = {"relay": Target(bare, "/", {}), "starlette": Target(other, "/", {}), "gateway": gateway}
         stack.enter_context(beside_the_server())
         loads: dict[str, dict[str, list[Load]]] = {size: {name: [] for name in targets} for size in SIZES}
@@ -105,7 +86,7 @@ async def run(quick: bool = False) -> Report:
             report.figures += _figures(size, loads[size])
         alone = {name: await target.load(SMALL, 1, seconds) for name, target in targets.items()}
         report.figures.append(_added_latency(alone["gateway"], alone["relay"]))
-    report.figures.append(await _in_process(upstream_port=free_port(), seconds=seconds))
+    report.figures.append(await _in_process(seconds))
     report.plots += _plots(loads)
     report.notes.append("cost: CPU time of the server process a request; the relays do nothing but pass bytes on")
     report.notes.append(f"of {rounds} rounds, in each of which all take their turn, the one with the median ratio")
@@ -150,6 +131,12 @@ def _added_latency(gateway: Load, relay: Load) -> Figure:
     )
 
 
+def relay(what: str, upstream: str) -> AbstractAsyncContextManager[Server]:
+    """A server that does nothing but pass bytes on, made with that library."""
+    port = free_port()
+    return server("tests.benchmarks.relays", what, str(port), upstream, port=port)
+
+
 async def own_gateway(stack: contextlib.AsyncExitStack, port: int, upstream: str) -> Target:
     """A front end on stores of its own, with a connector to the application."""
     return await front_end(stack, await opened_stores(stack, upstream), port)
@@ -189,9 +176,9 @@ async def front_end(stack: contextlib.AsyncExitStack, stores: Stores, port: int,
         return Target(running, f"{connector.path}/execute", api.headers)
 
 
-async def _in_process(upstream_port: int, seconds: float) -> Figure:
+async def _in_process(seconds: float) -> Figure:
     """`execute` in this process beside the public SDK's own executor, one call after another."""
-    async with server("tests.benchmarks.relays", "application", str(upstream_port), port=upstream_port) as upstream:
+    async with application(core=0) as upstream:
         async with connect("support-desk", CREDENTIALS, upstream=upstream.url) as desk:
 
             async def ours() -> None:

@@ -20,7 +20,7 @@ from tests.benchmarks import bench_search
 from tests.benchmarks.bench_execute import CONNECTIONS, Target, front_end, opened_stores
 from tests.benchmarks.bench_jobs import _LEFT, _drained, _rate, bench
 from tests.benchmarks.plots import Plot
-from tests.benchmarks.processes import cpu_of_children, server, worker
+from tests.benchmarks.processes import application, cpu_of_children, worker
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
 from tests.harness.processes import free_port
@@ -40,11 +40,8 @@ async def _front_ends(report: Report, sizes: Sequence[int], seconds: float, roun
     """What a call costs each of several front ends and the stores they share; and what follows with cores for all."""
     costs: dict[int, list[Costs]] = {size: [] for size in sizes}
     async with contextlib.AsyncExitStack() as stack:
-        port = free_port()
-        application = await stack.enter_async_context(
-            server("tests.benchmarks.relays", "application", str(port), port=port, core=None)
-        )
-        stores = await opened_stores(stack, application.url)
+        upstream = await stack.enter_async_context(application(core=None))
+        stores = await opened_stores(stack, upstream.url)
         targets = [await front_end(stack, stores, free_port(), core=None) for _ in range(sizes[-1])]
         for _ in range(rounds):
             for size in sizes:

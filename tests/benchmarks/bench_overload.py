@@ -11,7 +11,7 @@ import resource
 
 from tests.benchmarks.bench_execute import CONNECTIONS, own_gateway
 from tests.benchmarks.pressure import Callers, Outcome
-from tests.benchmarks.processes import beside_the_server, server
+from tests.benchmarks.processes import application, beside_the_server
 from tests.benchmarks.report import Figure, Report, measured_alone
 from tests.harness.processes import free_port
 
@@ -25,9 +25,8 @@ async def run(quick: bool = False) -> Report:
     seconds = 3.0 if quick else 8.0
     resource.setrlimit(resource.RLIMIT_NOFILE, (8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     async with contextlib.AsyncExitStack() as stack:
-        port = free_port()
-        application = await stack.enter_async_context(server("tests.benchmarks.pressure", str(port), port=port, core=1))
-        target = await own_gateway(stack, free_port(), application.url)
+        upstream = await stack.enter_async_context(application())
+        target = await own_gateway(stack, free_port(), upstream.url)
         callers = Callers(target.server.url, [target.path], target.headers)
         stack.callback(callers.close)
         stack.enter_context(beside_the_server())

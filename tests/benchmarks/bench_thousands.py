@@ -27,10 +27,11 @@ from tests.benchmarks.bench_execute import (
     Target,
     front_end,
     opened_stores,
+    relay,
 )
 from tests.benchmarks.plots import Bars, Plot
 from tests.benchmarks.pressure import Callers, Outcome
-from tests.benchmarks.processes import Server, beside_the_server, server, worker
+from tests.benchmarks.processes import Server, application, beside_the_server, worker
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
 from tests.harness.caller import CREDENTIALS
@@ -62,7 +63,7 @@ async def run(quick: bool = False) -> Report:
     _raise_file_limit()
     report = Report("Thousands in flight")
     async with contextlib.AsyncExitStack() as stack:
-        stores = await opened_stores(stack, await _application(stack, SECONDS))
+        stores = await opened_stores(stack, (await stack.enter_async_context(application(seconds=SECONDS))).url)
         await _slow_application(report, stores, 2.0 if quick else 8.0)
         await _in_flight(report, stores, 500 if quick else IN_FLIGHT)
         await _neighbours(report, stores, *((200, 20) if quick else (FLOOD, OTHERS)))
@@ -73,12 +74,6 @@ async def run(quick: bool = False) -> Report:
 def _raise_file_limit() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-async def _application(stack: contextlib.AsyncExitStack, seconds: float) -> str:
-    port = free_port()
-    arguments = "tests.benchmarks.pressure", str(port), str(seconds)
-    return (await stack.enter_async_context(server(*arguments, port=port, core=1))).url
 
 
 @dataclass(frozen=True)
@@ -106,26 +101,24 @@ async def _phase(served: Server, callers: Callers, connections: int, seconds: fl
 async def _slow_application(report: Report, stores: Stores, seconds: float) -> None:
     """As many callers as the front end can serve, then more than its core can do, beside a bare relay."""
     async with contextlib.AsyncExitStack() as stack:
-        upstream, port = stores.environment["GATEWAY_UPSTREAM_SUPPORT_DESK"], free_port()
+        upstream = stores.environment["GATEWAY_UPSTREAM_SUPPORT_DESK"]
         target = await front_end(stack, stores, free_port())
-        bare = await stack.enter_async_context(
-            server("tests.benchmarks.relays", "aiohttp", str(port), upstream, port=port)
-        )
+        bare = await stack.enter_async_context(relay("aiohttp", upstream))
         paths = [target.path]
         await _create(target, paths, ACCOUNTS)
         stack.enter_context(beside_the_server())
         few = await _phase(target.server, Callers(target.server.url, paths, target.headers), CALLERS, seconds)
         many = await _phase(target.server, Callers(target.server.url, paths, target.headers), CROWD, seconds)
-        relay = await _phase(bare, Callers(bare.url, ["/"], {}), CROWD, seconds)
-    report.figures += _slow_figures(few, many, relay)
-    report.plots.append(_slow_plot(few, many, relay))
+        passed_on = await _phase(bare, Callers(bare.url, ["/"], {}), CROWD, seconds)
+    report.figures += _slow_figures(few, many, passed_on)
+    report.plots.append(_slow_plot(few, many, passed_on))
     report.notes.append(
         f"{CROWD:,} callers of an application that takes {SECONDS:g} s would be {CROWD / SECONDS:,.0f} calls/s: more "
         f"than a core can do, so its bound is what {CALLERS} callers cost ({few.a_cpu_second:,.0f} calls in a second "
-        f"of processor time; the bare relay {relay.a_cpu_second:,.0f})"
+        f"of processor time; the bare relay {passed_on.a_cpu_second:,.0f})"
     )
     report.notes.append(
-        f"answers to {CROWD:,} callers: {_told(many.outcome)}; of the bare relay: {_told(relay.outcome)}"
+        f"answers to {CROWD:,} callers: {_told(many.outcome)}; of the bare relay: {_told(passed_on.outcome)}"
     )
 
 
@@ -169,7 +162,7 @@ async def _in_flight(report: Report, stores: Stores, calls: int) -> None:
     async with contextlib.AsyncExitStack() as stack:
         url = stores.environment["GATEWAY_DATABASE_URL"]
         changed = {
-            "GATEWAY_UPSTREAM_SUPPORT_DESK": await _application(stack, LONG_SECONDS),
+            "GATEWAY_UPSTREAM_SUPPORT_DESK": (await stack.enter_async_context(application(seconds=LONG_SECONDS))).url,
             "GATEWAY_DATABASE_URL": f"{url}{'&' if '?' in url else '?'}application_name={name}",
             # None of the callers is to find the ceiling: the last connections below it are for other accounts.
             "GATEWAY_MAX_UPSTREAM_CONNECTIONS": str(2 * calls),
@@ -266,11 +259,8 @@ async def _connectors(report: Report, sizes: Sequence[int], seconds: float, roun
 @asynccontextmanager
 async def _fast_front_end() -> AsyncIterator[Target]:
     async with contextlib.AsyncExitStack() as stack:
-        port = free_port()
-        application = await stack.enter_async_context(
-            server("tests.benchmarks.relays", "application", str(port), port=port, core=1)
-        )
-        target = await front_end(stack, await opened_stores(stack, application.url), free_port())
+        upstream = await stack.enter_async_context(application())
+        target = await front_end(stack, await opened_stores(stack, upstream.url), free_port())
         stack.enter_context(beside_the_server())
         yield target
 

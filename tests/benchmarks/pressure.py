@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import re
 import statistics
 import sys
 import time
@@ -12,16 +13,25 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.benchmarks.relays import SMALL, answer
+from tests.benchmarks.relays import LARGE, SMALL, answer
 
-_BODY = answer(SMALL)
-_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(_BODY) + _BODY
+
+def _response(records: int) -> bytes:
+    body = answer(records)
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+#: by the `per_page` of a request, which the application allows to be 100
+_RESPONSES = {b"%d" % SMALL: _response(SMALL), b"100": _response(LARGE)}
+_PER_PAGE = re.compile(rb"per_page=([0-9]+)")
+#: the request of a caller who names no other
+LIST = {"entity": "tickets", "action": "list", "params": {"per_page": SMALL}}
 #: seconds between two handfuls of requests
 _TICK = 0.002
 
 
 class Canned(asyncio.Protocol):
-    """An application that answers every request alike, `seconds` after it came. Its requests have no body."""
+    """An application that has its answers ready, `seconds` after a request came. Its requests have no body."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self._seconds = seconds
@@ -30,15 +40,16 @@ class Canned(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        answers = _ANSWER * data.count(b"\r\n\r\n")
+        asked = _PER_PAGE.search(data)
+        response = _RESPONSES[asked[1] if asked else b"100"]
         if self._seconds:
-            asyncio.get_running_loop().call_later(self._seconds, self._answer, answers)
+            asyncio.get_running_loop().call_later(self._seconds, self._answer, response)
         else:
-            self._answer(answers)
+            self._answer(response)
 
-    def _answer(self, answers: bytes) -> None:
+    def _answer(self, response: bytes) -> None:
         if not self._transport.is_closing():
-            self._transport.write(answers)
+            self._transport.write(response)
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,9 @@ class _Line(asyncio.Protocol):
     def __init__(self, callers: "Callers", request: bytes) -> None:
         self._callers = callers
         self._request = request
-        self._buffer = b""
+        self._buffer, self._head = b"", b""
+        #: bytes of a body that are still to come; negative until its head is there
+        self._left = -1
         self._sent_at = 0.0
         self.is_open = True
 
@@ -90,15 +103,19 @@ class _Line(asyncio.Protocol):
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        head, separator, rest = self._buffer.partition(b"\r\n\r\n")
-        if not separator:
-            return
-        headers = head.lower()
-        if len(rest) >= _number(headers, b"content-length"):
-            self._buffer = b""
+        if self._left < 0:
+            self._buffer += data
+            head, separator, rest = self._buffer.partition(b"\r\n\r\n")
+            if not separator:
+                return
+            self._head, self._buffer = head.lower(), b""
+            self._left = _number(self._head, b"content-length") - len(rest)
+        else:
+            self._left -= len(data)
+        if self._left <= 0:
+            self._left = -1
             seconds = time.perf_counter() - self._sent_at
-            self._callers.on_response(self, int(head[9:12]), seconds, _number(headers, b"retry-after"))
+            self._callers.on_response(self, int(self._head[9:12]), seconds, _number(self._head, b"retry-after"))
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.is_open = False
@@ -115,12 +132,12 @@ def _number(head: bytes, name: bytes) -> int:
 class Callers:
     """Many callers of one server; its paths are dealt out to their connections in turn."""
 
-    def __init__(self, url: str, paths: Sequence[str], headers: Mapping[str, str]) -> None:
+    def __init__(self, url: str, paths: Sequence[str], headers: Mapping[str, str], document: Any = LIST) -> None:
         parts = urlsplit(url)
         self._address = (parts.hostname or "", parts.port or 80)
-        body = json.dumps({"entity": "tickets", "action": "list", "params": {"per_page": SMALL}}).encode()
-        lines = [f"{name}: {value}" for name, value in {**headers, "Content-Length": str(len(body))}.items()]
-        head = "\r\n".join([f"Host: {parts.netloc}", "Content-Type: application/json", *lines])
+        body = json.dumps(document).encode()
+        fields = {"Content-Type": "application/json", **headers, "Content-Length": str(len(body))}
+        head = "\r\n".join([f"Host: {parts.netloc}", *(f"{name}: {value}" for name, value in fields.items())])
         self._requests = [f"POST {path} HTTP/1.1\r\n{head}\r\n\r\n".encode() + body for path in paths]
         self._lines: list[_Line] = []
         self.in_flight = 0
@@ -167,14 +184,18 @@ class Callers:
 
     async def steady(self, warm: float, seconds: float) -> Outcome:
         """Every connection asks again as soon as it is answered; where it is refused, after a rest."""
+        self.begin()
+        await asyncio.sleep(warm)
+        outcome = await self.counted(seconds)
+        self._is_closed_loop = False
+        return outcome
+
+    def begin(self) -> None:
+        """Every connection asks from now on as soon as it is answered."""
         self._is_closed_loop = True
         free, self._free = self._free, []
         for line in free:
             line.send()
-        await asyncio.sleep(warm)
-        outcome = await self._counted(seconds)
-        self._is_closed_loop = False
-        return outcome
 
     async def once(self) -> Outcome:
         """Every connection asks once, all at the same time; returns when all are answered."""
@@ -187,7 +208,8 @@ class Callers:
             await asyncio.sleep(_TICK)
         return self._outcome(began)
 
-    async def _counted(self, seconds: float) -> Outcome:
+    async def counted(self, seconds: float) -> Outcome:
+        """What callers get from now on."""
         self._clear()
         began = time.perf_counter()
         await asyncio.sleep(seconds)
@@ -201,7 +223,7 @@ class Callers:
         """So many requests a second, whatever becomes of the earlier ones, of callers who rest when refused."""
         pressing = asyncio.create_task(self._press(rate))
         await asyncio.sleep(warm)
-        outcome = await self._counted(seconds)
+        outcome = await self.counted(seconds)
         pressing.cancel()
         return outcome
 

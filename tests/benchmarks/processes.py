@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from tests.harness.processes import Program
+from tests.harness.processes import Program, free_port
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,12 @@ def server(
     """`python -m …` on a port, until the block ends; ready when it answers anything at `path`."""
     program = Program(sys.executable, "-m", *arguments, environment={**os.environ, **(environment or {})})
     return served(program, port, core=core, path=path)
+
+
+def application(*, seconds: float = 0.0, core: int | None = 1) -> AbstractAsyncContextManager[Server]:
+    """An application that has its answers ready, so many seconds after it is asked."""
+    port = free_port()
+    return server("tests.benchmarks.pressure", str(port), str(seconds), port=port, core=core)
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """What execute is measured beside: the application's answers, and relays that do nothing but pass them on.
 
-python -m tests.benchmarks.relays application|aiohttp|starlette PORT [APPLICATION_URL]
+python -m tests.benchmarks.relays aiohttp|starlette PORT APPLICATION_URL
 """
 
 import asyncio
@@ -27,19 +27,6 @@ SMALL, LARGE = 3, 160
 def answer(records: int) -> bytes:
     tickets = [{**_TICKET, "id": number} for number in range(records)]
     return json.dumps({"tickets": tickets, "next_page": None, "previous_page": None, "count": records}).encode()
-
-
-def application() -> web.Application:
-    """A support desk that has its answers ready."""
-    answers = {str(records): answer(records) for records in (SMALL, 100)}
-    answers["100"] = answer(LARGE)
-
-    async def tickets(request: web.Request) -> web.Response:
-        return web.Response(body=answers[request.query["per_page"]], content_type="application/json")
-
-    app = web.Application()
-    app.router.add_get("/api/v2/tickets.json", tickets)
-    return app
 
 
 def aiohttp_relay(upstream: str) -> web.Application:
@@ -90,14 +77,13 @@ async def _serve(app: web.Application, port: int) -> None:
     await asyncio.Event().wait()
 
 
-def main(what: str, port: str, upstream: str = "") -> None:
+def main(what: str, port: str, upstream: str) -> None:
     if what == "starlette":
         starlette_relay(upstream, int(port))
         return
     import uvloop
 
-    app = application() if what == "application" else aiohttp_relay(upstream)
-    uvloop.run(_serve(app, int(port)))
+    uvloop.run(_serve(aiohttp_relay(upstream), int(port)))
 
 
 if __name__ == "__main__":
