@@ -37,8 +37,6 @@ from gateway.kinds.spec import ConnectorSpec, Effect, Failure
 
 #: seconds that a caller is kept waiting for the next try; an application that limits for longer is an error to it
 _LONGEST_WAIT = 10.0
-#: seconds for a whole file, however steadily it comes
-LONGEST_STREAM = 12 * 3600.0
 #: bytes of a refusal that are read for the application's own words
 _REFUSAL_CAP = 64 << 10
 
@@ -145,7 +143,7 @@ class UpstreamSession:
         ) -> tuple[UpstreamStream, GatewayError | None]:
             await exit_stack.aclose()
             scope = self.scope if is_trusted else self.scope.at_host(request.url.host or "")
-            opening = self.transport.open(request, scope, credentials=credentials, timeout=LONGEST_STREAM)
+            opening = self.transport.open(request, scope, credentials=credentials)
             try:
                 async with asyncio.timeout(remaining):
                     stream = await exit_stack.enter_async_context(opening)

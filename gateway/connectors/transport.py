@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from time import monotonic
 
 import aiohttp
 
+from gateway.aio.timeouts import IdleTimeout, Timeouts
 from gateway.connectors.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.connectors.rate_limits import RateLimiter, RateScope, Unlimited
@@ -31,6 +33,8 @@ from gateway.telemetry.metrics import REFUSED, UPSTREAM_ANSWERS, UPSTREAM_SECOND
 ANSWER_CAP = 32 << 20
 #: seconds
 CONNECT_TIMEOUT, IDLE_TIMEOUT = 5.0, 30.0
+#: seconds for a whole file, however steadily it comes
+LONGEST_STREAM = 12 * 3600.0
 #: a slow reader holds about ten times this
 READ_BUFFER = 64 << 10
 #: connections to applications that a process holds at a time
@@ -56,37 +60,48 @@ class UpstreamStream:
 
     status: int
     headers: Mapping[str, str]
-    _content: aiohttp.StreamReader
+    _chunks: AsyncIterator[bytes]
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body, never decoded, in the chunks the network brings; reading no further holds the application back.
 
         Raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes.
         """
-        return _Chunks(self._content)
+        return self._chunks
 
 
 class _Chunks:
-    """An iterator rather than a generator, which would cost a tenth of the speed of a file."""
+    """An iterator rather than a generator, which would cost a tenth of the speed of a file.
 
-    __slots__ = ("_content",)
+    Only waiting for the application counts as its silence: a reader may take its time.
+    """
 
-    def __init__(self, content: aiohttp.StreamReader) -> None:
+    __slots__ = ("_content", "_ends_at", "_idle", "at")
+
+    def __init__(self, content: aiohttp.StreamReader, total: float, idle: float) -> None:
         self._content = content
+        self.at = math.inf
+        self._ends_at = monotonic() + total
+        self._idle = idle
 
     def __aiter__(self) -> "_Chunks":
         return self
 
     async def __anext__(self) -> bytes:
+        self.at = min(self._ends_at, monotonic() + self._idle)
         try:
             chunk = await self._content.readany()
         except TimeoutError as error:
             raise UpstreamTimeout("the application fell silent in the middle of the file") from error
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamTruncated("the file was cut short on its way from the application") from error
+        self.at = math.inf
         if not chunk:
             raise StopAsyncIteration
         return chunk
+
+    def expire(self) -> None:
+        self._content.set_exception(TimeoutError())
 
 
 class ConnectionBudget:
@@ -139,6 +154,7 @@ class Transport:
         self._idle = idle
         self._client_session: aiohttp.ClientSession | None = None
         self._budget = ReadBudget()
+        self._timeouts = Timeouts()
 
     async def __aenter__(self) -> "Transport":
         self._client_session = aiohttp.ClientSession(
@@ -146,6 +162,7 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
             read_bufsize=READ_BUFFER,
             headers={"User-Agent": "agent-connector-gateway", "Accept-Encoding": ACCEPTED},
             max_line_size=16 << 10,
@@ -159,6 +176,7 @@ class Transport:
         if self._client_session is not None:
             await self._client_session.close()
             self._client_session = None
+        self._timeouts.close()
 
     async def fetch(
         self,
@@ -184,8 +202,12 @@ class Transport:
                     began = monotonic()
                     self.under_way += 1
                     try:
-                        async with await self._sent(request, credentials, timeout) as answer:
-                            response = UpstreamResponse(answer.status, _lower(answer.headers), await self._read(answer))
+                        with IdleTimeout(self._timeouts, timeout, self._idle) as idle:
+                            async with await self._sent(request, credentials) as answer:
+                                body = await self._read(answer, idle)
+                        response = UpstreamResponse(answer.status, _lower(answer.headers), body)
+                    except TimeoutError as error:
+                        raise UpstreamTimeout("the application did not answer in time") from error
                     finally:
                         self.under_way -= 1
             outcome = str(response.status)
@@ -202,7 +224,7 @@ class Transport:
         self.limiter.observe(scope, response.headers)
         return response
 
-    async def _read(self, answer: aiohttp.ClientResponse) -> bytes:
+    async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout) -> bytes:
         """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
         decoder = decoder_of(answer.headers.get("Content-Encoding", ""))
         try:
@@ -210,6 +232,7 @@ class Transport:
             body = io.BytesIO()
             with self._budget.reading() as reading:
                 while chunk := await answer.content.readany():
+                    idle.touch()
                     for step in decoder.decoded(chunk):
                         if body.tell() + len(step) > ANSWER_CAP:
                             raise UpstreamTooLarge(
@@ -235,24 +258,31 @@ class Transport:
         scope: RateScope,
         *,
         credentials: Mapping[str, str] = _NO_HEADERS,
-        timeout: float | None = None,
+        timeout: float = LONGEST_STREAM,
     ) -> AsyncIterator[UpstreamStream]:
         """An answer to be streamed; the connection is closed when the block ends, read to the end or not.
 
-        Raises as `fetch` does.
+        `timeout` is for all of it. Raises as `fetch` does.
         """
         extra_headers = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
         with self._connections.one(scope):
             async with self.limiter.permit(scope, PERMIT_TIMEOUT):
-                answer = await self._sent(request, extra_headers, timeout)
-            async with answer:
-                headers = _lower(answer.headers)
-                self.limiter.observe(scope, headers)
-                yield UpstreamStream(answer.status, headers, answer.content)
+                try:
+                    with IdleTimeout(self._timeouts, timeout, self._idle):
+                        answer = await self._sent(request, extra_headers)
+                except TimeoutError as error:
+                    raise UpstreamTimeout("the application did not answer in time") from error
+            chunks = _Chunks(answer.content, timeout, self._idle)
+            self._timeouts.add(chunks)
+            try:
+                async with answer:
+                    headers = _lower(answer.headers)
+                    self.limiter.observe(scope, headers)
+                    yield UpstreamStream(answer.status, headers, chunks)
+            finally:
+                self._timeouts.remove(chunks)
 
-    async def _sent(
-        self, request: UpstreamRequest, extra_headers: Mapping[str, str], timeout: float | None
-    ) -> aiohttp.ClientResponse:
+    async def _sent(self, request: UpstreamRequest, extra_headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """The answer up to its headers, to a request with `extra_headers` beside its own; the caller closes it."""
         if self._client_session is None:
             raise RuntimeError("the transport is used before it was opened")
@@ -263,7 +293,6 @@ class Transport:
                     request.url,
                     headers={**request.headers, **extra_headers, **tracing.outgoing()},
                     data=request.body,
-                    timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT, sock_read=self._idle),
                     allow_redirects=False,
                 )
             except (aiohttp.ClientError, OSError) as error:

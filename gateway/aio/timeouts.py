@@ -1,0 +1,94 @@
+"""Timeouts of many waits, looked at together by one timer.
+
+A timer for each wait, moved with everything that arrives, takes a twentieth of the time of a small request.
+"""
+
+import asyncio
+from time import monotonic
+from types import TracebackType
+from typing import Protocol
+
+#: seconds between two looks: a timeout comes late by as much
+RESOLUTION = 0.1
+
+
+class Wait(Protocol):
+    """Something that has until `at`, of the monotonic clock, which may be moved at any time."""
+
+    at: float
+
+    def expire(self) -> None:
+        """The time has come."""
+
+
+class Timeouts:
+    """The waits of one event loop; its timer runs while there are any."""
+
+    def __init__(self) -> None:
+        self._waits: set[Wait] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, wait: Wait) -> None:
+        """It expires once, when its time has come, unless it is removed first."""
+        self._waits.add(wait)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(RESOLUTION, self._look)
+
+    def remove(self, wait: Wait) -> None:
+        self._waits.discard(wait)
+
+    def _look(self) -> None:
+        now = monotonic()
+        for wait in [each for each in self._waits if each.at <= now]:
+            self._waits.discard(wait)
+            wait.expire()
+        is_needed = bool(self._waits)
+        self._timer = asyncio.get_running_loop().call_later(RESOLUTION, self._look) if is_needed else None
+
+    def close(self) -> None:
+        """Nothing expires any more."""
+        self._waits.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class IdleTimeout:
+    """`with` a block that takes at most `total` seconds, and `idle` without a `touch`; else TimeoutError.
+
+    As `asyncio.timeout`, whose two coroutines and its timer cost a small request as much as sending it.
+    """
+
+    __slots__ = ("_cancelling", "_ends_at", "_idle", "_is_expired", "_task", "_timeouts", "at")
+
+    def __init__(self, timeouts: Timeouts, total: float, idle: float) -> None:
+        self._timeouts = timeouts
+        self._idle = idle
+        self._is_expired = False
+        now = monotonic()
+        self._ends_at = now + total
+        self.at = min(self._ends_at, now + idle)
+
+    def __enter__(self) -> "IdleTimeout":
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._timeouts.add(self)
+        return self
+
+    def touch(self) -> None:
+        """Something has come: the idle time begins anew."""
+        self.at = min(self._ends_at, monotonic() + self._idle)
+
+    def expire(self) -> None:
+        self._is_expired = True
+        self._task.cancel()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._timeouts.remove(self)
+        # Cancelled by somebody else as well, it stays cancelled.
+        if self._is_expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error
