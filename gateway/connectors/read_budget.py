@@ -1,8 +1,6 @@
 """The bytes of answers that a process reads at once: small ones never wait, large ones go one after the other."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 #: bytes that all answers being read may hold together; beyond them one goes on at a time
@@ -17,25 +15,26 @@ class ReadBudget:
         #: held by the one answer that goes on beyond them
         self.overflow = asyncio.Lock()
 
-    @contextmanager
-    def reading(self) -> Iterator["Reservation"]:
+    def reading(self) -> "Reservation":
         """One answer, until it is read or dropped."""
-        reading = Reservation(self)
-        try:
-            yield reading
-        finally:
-            self.available += reading.reserved
-            if reading.is_beyond:
-                self.overflow.release()
+        return Reservation(self)
 
 
 @dataclass(slots=True)
 class Reservation:
-    """What one answer holds of the budget."""
+    """What one answer holds of the budget, for as long as the block lasts."""
 
     budget: ReadBudget
     reserved: int = 0
     is_beyond: bool = False
+
+    def __enter__(self) -> "Reservation":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.budget.available += self.reserved
+        if self.is_beyond:
+            self.budget.overflow.release()
 
     async def grow(self, size: int) -> None:
         """Hold so many bytes more; waits, not reading on, while other large answers are being read."""

@@ -3,8 +3,8 @@
 import asyncio
 import io
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import monotonic
 
@@ -116,22 +116,39 @@ class ConnectionBudget:
         self._total = 0
         self._held: dict[str, int] = {}
 
-    @contextmanager
-    def one(self, scope: RateScope) -> Iterator[None]:
+    def one(self, scope: RateScope) -> "_Connection":
         """One connection for as long as the block lasts; raises Unavailable at once where there is none."""
         held = self._held.get(scope.id, 0)
         if held >= self._max - self._total:
             REFUSED.add("upstream_connections")
             raise Unavailable("too many calls of applications are under way; try again", retry_after=_NEXT_CONNECTION)
+        return _Connection(self, scope.id)
+
+    def acquire(self, scope_id: str) -> None:
         self._total += 1
-        self._held[scope.id] = held + 1
-        try:
-            yield
-        finally:
-            self._total -= 1
-            held = self._held.pop(scope.id) - 1
-            if held:
-                self._held[scope.id] = held
+        self._held[scope_id] = self._held.get(scope_id, 0) + 1
+
+    def release(self, scope_id: str) -> None:
+        self._total -= 1
+        held = self._held.pop(scope_id) - 1
+        if held:
+            self._held[scope_id] = held
+
+
+class _Connection:
+    """One of the budget's connections; a class, because a generator costs more."""
+
+    __slots__ = ("_budget", "_scope_id")
+
+    def __init__(self, budget: ConnectionBudget, scope_id: str) -> None:
+        self._budget = budget
+        self._scope_id = scope_id
+
+    def __enter__(self) -> None:
+        self._budget.acquire(self._scope_id)
+
+    def __exit__(self, *_: object) -> None:
+        self._budget.release(self._scope_id)
 
 
 class Transport:
@@ -226,12 +243,16 @@ class Transport:
 
     async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout) -> bytes:
         """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
-        decoder = decoder_of(answer.headers.get("Content-Encoding", ""))
+        coding, content = answer.headers.get("Content-Encoding", ""), answer.content
         try:
+            if not coding and content.is_eof():
+                # It came with its headers, as small ones do.
+                return content.read_nowait()
+            decoder = decoder_of(coding)
             # It holds the first chunk as it is, and grows in place, where chunks and their sum would be there at once.
             body = io.BytesIO()
             with self._budget.reading() as reading:
-                while chunk := await answer.content.readany():
+                while chunk := await content.readany():
                     idle.touch()
                     for step in decoder.decoded(chunk):
                         if body.tell() + len(step) > ANSWER_CAP:
