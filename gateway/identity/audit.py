@@ -25,8 +25,8 @@ _INTERVAL, _MAX_BUFFERED = 0.5, 50_000
 _INSERT = """
     INSERT INTO audit (organization_id, at, actor, connector_id, what, target, outcome, intent, request_id,
                        took_ms)
-    SELECT organization_id, at, actor, connector_id, what, target, outcome, intent, request_id, took_ms
-    FROM json_to_recordset($1::json) AS entry (organization_id uuid, at timestamptz, actor uuid, connector_id uuid,
+    SELECT organization_id, to_timestamp(at), actor, connector_id, what, target, outcome, intent, request_id, took_ms
+    FROM json_to_recordset($1::json) AS entry (organization_id uuid, at float8, actor uuid, connector_id uuid,
                                                what text, target text, outcome text, intent text, request_id text,
                                                took_ms integer)
 """
@@ -66,7 +66,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     target: str | None = None
     #: milliseconds from the request's first line to its response
     took_ms: int | None = None
-    at: datetime = msgspec.field(default_factory=CLOCK.now)
+    #: seconds since the epoch
+    at: float = msgspec.field(default_factory=CLOCK.unix_time)
 
 
 class PendingEntry(msgspec.Struct):
@@ -127,18 +128,40 @@ class UsagePoint:
     p95_ms: float | None
 
 
-def _document(batch: Sequence[Entry]) -> str:
-    """The entries as one JSON text, which costs less than arrays of their members, each value looked at by the driver.
+_ENCODER = msgspec.json.Encoder()
+_ENTRIES = msgspec.json.Decoder(list[msgspec.Raw])
 
-    PostgreSQL has no word for NUL, and one entry that it refuses would take its whole batch along.
+
+class Batch:
+    """Entries as one JSON text, which costs less than arrays of their members, each value looked at by the driver.
+
+    Text from the beginning: objects that live until the batch is written push what calls work with out of the
+    processor's caches.
     """
-    document = msgspec.json.encode(batch)
-    if b"\\u0000" in document:
-        entries: list[dict[str, Any]] = msgspec.to_builtins(batch)
-        document = msgspec.json.encode(
-            [{name: _without_nul(value) for name, value in entry.items()} for entry in entries]
-        )
-    return document.decode()
+
+    __slots__ = ("_text", "size")
+
+    def __init__(self) -> None:
+        self._text = bytearray(b"[")
+        self.size = 0
+
+    def add(self, entry: Entry) -> None:
+        _ENCODER.encode_into(entry, self._text, -1)
+        self._text += b","
+        self.size += 1
+
+    def extend(self, later: "Batch") -> None:
+        """These entries, then the others."""
+        self._text += later._text[1:]
+        self.size += later.size
+
+    def document(self) -> bytes:
+        """The list of entries. PostgreSQL has no word for NUL, and one entry that it refuses would take all along."""
+        text = bytes(self._text[:-1]) + b"]" if self.size else b"[]"
+        if b"\\u0000" not in text:
+            return text
+        entries: list[dict[str, Any]] = msgspec.json.decode(text)
+        return _ENCODER.encode([{name: _without_nul(value) for name, value in entry.items()} for entry in entries])
 
 
 def _without_nul(value: Any) -> Any:
@@ -150,14 +173,14 @@ class Audit:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._pending: list[Entry] = []
+        self._pending = Batch()
 
     def note(self, entry: Entry) -> None:
         """Take an entry down; it reaches PostgreSQL with the next batch."""
-        if len(self._pending) >= _MAX_BUFFERED:
+        if self._pending.size >= _MAX_BUFFERED:
             log.error("audit entries are dropped: PostgreSQL has been away for too long")
             return
-        self._pending.append(entry)
+        self._pending.add(entry)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator["Audit"]:
@@ -171,26 +194,29 @@ class Audit:
 
     async def _write(self) -> None:
         batch = self._pending
-        if not batch:
+        if not batch.size:
             return
-        self._pending = []
+        self._pending = Batch()
         try:
-            await self._insert(batch)
+            await self._insert(batch.document())
         except BaseException:  # its cancellation as well: the last batch is written after the loop has ended
-            self._pending = batch + self._pending
+            batch.extend(self._pending)
+            self._pending = batch
             raise
 
-    async def _insert(self, batch: Sequence[Entry]) -> None:
+    async def _insert(self, entries: bytes) -> None:
         """One statement for all of them; what PostgreSQL refuses for good does not keep the rest out."""
         try:
             async with self._database.system() as connection:
-                await connection.execute(_INSERT, _document(batch))
+                await connection.execute(_INSERT, entries.decode())
         except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
-            if len(batch) == 1:
-                log.error("an audit entry cannot be stored; it is dropped", extra={"request_id": batch[0].request_id})
+            each = _ENTRIES.decode(entries)
+            if len(each) == 1:
+                request_id = msgspec.json.decode(each[0]).get("request_id")
+                log.error("an audit entry cannot be stored; it is dropped", extra={"request_id": request_id})
                 return
-            for entry in batch:
-                await self._insert([entry])
+            for entry in each:
+                await self._insert(b"[%b]" % bytes(entry))
 
     async def find(
         self,
