@@ -5,7 +5,7 @@ on requests are throttled to an even rate, for as long as the budget's own time.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, inf
 
@@ -67,6 +67,28 @@ def throttled_rate(requests: int, seconds: float) -> ThrottledRate:
     return ThrottledRate(length, tokens) if tokens else ThrottledRate(seconds / requests, 1)
 
 
+class HeaderNames(msgspec.Struct, frozen=True):
+    """Names of the headers that tell of limits, and beginnings of such names; in lower case."""
+
+    names: frozenset[str]
+    prefixes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, allowances: Iterable[Allowance]) -> "HeaderNames":
+        named = {
+            name
+            for each in allowances
+            for name in (each.limit, each.remaining, each.reset, each.header)
+            if name is not None
+        }
+        prefixes = tuple(name[:-1] for name in named if name.endswith("*"))
+        return cls(frozenset(name for name in named if not name.endswith("*")), prefixes)
+
+    def are_in(self, headers: Mapping[str, str]) -> bool:
+        """Whether one of them is there: a fifth of the cost of reading each."""
+        return not self.names.isdisjoint(headers) or any(name.startswith(self.prefixes) for name in headers)
+
+
 @dataclass(slots=True)
 class Budget:
     """One rate scope's limits as this process knows them; moments are those of its monotonic clock, in seconds."""
@@ -76,6 +98,7 @@ class Budget:
     requests: int
     #: requests that may be under way here, infinite where nothing limits them; the limit is shared with other processes
     share: float
+    header_names: HeaderNames
     paused_until: float = 0.0
     throttled_until: float = 0.0
     #: refused since it is throttled, and not yet let through
@@ -83,7 +106,8 @@ class Budget:
 
     @classmethod
     def of(cls, limit: RateLimit) -> "Budget":
-        return cls(limit, limit.requests, inf if limit.concurrent is None else limit.concurrent)
+        share = inf if limit.concurrent is None else limit.concurrent
+        return cls(limit, limit.requests, share, HeaderNames.of(limit.allowances))
 
     @property
     def rate(self) -> ThrottledRate:

@@ -40,9 +40,9 @@ INCIDENT = {"x-ratelimit-limit": "60, 1200;window=60, 60;window=60", "x-ratelimi
 def test_headers_slow_an_account_down_before_the_application_refuses(kind, headers, is_throttled, paused_for):
     budget = Budget.of(CATALOG.kind(kind).spec.rate_limit)
 
-    is_news = budget.observe(0, NOW, headers)
+    is_told, is_news = budget.header_names.are_in(headers), budget.observe(0, NOW, headers)
 
-    assert (is_news, budget.is_throttled(1)) == (is_throttled, is_throttled)
+    assert (is_told, is_news, budget.is_throttled(1)) == (True, is_throttled, is_throttled)
     assert budget.paused_until == paused_for
 
 
@@ -60,6 +60,13 @@ def test_the_allowance_of_a_day_does_not_change_the_rate():
     budget.observe(0, NOW, {**HUBSPOT, **DAILY, "x-hubspot-ratelimit-daily-remaining": "249000"})
 
     assert budget.requests == 100
+
+
+@pytest.mark.parametrize("kind", ["support-desk", "crm-query", "team-chat"])
+def test_an_answer_that_says_nothing_of_limits_is_told_at_a_glance(kind):
+    budget = Budget.of(CATALOG.kind(kind).spec.rate_limit)
+
+    assert not budget.header_names.are_in({"content-type": "application/json", "x-request-id": "r-1"})
 
 
 @pytest.mark.parametrize("text", ["", "api-usage", "api-usage=", "api-usage=x/y", f"api-usage={'9' * 5000}/1"])
