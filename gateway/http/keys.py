@@ -10,7 +10,7 @@ from gateway.health_checks import CheckResult
 from gateway.http.admission import Limits, LoadShedding
 from gateway.http.readiness import Readiness
 from gateway.http.route import Route
-from gateway.identity.audit import PendingEntry
+from gateway.identity.audit import Entry
 from gateway.identity.model import Caller
 from gateway.pages.rendering import Pages
 from gateway.services import Services
@@ -42,4 +42,4 @@ CALLER = web.RequestKey("caller", Caller)
 SESSION = web.RequestKey("session", str)
 REQUEST_ID = web.RequestKey("request_id", str)
 #: there for requests whose route has an audit name, once their caller is known
-AUDIT = web.RequestKey("audit", PendingEntry)
+AUDIT = web.RequestKey("audit", Entry)

@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Hashable
+from functools import cache
 from random import getrandbits
 
 from aiohttp import web
@@ -26,7 +27,7 @@ from gateway.http.handlers.jobs import follower
 from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES
 from gateway.http.responses import html_response
 from gateway.http.route import Route
-from gateway.identity.audit import PendingEntry
+from gateway.identity.audit import Entry
 from gateway.identity.model import Caller, id_of
 from gateway.services import Services
 from gateway.telemetry import tracing
@@ -117,21 +118,24 @@ def _permit(request: web.Request, route: Route) -> None:
     """Begin the audit entry and check the scope, in this order, so that a refusal is on record; InsufficientScope."""
     caller = request.get(CALLER)
     if route.audit is not None:
-        request[AUDIT] = pending = PendingEntry(
-            route.audit,
-            connector_id=id_of(request.match_info.get("connector_id")),
-            target=next((request.match_info[name] for name in _TARGETS if name in request.match_info), None),
-        )
+        request[AUDIT] = entry = Entry(route.audit)
+        entry.connector_id = id_of(request.match_info.get("connector_id"))
+        entry.target = request.match_info.get(_target_of(route.path))
         if caller is not None:
-            pending.organization_id, pending.actor = caller.organization_id, caller.client.id
+            entry.organization_id, entry.actor = caller.organization_id, caller.client.id
     if route.scope is not None and caller is not None:
         caller.require(route.scope)
 
 
+@cache
+def _target_of(path: str) -> str:
+    """The variable of a route's path that names what else is done to; none of it where there is none."""
+    return next((name for name in _TARGETS if f"{{{name}}}" in path), "")
+
+
 def _record(request: web.Request, outcome: str, seconds: float) -> None:
-    pending = request.get(AUDIT)
-    entry = pending and pending.ended(outcome, request[REQUEST_ID], round(seconds * 1000))
-    if entry is not None:
+    entry = request.get(AUDIT)
+    if entry is not None and entry.end(outcome, request[REQUEST_ID], round(seconds * 1000)):
         request.app[SERVICES].audit.note(entry)
 
 

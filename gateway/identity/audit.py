@@ -52,26 +52,11 @@ _USAGE = """
 """
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One deed. `what` is an operation or an action on a record; never params, never secrets."""
+class Entry(msgspec.Struct, omit_defaults=True):
+    """One deed: its route names it, its handler adds what it learns, and its end completes it.
 
-    organization_id: UUID
-    actor: UUID | None
-    what: str
-    outcome: str
-    connector_id: UUID | None = None
-    intent: str | None = None
-    request_id: str | None = None
-    #: what else it was done to: a workspace, a job, a kind
-    target: str | None = None
-    #: milliseconds from the request's first line to its response
-    took_ms: int | None = None
-    #: seconds since the epoch
-    at: float = msgspec.field(default_factory=CLOCK.unix_time)
-
-
-class PendingEntry(msgspec.Struct):
-    """What is known so far of a deed under way: its route names it, its handler adds what it learns."""
+    `what` is an operation or an action on a record; never params, never secrets.
+    """
 
     #: None for what is no deed after all, such as a dry run
     what: str | None
@@ -83,22 +68,19 @@ class PendingEntry(msgspec.Struct):
     intent: str | None = None
     #: where the handler knows better than the status of its response
     outcome: str | None = None
+    request_id: str | None = None
+    #: milliseconds from the request's first line to its response
+    took_ms: int | None = None
+    #: seconds since the epoch
+    at: float | None = None
 
-    def ended(self, outcome: str, request_id: str, took_ms: int) -> Entry | None:
-        """The entry for the log; None where nothing was done, or nothing that an organization could look up."""
+    def end(self, outcome: str, request_id: str, took_ms: int) -> bool:
+        """Complete it; false where nothing was done, or nothing that an organization could look up."""
         if self.what is None or self.organization_id is None:
-            return None
-        return Entry(
-            self.organization_id,
-            self.actor,
-            self.what,
-            self.outcome or outcome,
-            connector_id=self.connector_id,
-            target=self.target,
-            intent=self.intent,
-            request_id=request_id,
-            took_ms=took_ms,
-        )
+            return False
+        self.outcome = self.outcome or outcome
+        self.request_id, self.took_ms, self.at = request_id, took_ms, CLOCK.unix_time()
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +158,7 @@ class Audit:
         self._pending = Batch()
 
     def note(self, entry: Entry) -> None:
-        """Take an entry down; it reaches PostgreSQL with the next batch."""
+        """Take down an entry that has ended; it reaches PostgreSQL with the next batch."""
         if self._pending.size >= _MAX_BUFFERED:
             log.error("audit entries are dropped: PostgreSQL has been away for too long")
             return

@@ -1,6 +1,6 @@
 """The audit log on a real PostgreSQL: every entry arrives as it was noted, whatever callers wrote."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -9,6 +9,17 @@ from gateway.identity.audit import Audit, Entry
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
 from tests.harness.databases import refusing
 from tests.harness.waiting import eventually
+
+
+def ended(what: str, organization_id: UUID, intent: str | None = None) -> Entry:
+    entry = Entry(what, organization_id, intent=intent)
+    assert entry.end("succeeded", "request-1", 3)
+    return entry
+
+
+@pytest.mark.parametrize("entry", [Entry(None, uuid4()), Entry("tickets.list")])
+def test_what_is_no_deed_and_what_no_organization_could_look_up_is_not_noted(entry):
+    assert not entry.end("succeeded", "request-1", 3)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +34,8 @@ from tests.harness.waiting import eventually
     ],
 )
 async def test_an_entry_is_kept_as_it_was_noted(database: Database, intent: str | None, kept: str | None):
-    noted = Entry(uuid4(), uuid4(), "tickets.list", "succeeded", uuid4(), intent, "request-1")
+    noted = Entry("tickets.list", uuid4(), uuid4(), uuid4(), intent=intent)
+    noted.end("succeeded", "request-1", 3)
     audit = Audit(database)
 
     async with audit.writing():
@@ -41,7 +53,7 @@ async def test_an_odd_entry_takes_none_of_its_batch_along(database: Database):
 
     async with audit.writing():
         for intent in ("first", "\x00", "last"):
-            audit.note(Entry(organization_id, None, "tickets.get", "not_found", intent=intent))
+            audit.note(ended("tickets.get", organization_id, intent=intent))
 
     found = await audit.find(organization_id)
     assert [entry.intent for entry in found] == ["last", "\N{REPLACEMENT CHARACTER}", "first"]
@@ -54,7 +66,7 @@ async def test_entries_wait_for_a_postgresql_that_refuses_them(database: Databas
 
     async with audit.writing():
         async with refusing(database_url, "INSERT ON audit", sqlstate):
-            audit.note(Entry(organization_id, None, "tickets.get", "succeeded"))
+            audit.note(ended("tickets.get", organization_id))
             await eventually(lambda: BACKGROUND_FAILURES.value("audit writer") > failed)
         await eventually(lambda: audit.find(organization_id))
 
@@ -66,7 +78,7 @@ async def test_an_entry_that_postgresql_never_takes_keeps_no_other_out(database:
 
     async with refusing(database_url, "INSERT ON audit", "23514", when="NEW.what = 'refused'"), audit.writing():
         for what in ("first", "refused", "last"):
-            audit.note(Entry(organization_id, None, what, "succeeded"))
+            audit.note(ended(what, organization_id))
 
         async def both() -> list[str]:
             found = [entry.what for entry in await audit.find(organization_id)]
