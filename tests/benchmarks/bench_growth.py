@@ -161,7 +161,7 @@ async def _searched(url: str, size: int, times: int) -> AsyncIterator[tuple[str,
     loaded = await bench_search.load(own, size)
     for row in await bench_search.compare(own, loaded.entities[0], times, None):
         if row.name in ("eq, 1 in 5 + sort", "keyword + sort", "next page"):
-            yield row.name, row.p50
+            yield row.name, row.search.p50
     await server_connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     await server_connection.close()
 
