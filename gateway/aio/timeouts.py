@@ -81,6 +81,10 @@ class IdleTimeout:
         """Something has come: the idle time begins anew."""
         self.at = min(self._ends_at, monotonic() + self._idle)
 
+    def hold(self) -> None:
+        """Nobody is waited for: until the next touch only the whole time counts."""
+        self.at = self._ends_at
+
     def expire(self) -> None:
         self._is_expired = True
         self._task.cancel()

@@ -253,7 +253,7 @@ class Transport:
             body = io.BytesIO()
             with self._budget.reading() as reading:
                 while chunk := await content.readany():
-                    idle.touch()
+                    idle.hold()
                     for step in decoder.decoded(chunk):
                         if body.tell() + len(step) > ANSWER_CAP:
                             raise UpstreamTooLarge(
@@ -267,6 +267,7 @@ class Transport:
                             body.seek(len(step))
                         if len(step) == STEP:
                             await asyncio.sleep(0)  # what unpacks to much holds up nobody else
+                    idle.touch()
                 decoder.end()
                 return body.getvalue()
         except (aiohttp.ClientError, OSError) as error:

@@ -50,6 +50,17 @@ async def test_what_comes_again_and_again_goes_on_until_the_whole_time_is_over(t
             await steadily()
 
 
+async def test_while_nobody_is_waited_for_only_the_whole_time_counts(timeouts):
+    async def busy() -> None:
+        with IdleTimeout(timeouts, 0.6, 0.1) as timeout:
+            timeout.hold()
+            await asyncio.Event().wait()
+
+    async with took(0.6, 5.0):
+        with pytest.raises(TimeoutError):
+            await busy()
+
+
 async def test_a_timeout_ends_its_own_block_alone(timeouts):
     with IdleTimeout(timeouts, 60, 60), pytest.raises(TimeoutError), IdleTimeout(timeouts, 0.1, 60):
         await asyncio.Event().wait()
