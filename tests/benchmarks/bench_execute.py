@@ -29,7 +29,7 @@ from tests.harness.stores import own_stores
 CONNECTIONS = 32
 SIZES = {"2 KB": SMALL, "100 KB": 100}
 #: seconds of load before it counts
-_WARM = 0.3
+WARM = 0.3
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Target:
         callers = Callers(self.server.url, [self.path], self.headers, self.body(records))
         await callers.connect(connections)
         callers.begin()
-        await asyncio.sleep(_WARM)
+        await asyncio.sleep(WARM)
         cpu = self.server.cpu_seconds()
         outcome = await callers.counted(seconds)
         cpu = self.server.cpu_seconds() - cpu

@@ -17,7 +17,7 @@ import asyncpg
 from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
 from tests.benchmarks import bench_search
-from tests.benchmarks.bench_execute import CONNECTIONS, Target, front_end, opened_stores
+from tests.benchmarks.bench_execute import CONNECTIONS, WARM, Target, front_end, opened_stores
 from tests.benchmarks.bench_jobs import _LEFT, _drained, _rate, bench
 from tests.benchmarks.plots import Plot
 from tests.benchmarks.processes import application, cpu_of_children, worker
@@ -77,7 +77,7 @@ class Costs:
 async def _costs(targets: Sequence[Target], seconds: float) -> Costs:
     before = _spent(targets)
     loads = await asyncio.gather(*(target.load(SMALL, CONNECTIONS, seconds) for target in targets))
-    calls = sum(load.requests_per_second for load in loads) * seconds
+    calls = sum(load.requests_per_second for load in loads) * (WARM + seconds)
     spent = [after - earlier for after, earlier in zip(_spent(targets), before, strict=True)]
     return Costs(*(each / calls for each in spent))
 
