@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from gateway.embedded import StartupError
 from gateway.embedded.directory import owned_directory
-from gateway.embedded.memory import available, shared_buffers
 from gateway.embedded.program import Program
 from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer, installation
 from gateway.embedded.service_user import ensure_readable, paths_for
@@ -27,6 +26,7 @@ SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "200",
+    "shared_buffers": "256MB",
     "timezone": "UTC",
     "log_timezone": "UTC",
     # No ERROR lines, no details: they quote statements and values, and those belong to tenants.
@@ -36,7 +36,7 @@ SETTINGS = {
 }
 
 #: for tests only: a crash of the machine, though not of a process, loses data
-FAST_SETTINGS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "256MB"}
+FAST_SETTINGS = {"fsync": "off", "full_page_writes": "off"}
 
 # The builtin provider sorts and folds alike on every system, and no update of the C library breaks an index.
 INITDB_OPTIONS = (
@@ -86,7 +86,7 @@ class EmbeddedPostgres(LocalServer):
 
     def program(self) -> Program:
         """The postmaster: SIGINT is its fast shutdown, SIGQUIT its immediate one."""
-        settings = SETTINGS | {"shared_buffers": shared_buffers(available())} | ({} if self._durable else FAST_SETTINGS)
+        settings = SETTINGS | ({} if self._durable else FAST_SETTINGS)
         directories = (self.cluster, self.sockets)
         cluster, sockets = paths_for(self.service_user, directories)
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
