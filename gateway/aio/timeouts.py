@@ -1,6 +1,6 @@
 """Timeouts of many waits, looked at together by one timer.
 
-A timer for each wait, moved with everything that arrives, takes a twentieth of the time of a small request.
+Timers of its own, moved with everything that arrives, take a twentieth of a small request's time.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Timeouts:
 class IdleTimeout:
     """`with` a block that takes at most `total` seconds, and `idle` without a `touch`; else TimeoutError.
 
-    As `asyncio.timeout`, whose two coroutines and its timer cost a small request as much as sending it.
+    As `asyncio.timeout`, which takes a fourteenth of a small request's time.
     """
 
     __slots__ = ("_cancelling", "_ends_at", "_idle", "_is_expired", "_task", "_timeouts", "at")

@@ -117,8 +117,7 @@ _ENTRIES = msgspec.json.Decoder(list[msgspec.Raw])
 class Batch:
     """Entries as one JSON text, which costs less than arrays of their members, each value looked at by the driver.
 
-    Text from the beginning: objects that live until the batch is written push what calls work with out of the
-    processor's caches.
+    Text from the beginning: until it is written a batch is one buffer, and not thousands of objects.
     """
 
     __slots__ = ("_text", "size")
