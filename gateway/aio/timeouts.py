@@ -6,19 +6,33 @@ Timers of its own, moved with everything that arrives, take a twentieth of a sma
 import asyncio
 from time import monotonic
 from types import TracebackType
-from typing import Protocol
 
 #: seconds between two looks: a timeout comes late by as much
 RESOLUTION = 0.1
 
 
-class Wait(Protocol):
-    """Something that has until `at`, of the monotonic clock, which may be moved at any time."""
+class Wait:
+    """Something that may take `total` seconds, and `idle` of them after a `touch`; its `expire` says what then."""
 
-    at: float
+    __slots__ = ("_ends_at", "_idle", "at")
+
+    def __init__(self, total: float, idle: float) -> None:
+        self._idle = idle
+        self._ends_at = monotonic() + total
+        #: when it expires, by the monotonic clock
+        self.at = self._ends_at
+
+    def touch(self) -> None:
+        """Somebody is waited for: the idle time begins anew."""
+        self.at = min(self._ends_at, monotonic() + self._idle)
+
+    def hold(self) -> None:
+        """Nobody is waited for: until the next touch only the whole time counts."""
+        self.at = self._ends_at
 
     def expire(self) -> None:
         """The time has come."""
+        raise NotImplementedError
 
 
 class Timeouts:
@@ -53,37 +67,27 @@ class Timeouts:
             self._timer = None
 
 
-class IdleTimeout:
+class IdleTimeout(Wait):
     """`with` a block that takes at most `total` seconds, and `idle` without a `touch`; else TimeoutError.
 
     As `asyncio.timeout`, which takes a fourteenth of a small request's time.
     """
 
-    __slots__ = ("_cancelling", "_ends_at", "_idle", "_is_expired", "_task", "_timeouts", "at")
+    __slots__ = ("_cancelling", "_is_expired", "_task", "_timeouts")
 
     def __init__(self, timeouts: Timeouts, total: float, idle: float) -> None:
+        super().__init__(total, idle)
         self._timeouts = timeouts
-        self._idle = idle
         self._is_expired = False
-        now = monotonic()
-        self._ends_at = now + total
-        self.at = min(self._ends_at, now + idle)
 
     def __enter__(self) -> "IdleTimeout":
         task = asyncio.current_task()
         assert task is not None
         self._task = task
         self._cancelling = task.cancelling()
+        self.touch()
         self._timeouts.add(self)
         return self
-
-    def touch(self) -> None:
-        """Something has come: the idle time begins anew."""
-        self.at = min(self._ends_at, monotonic() + self._idle)
-
-    def hold(self) -> None:
-        """Nobody is waited for: until the next touch only the whole time counts."""
-        self.at = self._ends_at
 
     def expire(self) -> None:
         self._is_expired = True

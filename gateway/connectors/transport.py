@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from time import monotonic
 
 import aiohttp
 
-from gateway.aio.timeouts import IdleTimeout, Timeouts
+from gateway.aio.timeouts import IdleTimeout, Timeouts, Wait
 from gateway.connectors.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.connectors.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.connectors.rate_limits import RateLimiter, RateScope, Unlimited
@@ -70,32 +69,31 @@ class UpstreamStream:
         return self._chunks
 
 
-class _Chunks:
+class _Chunks(Wait):
     """An iterator rather than a generator, which would cost a tenth of the speed of a file.
 
     Only waiting for the application counts as its silence: a reader may take its time.
     """
 
-    __slots__ = ("_content", "_ends_at", "_idle", "at")
+    __slots__ = ("_content",)
 
     def __init__(self, content: aiohttp.StreamReader, total: float, idle: float) -> None:
+        super().__init__(total, idle)
         self._content = content
-        self.at = math.inf
-        self._ends_at = monotonic() + total
-        self._idle = idle
 
     def __aiter__(self) -> "_Chunks":
         return self
 
     async def __anext__(self) -> bytes:
-        self.at = min(self._ends_at, monotonic() + self._idle)
+        self.touch()
         try:
             chunk = await self._content.readany()
         except TimeoutError as error:
             raise UpstreamTimeout("the application fell silent in the middle of the file") from error
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamTruncated("the file was cut short on its way from the application") from error
-        self.at = math.inf
+        finally:
+            self.hold()
         if not chunk:
             raise StopAsyncIteration
         return chunk
@@ -118,15 +116,15 @@ class ConnectionBudget:
 
     def one(self, scope: RateScope) -> "_Connection":
         """One connection for as long as the block lasts; raises Unavailable at once where there is none."""
-        held = self._held.get(scope.id, 0)
-        if held >= self._max - self._total:
-            REFUSED.add("upstream_connections")
-            raise Unavailable("too many calls of applications are under way; try again", retry_after=_NEXT_CONNECTION)
         return _Connection(self, scope.id)
 
     def acquire(self, scope_id: str) -> None:
+        held = self._held.get(scope_id, 0)
+        if held >= self._max - self._total:
+            REFUSED.add("upstream_connections")
+            raise Unavailable("too many calls of applications are under way; try again", retry_after=_NEXT_CONNECTION)
         self._total += 1
-        self._held[scope_id] = self._held.get(scope_id, 0) + 1
+        self._held[scope_id] = held + 1
 
     def release(self, scope_id: str) -> None:
         self._total -= 1
@@ -224,7 +222,7 @@ class Transport:
                                 body = await self._read(answer, idle)
                         response = UpstreamResponse(answer.status, _lower(answer.headers), body)
                     except TimeoutError as error:
-                        raise UpstreamTimeout("the application did not answer in time") from error
+                        raise _translated(error, request.url.host or "") from error
                     finally:
                         self.under_way -= 1
             outcome = str(response.status)
@@ -293,7 +291,7 @@ class Transport:
                     with IdleTimeout(self._timeouts, timeout, self._idle):
                         answer = await self._sent(request, extra_headers)
                 except TimeoutError as error:
-                    raise UpstreamTimeout("the application did not answer in time") from error
+                    raise _translated(error, request.url.host or "") from error
             chunks = _Chunks(answer.content, timeout, self._idle)
             self._timeouts.add(chunks)
             try:

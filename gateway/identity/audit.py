@@ -137,8 +137,11 @@ class Batch:
         self.size += later.size
 
     def document(self) -> bytes:
-        """The list of entries. PostgreSQL has no word for NUL, and one entry that it refuses would take all along."""
-        text = bytes(self._text[:-1]) + b"]" if self.size else b"[]"
+        """The list of entries, of which there is one at least.
+
+        PostgreSQL has no word for NUL, and one entry that it refuses would take all of them along.
+        """
+        text = bytes(self._text[:-1]) + b"]"
         if b"\\u0000" not in text:
             return text
         entries: list[dict[str, Any]] = msgspec.json.decode(text)

@@ -133,6 +133,8 @@ class Budget:
 
     def observe(self, now: float, unix_time: float, headers: Mapping[str, str]) -> bool:
         """Apply what a response says; whether other processes should know."""
+        if not self.header_names.are_in(headers):
+            return False
         is_little = False
         for allowance in self.limit.allowances:
             for reading in readings(allowance, headers):

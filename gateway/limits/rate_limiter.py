@@ -263,11 +263,9 @@ class SharedRateLimiter:
         """Take note of what the headers of an answer say about the limits."""
         if scope.limit is None or not scope.limit.allowances:
             return
-        limiter = self._limiter(scope)
-        if limiter.budget.header_names.are_in(headers):
-            now = monotonic()
-            if limiter.budget.observe(now, CLOCK.unix_time(), headers):
-                self._publish(limiter, now)
+        limiter, now = self._limiter(scope), monotonic()
+        if limiter.budget.observe(now, CLOCK.unix_time(), headers):
+            self._publish(limiter, now)
 
     def pause(self, scope: RateScope, seconds: float) -> None:
         """Let nothing through for so long: the application limits."""

@@ -1,13 +1,12 @@
 """Timeouts that are looked at together: each ends its own wait, in time, and none after its end."""
 
 import asyncio
-import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
-from gateway.aio.timeouts import RESOLUTION, IdleTimeout, Timeouts
+from gateway.aio.timeouts import RESOLUTION, IdleTimeout, Timeouts, Wait
 from tests.harness.waiting import eventually
 
 
@@ -82,11 +81,11 @@ async def test_a_task_that_is_cancelled_in_a_block_is_cancelled(timeouts):
         await task
 
 
-class Told:
+class Told(Wait):
     """Tells that it expired."""
 
     def __init__(self, name: str, expired: list[str]) -> None:
-        self.at = math.inf
+        super().__init__(60, 60)
         self.name = name
         self.expired = expired
 

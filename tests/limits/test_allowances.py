@@ -40,9 +40,9 @@ INCIDENT = {"x-ratelimit-limit": "60, 1200;window=60, 60;window=60", "x-ratelimi
 def test_headers_slow_an_account_down_before_the_application_refuses(kind, headers, is_throttled, paused_for):
     budget = Budget.of(CATALOG.kind(kind).spec.rate_limit)
 
-    is_told, is_news = budget.header_names.are_in(headers), budget.observe(0, NOW, headers)
+    is_told, is_shared = budget.header_names.are_in(headers), budget.observe(0, NOW, headers)
 
-    assert (is_told, is_news, budget.is_throttled(1)) == (True, is_throttled, is_throttled)
+    assert (is_told, is_shared, budget.is_throttled(1)) == (True, is_throttled, is_throttled)
     assert budget.paused_until == paused_for
 
 
