@@ -36,6 +36,9 @@ _SECRETS = (
 
 #: characters of an event's text or of its exception
 _MAX_TEXT = 32_000
+#: what moves a terminal's cursor, ends a line or reorders it: C0 and C1 controls (U+0085 among them), line and
+#: paragraph separators, and the bidirectional controls
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def configure_logs(log_format: str = "auto", level: str = "info") -> None:
@@ -74,6 +77,11 @@ def without_secrets(text: str) -> str:
     return text
 
 
+def _on_one_line(value: object) -> str:
+    """The value as text with its control characters escaped, so that no field can forge a line of the log."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
+
+
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     fields = {name: value for name, value in vars(record).items() if name not in _OWN}
     return {**_CONTEXT.get(), **fields}
@@ -101,10 +109,17 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """A line for people."""
+    """A line for people; only a traceback has lines of its own, each indented."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        fields = "".join(f" {name}={value}" for name, value in _fields(record).items() if value is not None)
-        line = f"{moment} {record.levelname.lower():7} {_event(record)}{fields}"
-        return f"{line}\n{without_secrets(self.formatException(record.exc_info))}" if record.exc_info else line
+        fields = "".join(
+            f" {_on_one_line(name)}={_on_one_line(value)}"
+            for name, value in _fields(record).items()
+            if value is not None
+        )
+        line = f"{moment} {record.levelname.lower():7} {_on_one_line(_event(record))}{fields}"
+        if not record.exc_info:
+            return line
+        traceback = without_secrets(self.formatException(record.exc_info))
+        return "\n    ".join([line, *map(_on_one_line, traceback.split("\n"))])

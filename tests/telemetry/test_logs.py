@@ -50,6 +50,30 @@ def test_an_event_on_a_terminal_is_a_line_for_people():
     assert line.endswith("warning request status=200")
 
 
+@pytest.mark.parametrize(
+    "separator", ["\n", "\r\n", "\x00", "\x1b[2J", "\x7f", "\x85", "\x9b", "\u2028", "\u2029", "\u202e"]
+)
+def test_no_field_forges_a_line_of_a_text_log(separator: str):
+    forged = f"x{separator}12:00:00 info    request status=200"
+    begin_context({"request_id": forged})
+
+    line = TextFormatter().format(record("called: %s", forged, operation=forged, **{forged: 1}))
+
+    assert len(line.splitlines()) == 1
+    assert line.isprintable()
+
+
+def test_only_a_traceback_continues_an_event_and_its_lines_are_indented():
+    begin_context({})
+
+    text = TextFormatter().format(record("a bug", error=raised(ValueError("x\n12:00:00 info    forged\x85and more"))))
+
+    first, *rest = text.splitlines()
+    assert first.endswith("warning a bug")
+    assert all(line.startswith("    ") for line in rest)
+    assert "forged\\x85and more" in rest[-1]
+
+
 async def test_an_event_names_the_request_and_the_job_it_belongs_to_also_in_tasks_of_theirs():
     begin_context({"request_id": "r-1"})
 
