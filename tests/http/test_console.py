@@ -3,44 +3,18 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
 
 from gateway.http.console_routes import CONSOLE_ROUTES
-from tests.harness.caller import Answer, Api
+from tests.harness.caller import Api
 from tests.harness.clients import EVERY_SCOPE
+from tests.harness.console import ConsoleBrowser, new_browser, signed_in
 from tests.harness.in_process import FrontEnd
 
 PAGES = [route.path for route in CONSOLE_ROUTES if route.method == "GET" and "{" not in route.path]
 FORMS = [route.path for route in CONSOLE_ROUTES if route.method == "POST" and not route.is_open]
-
-
-class Browser:
-    """Somebody's browser, with its cookies."""
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self.session = session
-
-    async def get(self, path: str, **options: object) -> Answer:
-        async with self.session.get(path, allow_redirects=False, **options) as response:
-            return Answer(response.status, response.headers, await response.read())
-
-    async def send(self, path: str, **fields: str) -> Answer:
-        async with self.session.post(path, data=fields, allow_redirects=False) as response:
-            return Answer(response.status, response.headers, await response.read())
-
-    async def csrf(self) -> str:
-        found = re.search(rb'name="csrf" value="(\w+)"', (await self.get("/console/connectors")).body)
-        assert found is not None
-        return found[1].decode()
-
-
-@asynccontextmanager
-async def new_browser(front: FrontEnd) -> AsyncIterator[Browser]:
-    async with aiohttp.ClientSession(front.base_url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-        yield Browser(session)
 
 
 @pytest.fixture
@@ -55,12 +29,9 @@ async def api(front: FrontEnd, organization_id) -> AsyncIterator[Api]:
 
 
 @pytest.fixture
-async def browser(front: FrontEnd, organization_id) -> AsyncIterator[Browser]:
+async def browser(front: FrontEnd, organization_id) -> AsyncIterator[ConsoleBrowser]:
     """One in which somebody is signed in who may do everything."""
-    client_id, secret = await front.client(organization_id, EVERY_SCOPE)
-    async with new_browser(front) as opened:
-        answer = await opened.send("/console/sign-in", client_id=client_id, client_secret=secret)
-        assert (answer.status, answer.headers["Location"]) == (303, "/console")
+    async with signed_in(front, *await front.client(organization_id)) as opened:
         yield opened
 
 
@@ -74,7 +45,7 @@ async def test_every_page_wants_somebody_signed_in_and_leads_back(front: FrontEn
 
 
 @pytest.mark.parametrize("path", PAGES)
-async def test_every_page_is_shown_without_anything_inline(browser: Browser, path: str):
+async def test_every_page_is_shown_without_anything_inline(browser: ConsoleBrowser, path: str):
     answer = await browser.get(path)
 
     assert answer.status == 200
@@ -84,7 +55,7 @@ async def test_every_page_is_shown_without_anything_inline(browser: Browser, pat
 
 
 @pytest.mark.parametrize("path", FORMS)
-async def test_a_form_of_another_page_is_refused(browser: Browser, path: str):
+async def test_a_form_of_another_page_is_refused(browser: ConsoleBrowser, path: str):
     filled = re.sub(r"\{\w+\}", "6f1d7b8c-0000-4000-8000-000000000000", path)
 
     answer = await browser.send(filled, csrf="0" * 64)
@@ -116,7 +87,7 @@ async def test_another_site_cannot_sign_somebody_in(front: FrontEnd, organizatio
 
 
 async def test_the_cookie_is_new_at_each_sign_in_and_worth_nothing_after_signing_out(
-    front: FrontEnd, browser: Browser, organization_id
+    front: FrontEnd, browser: ConsoleBrowser, organization_id
 ):
     fixed = {"Cookie": "gateway-console=" + "a" * 43}
     client_id, secret = await front.client(organization_id)
@@ -180,7 +151,7 @@ async def other(front: FrontEnd) -> AsyncIterator[dict[str, str]]:
         "/console/jobs/{job}/result",
     ],
 )
-async def test_what_another_organization_has_is_not_there(browser: Browser, other: dict[str, str], path: str):
+async def test_what_another_organization_has_is_not_there(browser: ConsoleBrowser, other: dict[str, str], path: str):
     answer = await browser.get(path.format(**other))
 
     assert answer.status == 404
@@ -194,7 +165,7 @@ async def test_what_another_organization_has_is_not_there(browser: Browser, othe
         "/console/playground?operation=support-desk.tickets.list&connector={connector}",
     ],
 )
-async def test_what_another_organization_has_is_not_shown(browser: Browser, other: dict[str, str], path: str):
+async def test_what_another_organization_has_is_not_shown(browser: ConsoleBrowser, other: dict[str, str], path: str):
     answer = await browser.get(path.format(**other))
 
     shown = answer.body.replace(f'value="{other["connector"]}"'.encode(), b"")
@@ -218,7 +189,7 @@ async def test_what_another_organization_has_is_not_shown(browser: Browser, othe
     ],
 )
 async def test_what_another_organization_has_is_not_changed(
-    browser: Browser, other: dict[str, str], path: str, fields: dict[str, str]
+    browser: ConsoleBrowser, other: dict[str, str], path: str, fields: dict[str, str]
 ):
     filled = {name: value.format(**other) for name, value in fields.items()}
 
@@ -228,7 +199,7 @@ async def test_what_another_organization_has_is_not_changed(
     assert b"OTHERS" not in answer.body
 
 
-async def test_a_connector_is_looked_at_renamed_switched_off_and_on(browser: Browser, api: Api):
+async def test_a_connector_is_looked_at_renamed_switched_off_and_on(browser: ConsoleBrowser, api: Api):
     record = (await api.connector()).record
     path, csrf = f"/console/connectors/{record['id']}", await browser.csrf()
 
@@ -244,7 +215,7 @@ async def test_a_connector_is_looked_at_renamed_switched_off_and_on(browser: Bro
     assert b"accepts the credentials" in checked.body
 
 
-async def test_deleting_wants_the_connectors_name(browser: Browser, api: Api):
+async def test_deleting_wants_the_connectors_name(browser: ConsoleBrowser, api: Api):
     record = (await api.connector()).record
     path, csrf = f"/console/connectors/{record['id']}/delete", await browser.csrf()
 
@@ -255,7 +226,7 @@ async def test_deleting_wants_the_connectors_name(browser: Browser, api: Api):
     assert deleted.headers["Location"].startswith("/console/jobs/")
 
 
-async def test_an_operation_is_found_shown_dry_and_run(browser: Browser, api: Api):
+async def test_an_operation_is_found_shown_dry_and_run(browser: ConsoleBrowser, api: Api):
     record = (await api.connector()).record
     fields = {"csrf": await browser.csrf(), "operation": "support-desk.tickets.list", "connector": record["id"]}
 
@@ -271,7 +242,7 @@ async def test_an_operation_is_found_shown_dry_and_run(browser: Browser, api: Ap
     assert b"curl -sS" in run.body
 
 
-async def test_what_is_wrong_with_a_param_stands_at_its_field(browser: Browser, api: Api):
+async def test_what_is_wrong_with_a_param_stands_at_its_field(browser: ConsoleBrowser, api: Api):
     record = (await api.connector()).record
     fields = {"csrf": await browser.csrf(), "operation": "support-desk.tickets.list", "connector": record["id"]}
 
@@ -284,7 +255,7 @@ async def test_what_is_wrong_with_a_param_stands_at_its_field(browser: Browser, 
     assert b"per_page: it is a whole number" in answer.body
 
 
-async def test_records_and_names_are_never_markup(browser: Browser, api: Api):
+async def test_records_and_names_are_never_markup(browser: ConsoleBrowser, api: Api):
     script = "<script>alert(1)</script>"
     record = (await api.connector()).record
     await api.call("PATCH", f"/api/v1/integrations/connectors/{record['id']}", json={"name": script})
@@ -301,7 +272,7 @@ async def test_records_and_names_are_never_markup(browser: Browser, api: Api):
     assert b"&lt;script&gt;" in run.body
 
 
-async def test_a_client_is_made_and_its_secret_shown_once(browser: Browser, front: FrontEnd):
+async def test_a_client_is_made_and_its_secret_shown_once(browser: ConsoleBrowser, front: FrontEnd):
     made = await browser.send("/console/settings/clients", csrf=await browser.csrf(), name="agent", read="on")
     found = re.search(rb"Client <code>([\w-]+)</code>, secret <code>([\w-]+)</code>", made.body)
     assert found is not None
@@ -313,7 +284,7 @@ async def test_a_client_is_made_and_its_secret_shown_once(browser: Browser, fron
     assert found[2] not in (await browser.get("/console/settings")).body
 
 
-async def test_health_shows_what_the_doctor_says(browser: Browser, api: Api):
+async def test_health_shows_what_the_doctor_says(browser: ConsoleBrowser, api: Api):
     told = (await api.get("/api/v1/health/checks")).json()["data"]
     page = await browser.get("/console/health")
 
@@ -327,7 +298,9 @@ async def test_health_is_for_administrators(front: FrontEnd, organization_id):
         assert (await other.get("/api/v1/health/checks")).status == 403
 
 
-async def test_the_audit_log_is_filtered_by_who_and_when(browser: Browser, api: Api, front: FrontEnd, organization_id):
+async def test_the_audit_log_is_filtered_by_who_and_when(
+    browser: ConsoleBrowser, api: Api, front: FrontEnd, organization_id
+):
     await api.connector()
     client_id, _ = await front.client(organization_id)
     async with asyncio.timeout(10):
@@ -346,7 +319,7 @@ async def test_the_audit_log_is_filtered_by_who_and_when(browser: Browser, api: 
     assert wrong.status == 422
 
 
-async def test_usage_counts_what_was_called(browser: Browser, api: Api):
+async def test_usage_counts_what_was_called(browser: ConsoleBrowser, api: Api):
     await api.connector()
 
     while b"<p>0 calls" in (page := await browser.get("/console")).body:

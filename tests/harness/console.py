@@ -1,0 +1,48 @@
+"""The console as a person's browser sees it, over plain HTTP."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+from tests.harness.caller import Answer
+from tests.harness.in_process import FrontEnd
+
+
+class ConsoleBrowser:
+    """A browser with its cookies; it follows no redirect."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self.session = session
+
+    async def get(self, path: str, **options: object) -> Answer:
+        async with self.session.get(path, allow_redirects=False, **options) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def send(self, path: str, **fields: str) -> Answer:
+        """Submit a form."""
+        async with self.session.post(path, data=fields, allow_redirects=False) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def csrf(self) -> str:
+        """The token that forms of this session carry."""
+        found = re.search(rb'name="csrf" value="(\w+)"', (await self.get("/console/connectors")).body)
+        assert found is not None
+        return found[1].decode()
+
+
+@asynccontextmanager
+async def new_browser(front: FrontEnd) -> AsyncIterator[ConsoleBrowser]:
+    """A browser without cookies."""
+    async with aiohttp.ClientSession(front.base_url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        yield ConsoleBrowser(session)
+
+
+@asynccontextmanager
+async def signed_in(front: FrontEnd, client_id: str, secret: str) -> AsyncIterator[ConsoleBrowser]:
+    """A browser in which this client is signed in."""
+    async with new_browser(front) as opened:
+        answer = await opened.send("/console/sign-in", client_id=client_id, client_secret=secret)
+        assert (answer.status, answer.headers["Location"]) == (303, "/console")
+        yield opened
