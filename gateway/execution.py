@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -212,7 +212,6 @@ class Execution:
         """Run it here; a read that outlasts the budget becomes a job without being started again."""
         started = time.monotonic()
         if prepared.engine_call.effect is not Effect.READ:
-            await self._jobs.ensure_there()
             return Done(await self._run(prepared), _milliseconds(started))
         reading = asyncio.create_task(self._run(prepared))
         try:
@@ -230,7 +229,7 @@ class Execution:
     async def _run(self, prepared: PreparedExecution) -> OperationResult:
         resolved, call, freshness = prepared.resolved, prepared.engine_call, prepared.call.freshness
         if call.effect is not Effect.READ:
-            answer = await self._with_write_through(resolved, call, resolved.connector.run_to_end(call))
+            answer = await self._with_write_through(resolved, call, lambda: resolved.connector.run_to_end(call))
         elif freshness is None:
             answer = await resolved.connector.run_to_end(call)
         else:
@@ -238,18 +237,17 @@ class Execution:
         return selected(answer, prepared.call.selection)
 
     async def _with_write_through(
-        self, resolved: ResolvedConnector, call: PreparedCall, work: Awaitable[OperationResult]
+        self, resolved: ResolvedConnector, call: PreparedCall, work: Callable[[], Awaitable[OperationResult]]
     ) -> OperationResult:
-        """The answer of a write, which is in the copies that are searched before its caller hears of it.
+        """The answer of a write; the synchronized copy is updated before the caller gets it.
 
-        However it ends, what was remembered of its connector may be wrong by now.
+        No process remembers an answer of the connector until the write has ended, whatever its outcome. Raises
+        Unavailable before the write where PostgreSQL is away.
         """
-        try:
-            answer = await work
+        async with self._cache.writing(resolved.record.id):
+            answer = await work()
             record, write = resolved.record, Write(call.operation, call.params, answer)
             await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
-        finally:
-            await self._cache.publish_write(resolved.record.id)
         return answer
 
     async def _promoted(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> Accepted:
@@ -378,8 +376,10 @@ class Execution:
     ) -> OperationResult:
         if call.operation.is_download:
             return await self._stored(resolved.connector, call, job, run_context)
-        work = resolved.connector.run(call, run_context)
-        answer = await (work if call.effect is Effect.READ else self._with_write_through(resolved, call, work))
+        if call.effect is Effect.READ:
+            answer = await resolved.connector.run(call, run_context)
+        else:
+            answer = await self._with_write_through(resolved, call, lambda: resolved.connector.run(call, run_context))
         return selected(answer, FieldSelection(**job.selection))
 
     async def _stored(

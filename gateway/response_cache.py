@@ -2,26 +2,30 @@
 
 import asyncio
 import hashlib
-import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from uuid import UUID
+from typing import Any
+from uuid import UUID, uuid4
 
 import msgspec
 
 from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.responses import OperationResult
+from gateway.db.notifications import NOTIFY, WRITTEN
 from gateway.db.pool import Database
+from gateway.db.retries import retry_until_available
 from gateway.errors import Unavailable
 
-log = logging.getLogger(__name__)
-
-#: the topic of notifications that a write went through the gateway
-TOPIC = "written"
-_NOTIFY = "SELECT pg_notify('gateway', $1)"
+#: the topic of a write that is about to be sent; its subject, as that of its end, is `connector:write`
+WRITING = "writing"
+#: seconds after which an announced write counts as ended: its process may have been killed
+_LONGEST_WRITE = 120.0
+#: seconds for announcing the last writes before the process ends
+_CLOSING = 1.0
 #: what an entry takes beside its answer, and the part of the memory that one answer may take
 _OVERHEAD, _LARGEST_SHARE = 1024, 8
 _DIRECTIVE = re.compile(r"([a-z-]+)(?:=\"?([0-9]{1,9})\"?)?", re.IGNORECASE)
@@ -77,12 +81,18 @@ class ResponseCache:
     """The answers that a process remembers, the least used forgotten first; equal calls in flight are asked once.
 
     A write forgets every answer of its connector, in every process: what else a write changes (counts, parents, other
-    lists) only the application knows.
+    lists) only the application knows. While the write is under way, and while `is_current` is false because other
+    processes' writes cannot be heard of, nothing is remembered.
     """
 
-    def __init__(self, database: Database, max_bytes: int) -> None:
+    def __init__(self, database: Database, max_bytes: int, is_current: Callable[[], bool]) -> None:
         self._database = database
         self._max_bytes = max_bytes
+        self._is_current = is_current
+        #: by connector, the writes under way in all processes, and until when each counts as such
+        self._writes: dict[UUID, dict[str, float]] = {}
+        #: announcements of writes that PostgreSQL did not take yet
+        self._announcing: set[asyncio.Task[None]] = set()
         self._bytes = 0
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
         self._in_flight: dict[Key, asyncio.Task[OperationResult]] = {}
@@ -92,7 +102,7 @@ class ResponseCache:
     def find(self, key: Key, max_age: float | None) -> CachedAnswer | None:
         """The answer to the same call, if there is one that is no older."""
         entry = self._entries.get(key)
-        if entry is None:
+        if entry is None or not self._may_remember(key[0]):
             return None
         age = time.monotonic() - entry.received_at
         if max_age is not None and age > max_age:
@@ -123,7 +133,7 @@ class ResponseCache:
         try:
             answer = await fetch()
             # Another task, or none, means that a write came in between.
-            if may_store and self._in_flight.get(key) is task:
+            if may_store and self._in_flight.get(key) is task and self._may_remember(key[0]):
                 self._store(key, answer)
         finally:
             if self._in_flight.get(key) is task:
@@ -156,15 +166,60 @@ class ResponseCache:
         if not keys:
             self._keys.pop(key[0], None)
 
-    async def publish_write(self, connector_id: UUID) -> None:
-        """Forget what is remembered of the connector, here and in every other process."""
-        self.invalidate(connector_id)
+    def _may_remember(self, connector_id: UUID) -> bool:
+        return self._is_current() and not self._is_written(connector_id)
+
+    def _is_written(self, connector_id: UUID) -> bool:
+        """Whether a write of the connector is under way; drops those that count as ended."""
+        writes = self._writes.get(connector_id)
+        if writes is None:
+            return False
+        now = time.monotonic()
+        for write in [write for write, until in writes.items() if until <= now]:
+            self._end_write(connector_id, write)
+        return bool(writes)
+
+    def _end_write(self, connector_id: UUID, write: str) -> None:
+        writes = self._writes.get(connector_id, {})
+        writes.pop(write, None)
+        if not writes:
+            self._writes.pop(connector_id, None)
+
+    @asynccontextmanager
+    async def writing(self, connector_id: UUID) -> AsyncIterator[None]:
+        """Around a write: no process remembers an answer of the connector that the write may change.
+
+        Raises Unavailable before the write where PostgreSQL cannot announce it. Its end is announced as soon as
+        PostgreSQL takes it; until then it counts as under way.
+        """
+        subject = f"{connector_id}:{uuid4().hex}"
+        await self._announce(f"{WRITING}:{subject}")
+        self.on_writing(subject)
         try:
-            async with self._database.system() as connection:
-                await connection.execute(_NOTIFY, f"{TOPIC}:{connector_id}")
+            yield
+        finally:
+            self.on_notify(subject)
+            await self._announce_end(f"{WRITTEN}:{subject}")
+
+    async def _announce(self, notification: str) -> None:
+        async with self._database.system() as connection:
+            await connection.execute(NOTIFY, notification)
+
+    async def _announce_end(self, notification: str) -> None:
+        try:
+            await self._announce(notification)
         except Unavailable:
-            # Whoever listens has lost its connection too, and forgets everything.
-            log.warning("a write was not announced", extra={"connector_id": str(connector_id)})
+            announcing = asyncio.create_task(retry_until_available(lambda: self._announce(notification)))
+            self._announcing.add(announcing)
+            announcing.add_done_callback(self._announcing.discard)
+            announcing.add_done_callback(_retrieved)
+
+    async def close(self) -> None:
+        """Wait a moment for announcements that PostgreSQL did not take yet."""
+        if self._announcing:
+            _, left = await asyncio.wait(self._announcing, timeout=_CLOSING)
+            for announcing in left:
+                announcing.cancel()
 
     def invalidate(self, connector_id: UUID) -> None:
         """Forget what this process remembers of the connector, and share no call that began before."""
@@ -173,17 +228,27 @@ class ResponseCache:
             entry = self._entries.pop(key, None)
             self._bytes -= entry.size if entry is not None else 0
 
-    def on_notify(self, connector_id: str) -> None:
-        """A write through another process, or another state of the connector."""
+    def on_writing(self, subject: str) -> None:
+        """A write is about to be sent, perhaps by another process."""
+        connector_id, _, write = subject.partition(":")
+        self._writes.setdefault(UUID(connector_id), {})[write] = time.monotonic() + _LONGEST_WRITE
+        self.invalidate(UUID(connector_id))
+
+    def on_notify(self, subject: str) -> None:
+        """A write ended, perhaps in another process, or the connector was changed."""
+        connector_id, _, write = subject.partition(":")
+        self._end_write(UUID(connector_id), write)
         self.invalidate(UUID(connector_id))
 
     def invalidate_all(self) -> None:
-        """Notifications may have been missed."""
+        """Notifications may have been missed, also of the ends of writes."""
         for connector_id in list(self._keys):
             self.invalidate(connector_id)
+        for connector_id in list(self._writes):
+            self._is_written(connector_id)
 
 
-def _retrieved(task: "asyncio.Task[OperationResult]") -> None:
-    """Also when everybody who asked has gone away."""
+def _retrieved(task: "asyncio.Task[Any]") -> None:
+    """Its error counts as seen, also when all callers have gone away."""
     if not task.cancelled():
         task.exception()

@@ -32,7 +32,7 @@ from gateway.credentials.sealed_text import SealedText
 from gateway.credentials.service import ConnectorService
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault, derived_key, read_keys
-from gateway.db.notifications import NotificationListener
+from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.db.pool import Database
 from gateway.deletion import Deletion
 from gateway.execution import Execution
@@ -56,8 +56,7 @@ from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.openid.model import ProviderSettings
 from gateway.openid.store import SignInStore
-from gateway.response_cache import TOPIC as WRITTEN
-from gateway.response_cache import ResponseCache
+from gateway.response_cache import WRITING, ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
@@ -174,7 +173,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         job_waiters = JobWaiters(jobs)
         runner = Runner(leases, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
-        cache = ResponseCache(database, settings.cache_bytes)
+        notifications = NotificationListener(settings.session_url)
+        cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
+        stack.push_async_callback(cache.close)
         execution = Execution(
             connectors,
             jobs,
@@ -191,9 +192,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         authorizations = AuthorizationStore(database)
         context_store = ContextStore(derived_key(key_list, "context store cursors"))
         audit = await stack.enter_async_context(Audit(database).writing())
-        notifications = NotificationListener(settings.session_url)
         notifications.subscribe({"connector": connectors.on_notify}, connectors.invalidate_all)
-        notifications.subscribe({"connector": cache.on_notify, WRITTEN: cache.on_notify}, cache.invalidate_all)
+        notifications.subscribe(
+            {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
+        )
         notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
         notifications.subscribe({"job": job_waiters.on_notify}, job_waiters.wake_all)
         # What a runner may miss it learns with the next heartbeat.

@@ -9,8 +9,11 @@ import pytest
 
 from gateway.connectors.prepared import PreparedCall
 from gateway.connectors.responses import OperationResult
-from gateway.db.notifications import NotificationListener
-from gateway.response_cache import TOPIC, Freshness, ResponseCache, key_of
+from gateway.db.notifications import WRITTEN, NotificationListener
+from gateway.db.pool import Database
+from gateway.errors import Unavailable
+from gateway.response_cache import WRITING, Freshness, ResponseCache, key_of
+from tests.harness.postgres_relay import postgres_relay
 from tests.harness.waiting import eventually
 from tests.kinds.small_kind import small_operation
 
@@ -39,9 +42,13 @@ def key(connector_id: UUID, **params: object):
     return key_of(connector_id, PreparedCall.of(OPERATION, params))
 
 
+def opened_cache(database: Database, is_current=lambda: True) -> ResponseCache:
+    return ResponseCache(database, 100_000, is_current)
+
+
 @pytest.fixture
 def cache(database) -> ResponseCache:
-    return ResponseCache(database, 100_000)
+    return opened_cache(database)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +136,8 @@ async def test_a_write_forgets_what_was_remembered_and_what_is_under_way(cache):
     stale = asyncio.create_task(cache.fetch(under_way, application, Freshness(5)))
     await application.is_asked.wait()
 
-    await cache.publish_write(connector_id)
+    async with cache.writing(connector_id):
+        pass
     application.is_asked.clear()
     fresh = asyncio.create_task(cache.fetch(under_way, application, Freshness(5)))
     await application.is_asked.wait()
@@ -145,10 +153,11 @@ async def test_a_write_forgets_what_was_remembered_and_what_is_under_way(cache):
 @pytest.fixture
 async def elsewhere(database, database_url) -> AsyncIterator[ResponseCache]:
     """The cache of another process."""
-    cache, listener, ready = ResponseCache(database, 100_000), NotificationListener(database_url), asyncio.Event()
-    listener.subscribe({TOPIC: cache.on_notify}, ready.set)
+    listener = NotificationListener(database_url)
+    cache = opened_cache(database, listener.is_current)
+    listener.subscribe({WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all)
     async with listener.listening():
-        await ready.wait()
+        await eventually(listener.is_current)
         yield cache
 
 
@@ -156,9 +165,76 @@ async def test_a_write_forgets_in_every_process(cache, elsewhere):
     same = key(uuid4(), id=1)
     await elsewhere.fetch(same, Application(), Freshness(5))
 
-    await cache.publish_write(same[0])
+    async with cache.writing(same[0]):
+        pass
 
     assert await eventually(lambda: elsewhere.find(same, 60) is None)
+
+
+async def test_nothing_is_remembered_in_any_process_while_a_write_is_under_way(cache, elsewhere):
+    same = key(uuid4(), id=1)
+    await elsewhere.fetch(same, Application(), Freshness(5))
+
+    async with cache.writing(same[0]):
+        await eventually(lambda: elsewhere.find(same, 60) is None)
+        for each in (cache, elsewhere):
+            await each.fetch(same, Application(), Freshness(5))
+        during = [each.find(same, 60) for each in (cache, elsewhere)]
+
+    await eventually(lambda: _is_remembered(elsewhere, same))
+    assert during == [None, None]
+
+
+async def _is_remembered(cache: ResponseCache, same) -> bool:
+    await cache.fetch(same, Application(), Freshness(5))
+    return cache.find(same, 60) is not None
+
+
+async def test_one_write_of_two_does_not_end_the_other(cache):
+    same = key(uuid4(), id=1)
+
+    async with cache.writing(same[0]):
+        async with cache.writing(same[0]):
+            pass
+        await cache.fetch(same, Application(), Freshness(5))
+
+        assert cache.find(same, 60) is None
+
+
+async def test_a_write_that_cannot_be_announced_is_not_begun():
+    async with Database.open("postgresql://127.0.0.1:1/gateway", is_patient=True) as away:
+        with pytest.raises(Unavailable):
+            async with opened_cache(away).writing(uuid4()):
+                pytest.fail("it was begun")
+
+
+async def test_the_end_of_a_write_is_announced_once_postgres_takes_it(database_url, elsewhere):
+    same = key(uuid4(), id=1)
+    async with postgres_relay(database_url) as relay, Database.open(relay.url) as cut_off:
+        cache = opened_cache(cut_off)
+        async with cache.writing(same[0]):
+            relay.is_open = False
+            relay.cut()
+        await elsewhere.fetch(same, Application(), Freshness(5))
+        before = elsewhere.find(same, 60)
+
+        relay.is_open = True
+        await eventually(lambda: _is_remembered(elsewhere, same), within=30)
+
+    assert before is None
+
+
+async def test_nothing_is_remembered_while_other_processes_cannot_be_heard_of(database):
+    is_current = True
+    cache, same = opened_cache(database, lambda: is_current), key(uuid4(), id=1)
+    await cache.fetch(same, Application(), Freshness(5))
+    before = cache.find(same, 60)
+
+    is_current = False
+    during = cache.find(same, 60)
+
+    assert before is not None
+    assert during is None
 
 
 async def test_the_memory_is_capped_and_the_least_used_goes_first(cache):

@@ -1,11 +1,12 @@
 """Notifications of other processes: one LISTEN connection for a process (PostgreSQL `NOTIFY`, channel `gateway`).
 
-A pooler in transaction mode passes none on. Where there is no way around it, whatever may have changed is taken for
-changed every second.
+A pooler in transaction mode passes none on. Without a direct connection every listener is called once a second, as if
+everything had changed.
 """
 
 import asyncio
 import contextlib
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -17,9 +18,19 @@ from gateway.aio.loops import every, running
 from gateway.errors import Unavailable
 
 CHANNEL = "gateway"
-#: seconds until the connection is tried again, and between proofs that it is alive
-_RECONNECT, _PROOF = 0.5, 2.0
-#: seconds between looks where nothing can be listened to
+#: one notification: `topic:subject`
+NOTIFY = f"SELECT pg_notify('{CHANNEL}', $1)"
+#: the topic of a write that ended, perhaps without effect; the subject begins with the connector's id
+WRITTEN = "written"
+#: seconds until the connection is tried again
+_RECONNECT = 0.5
+#: seconds between two queries that prove that the connection is alive
+_PROOF_INTERVAL = 1.0
+#: seconds for the answer to such a query; a connection that is silent for longer is lost
+_PROOF_TIMEOUT = 2.0
+#: seconds for connecting
+_CONNECT_TIMEOUT = 3.0
+#: seconds between calls of the listeners where nothing can be listened to
 _POLL_INTERVAL = 1.0
 
 #: called with the id of what changed, by topic
@@ -29,11 +40,13 @@ OnGap = Callable[[], None]
 
 
 class NotificationListener:
-    """Tells listeners what changed; after a lost connection tells them that they may have missed something."""
+    """Calls listeners with what changed, and `on_gap` when its connection is lost and when it listens again."""
 
     def __init__(self, url: str | None) -> None:
         #: of PostgreSQL itself; None where there is a pooler in between
         self._url = url
+        #: until when the last proof of the connection counts, by `time.monotonic`
+        self._proven_until = float("-inf")
         self._listeners: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._on_gap: list[OnGap] = []
 
@@ -43,6 +56,13 @@ class NotificationListener:
             self._listeners[topic].append(listener)
         if on_gap is not None:
             self._on_gap.append(on_gap)
+
+    def is_current(self) -> bool:
+        """Whether every notification sent until a few seconds ago has been received.
+
+        False before the process listens, after its connection is lost, and after the process was frozen.
+        """
+        return self._url is None or time.monotonic() < self._proven_until
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["NotificationListener"]:
@@ -62,20 +82,27 @@ class NotificationListener:
             raise Unavailable("the connection for notifications is lost") from None
 
     async def _listen_once(self, url: str) -> None:
-        connection = await asyncpg.connect(url, timeout=3, command_timeout=3)
+        connection = await asyncpg.connect(url, timeout=_CONNECT_TIMEOUT, command_timeout=_PROOF_TIMEOUT)
         lost = asyncio.Event()
         try:
             connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(CHANNEL, self._on_notify)
             self._report_gap()
-            while not connection.is_closed():
+            while not lost.is_set():
+                await self._prove(connection)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_PROOF):
+                    async with asyncio.timeout(_PROOF_INTERVAL):
                         await lost.wait()
-                    return
-                await connection.execute("SELECT 1")
         finally:
             connection.terminate()
+            self._proven_until = float("-inf")
+            self._report_gap()
+
+    async def _prove(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+        """Ask PostgreSQL for an answer; raises TimeoutError where the connection is silent."""
+        asked_at = time.monotonic()
+        await connection.execute("SELECT 1")
+        self._proven_until = asked_at + _PROOF_INTERVAL + _PROOF_TIMEOUT
 
     def _on_notify(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
         topic, _, subject = str(payload).partition(":")

@@ -28,7 +28,6 @@ from gateway.jobs.rows import (
 from gateway.kinds.spec import Effect
 
 # A connection that is bound already is handed out without a word to the server.
-_IS_THERE = "SELECT"
 
 _INSERTED = """
     id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, params, shape, effect,
@@ -281,11 +280,6 @@ class JobStore:
     async def accept_within(self, connection: Connection, new: NewJob) -> StoredJob:
         """Accept in the caller's own transaction, together with what the job is about."""
         return await self._inserted(connection, new, None)
-
-    async def ensure_there(self) -> None:
-        """Raise Unavailable unless PostgreSQL answers: nothing is written anywhere that could not be told of."""
-        async with self._database.system() as connection:
-            await connection.execute(_IS_THERE)
 
     async def _reserve_key(self, connection: Connection, new: NewJob, key: IdempotencyKey) -> bool:
         job_id = await connection.fetchval(_RESERVE_KEY, *_owner(new, key), key.fingerprint, new.id, key.seconds)

@@ -1,0 +1,81 @@
+"""A way to PostgreSQL that a test can cut or make silent."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from yarl import URL
+
+_CHUNK = 1 << 16
+
+
+class PostgresRelay:
+    """Passes bytes on between clients at `url` and the server, while `is_open` and `flows` allow it."""
+
+    def __init__(self, server: URL) -> None:
+        self._server = server
+        #: while false, connections are refused
+        self.is_open = True
+        #: while it is not set, connections stand and carry nothing
+        self.flows = asyncio.Event()
+        self.flows.set()
+        self._connections: set[asyncio.StreamWriter] = set()
+        self.url = ""
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator["PostgresRelay"]:
+        listener = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        port = listener.sockets[0].getsockname()[1]
+        self.url = str(URL.build(scheme="postgresql", user=self._server.user, password=self._server.password,
+                                 host="127.0.0.1", port=port, path=self._server.path))  # fmt: skip
+        try:
+            yield self
+        finally:
+            self.flows.set()
+            self.cut()
+            listener.close()
+            await listener.wait_closed()
+
+    def cut(self) -> None:
+        """Break all connections."""
+        for connection in self._connections:
+            connection.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self.is_open:
+            writer.transport.abort()
+            return
+        server_reader, server_writer = await self._connected()
+        writers = {writer, server_writer}
+        self._connections |= writers
+        try:
+            async with asyncio.TaskGroup() as both_ways:
+                both_ways.create_task(self._pass_on(reader, server_writer))
+                both_ways.create_task(self._pass_on(server_reader, writer))
+        finally:
+            self._connections -= writers
+            for each in writers:
+                each.transport.abort()
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        directory = self._server.query.get("host", "")
+        port = self._server.port or int(self._server.query.get("port", 5432))
+        if directory.startswith("/"):
+            return await asyncio.open_unix_connection(f"{directory}/.s.PGSQL.{port}")
+        return await asyncio.open_connection(self._server.host, port)
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := await reader.read(_CHUNK):
+                await self.flows.wait()
+                writer.write(chunk)
+                await writer.drain()
+        writer.transport.abort()
+
+
+@asynccontextmanager
+async def postgres_relay(url: str) -> AsyncIterator[PostgresRelay]:
+    """A relay to the server and database of `url`, for as long as the block lasts."""
+    async with PostgresRelay(URL(url)).listening() as relay:
+        yield relay
