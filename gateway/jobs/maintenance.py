@@ -2,14 +2,16 @@
 
 import json
 import logging
-from collections.abc import Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
+from gateway.db.notifications import NOTIFY, WRITTEN
 from gateway.db.pool import Connection, Database
 from gateway.errors import Unavailable, WorkerCrashed
-from gateway.jobs.leases import LEASE, sealed_head
+from gateway.jobs.leases import LEASE, NOTHING_DONE, sealed_head
 from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
+from gateway.kinds.spec import Effect
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +59,7 @@ _REQUEUE_LOST = f"""
     SET status = 'queued', crashes = crashes + 1, lease_until = NULL,
         message = 'its worker was lost; waiting for another'
     WHERE {_LOST}
-    RETURNING id
+    RETURNING id, connector_id, NOT {NOTHING_DONE} AS may_be_written
 """
 _REQUEUE_DUE = """
     UPDATE jobs SET status = 'queued', next_attempt_at = NULL
@@ -118,7 +120,10 @@ class Maintenance:
             log.warning(
                 "a call was lost with the process that ran it, and nothing was sent", extra={"job_id": str(row["id"])}
             )
-        requeued: Sequence[object] = await connection.fetch(_REQUEUE_LOST)
+        requeued = await connection.fetch(_REQUEUE_LOST)
+        for row in requeued:
+            if row["may_be_written"]:
+                await _announce_write(connection, row["connector_id"])
         return len(requeued)
 
     async def _end_lost(self, connection: Connection) -> None:
@@ -134,6 +139,8 @@ class Maintenance:
                 outcome.message,
                 self._retention,
             )
+            if job.effect is not Effect.READ:
+                await _announce_write(connection, job.connector_id)
             log.warning("a job ended with its worker", extra={"job_id": str(job.id), "status": outcome.status})
 
     async def heartbeat(self, worker: str) -> None:
@@ -149,3 +156,9 @@ class Maintenance:
         """Whether any worker sent a heartbeat lately."""
         async with self._database.system() as connection:
             return bool(await connection.fetchval(_A_WORKER_IS_THERE))
+
+
+async def _announce_write(connection: Connection, connector_id: UUID | None) -> None:
+    """Let every process forget what it remembers of the connector: its lost worker could not announce the write."""
+    if connector_id is not None:
+        await connection.execute(NOTIFY, f"{WRITTEN}:{connector_id}")

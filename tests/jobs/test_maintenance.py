@@ -1,10 +1,14 @@
 """Maintenance: what a lost worker means for each effect class, and what outlives its time."""
 
+import asyncio
+
 import pytest
 
+from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
+from tests.harness.waiting import eventually
 from tests.jobs.conftest import SHARES, WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)
@@ -44,6 +48,21 @@ async def test_an_unknown_write_tells_what_is_known(jobs, leases, maintenance, c
     assert error["code"] == "outcome_unknown"
     assert (error["known"]["request_id"], error["known"]["find_by"]) == ("r-1", "a list")
     assert error["known"]["sent_at"].endswith("Z")
+
+
+@pytest.mark.parametrize("effect", [Effect.WRITE, Effect.IDEMPOTENT])
+async def test_the_write_of_a_lost_worker_is_announced(database_url, leases, maintenance, claimed, lost, effect):
+    job, written = await claimed(effect=effect), asyncio.Queue[str]()
+    listener = NotificationListener(database_url)
+    listener.subscribe({WRITTEN: written.put_nowait}, None)
+    await leases.mark_in_flight(job)
+    await lost(job)
+
+    async with listener.listening(), asyncio.timeout(30):
+        await eventually(listener.is_current)
+        await maintenance.reap()
+
+        assert await written.get() == str(job.connector_id)
 
 
 #: after so many losses in a row: how it is claimed next
