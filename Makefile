@@ -12,7 +12,7 @@ TEST = $(BIN)/python -m pytest --quiet
 TEST_PROCESSES ?= 3
 # Two halves that take equally long, a process for each: those of pytest-xdist would each collect all, and tell of each test
 # to a third, which takes longer than the tests.
-FAST_ENGINE = tests/connectors
+FAST_ENGINE = tests/upstream
 FAST_OTHERS = $(addprefix tests/,test_layout.py test_settings.py agent_tools aio client console http_ranges kinds oauth_tokens \
 	pages telemetry)
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors.responses import OperationResult
 from gateway.context_store.search.filters import Query
 from gateway.context_store.search.names import Names, with_declared_names
 from gateway.context_store.search.parse import parse
@@ -22,6 +21,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_schema import search_call
 from gateway.kinds.spec import Entity
 from gateway.operation_call import Done, OperationCall
+from gateway.upstream.responses import OperationResult
 
 
 class CopySearch:

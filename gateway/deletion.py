@@ -14,7 +14,6 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.connectors.responses import OperationResult
 from gateway.context_store import records
 from gateway.credentials.store import ConnectorStore
 from gateway.db.pool import Database
@@ -28,6 +27,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.oauth.authorizers import OAuthAuthorizers
 from gateway.stored_files.store import StoredFiles
+from gateway.upstream.responses import OperationResult
 
 #: seconds for which running jobs may come to their own end, and between looks
 _TIMEOUT, _POLL_INTERVAL = 20.0, 0.2

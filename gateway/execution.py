@@ -11,9 +11,6 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.aio.background import done_within
-from gateway.connectors.connector import UpstreamConnector
-from gateway.connectors.prepared import PreparedCall, prepare
-from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
 from gateway.errors import (
@@ -49,6 +46,9 @@ from gateway.operation_call import Accepted, Done, OperationCall
 from gateway.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.prepared import PreparedCall, prepare
+from gateway.upstream.responses import OperationResult
 
 #: what a caller needs for an operation of this effect
 _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}

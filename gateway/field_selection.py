@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
-from gateway.connectors.responses import OperationResult
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.suggestions import did_you_mean
+from gateway.upstream.responses import OperationResult
 
 #: characters of a text that are kept when a caller asks for truncation
 _MAX_CHARACTERS = 1000

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.connectors.responses import OperationResult
 from gateway.field_selection import FieldSelection
 from gateway.jobs.model import JobSummary
 from gateway.response_cache import Freshness
+from gateway.upstream.responses import OperationResult
 
 
 class OperationCall(msgspec.Struct, frozen=True):

@@ -13,12 +13,12 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.responses import OperationResult
 from gateway.db.notifications import NOTIFY, WRITTEN
 from gateway.db.pool import Database
 from gateway.db.retries import retry_until_available
 from gateway.errors import Unavailable
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.responses import OperationResult
 
 #: the topic of a write that is about to be sent; its subject, as that of its end, is `connector:write`
 WRITING = "writing"

@@ -18,9 +18,6 @@ from gateway.authorization.hosts import Hosts
 from gateway.authorization.service import AuthorizationServer
 from gateway.authorization.store import AuthorizationStore
 from gateway.connect_links.service import ConnectLinks
-from gateway.connectors.egress import EgressPolicy
-from gateway.connectors.transport import Transport
-from gateway.connectors.upstreams import Upstreams
 from gateway.console.sessions import ConsoleSessions
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
@@ -62,6 +59,9 @@ from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.loop_lag import LoopLag
 from gateway.telemetry.metrics import LOOP_LAG
+from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
 
 if TYPE_CHECKING:
     from gateway.openid.service import ProviderSignIn

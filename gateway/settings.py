@@ -10,7 +10,7 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from yarl import URL
 
-from gateway.connectors.egress import parse_override
+from gateway.upstream.egress import parse_override
 
 #: bound to, they stand for all addresses of the machine; they lead nowhere
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only

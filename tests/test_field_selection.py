@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from gateway.connectors.responses import OperationResult
 from gateway.errors import InvalidParams
 from gateway.field_selection import FieldSelection, ensure_declared, selected
+from gateway.upstream.responses import OperationResult
 
 TICKET = {
     "id": 1,

@@ -21,7 +21,7 @@ APART = {"gateway.telemetry.statistics": "gateway.telemetry.prometheus"}
 #: what everything may import: errors, and what knows nothing of the gateway
 GROUND = {"gateway.errors", "gateway.telemetry", "gateway.aio"}
 SPECS = GROUND | {"gateway.kinds"}
-ENGINE = SPECS | {"gateway.http_ranges", "gateway.connectors"}
+ENGINE = SPECS | {"gateway.http_ranges", "gateway.upstream"}
 STORED = ENGINE | {"gateway.db"}
 CREDENTIALS = STORED | {"gateway.identity", "gateway.oauth_tokens", "gateway.credentials"}
 DOMAINS = CREDENTIALS | {
@@ -57,7 +57,7 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.kinds": GROUND,
     "gateway.http_ranges": GROUND,
     "gateway.operations": SPECS,
-    "gateway.connectors": SPECS | {"gateway.http_ranges"},
+    "gateway.upstream": SPECS | {"gateway.http_ranges"},
     "gateway.oauth_tokens": ENGINE,
     "gateway.settings": ENGINE,
     "gateway.field_selection": ENGINE,

@@ -7,12 +7,12 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.responses import OperationResult
 from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 from gateway.response_cache import WRITING, Freshness, ResponseCache, key_of
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.responses import OperationResult
 from tests.harness.postgres_relay import postgres_relay
 from tests.harness.waiting import eventually
 from tests.kinds.small_kind import small_operation

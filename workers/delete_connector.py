@@ -1,9 +1,9 @@
 """Deleting connectors and workspaces with everything that belonged to them."""
 
-from gateway.connectors.responses import OperationResult
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
 from gateway.services import Services
+from gateway.upstream.responses import OperationResult
 
 
 async def delete_connector(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:

@@ -12,7 +12,6 @@ from typing import TypeAlias
 from gateway.aio.deadline import Deadline
 from gateway.aio.loops import every, running
 from gateway.aio.memory import tune_gc, tune_malloc
-from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
 from gateway.jobs.claims import Claims
 from gateway.jobs.lease import JobRunContext
@@ -26,6 +25,7 @@ from gateway.services import CLOSING, Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.prometheus import exposed
 from gateway.telemetry.tracing import configure_tracing
+from gateway.upstream.responses import OperationResult
 from workers.delete_connector import delete_connector, delete_workspace
 from workers.fetcher import Fetcher, Slots
 from workers.synchronize import synchronize

@@ -9,8 +9,6 @@ import msgspec
 
 from gateway import errors
 from gateway.aio.clock import CLOCK
-from gateway.connectors.connector import UpstreamConnector
-from gateway.connectors.responses import OperationResult
 from gateway.context_store import entities
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import schedule, sources
@@ -33,6 +31,8 @@ from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
 from gateway.services import Services
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 

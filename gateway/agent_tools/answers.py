@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors import pagination
-from gateway.connectors.responses import OperationResult
 from gateway.errors import GatewayError, UpstreamRejected
 from gateway.jobs.model import JobStatus, JobSummary, moment
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.mcp.results import Result, resource_link, structured
 from gateway.operations.entries import OperationEntry
 from gateway.operations.signatures import signature_of
+from gateway.upstream import pagination
+from gateway.upstream.responses import OperationResult
 
 #: bytes of a preview, and characters of a text in it
 _PREVIEW, _TEXT = 2000, 200

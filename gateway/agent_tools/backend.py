@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
-from gateway.connectors.responses import OperationResult
 from gateway.jobs.model import JobSummary
 from gateway.kinds.catalog import Catalog
 from gateway.operations.entries import OperationEntry
 from gateway.operations.index import OperationIndex
+from gateway.upstream.responses import OperationResult
 
 #: the status of a connector that may be used
 ACTIVE = "active"

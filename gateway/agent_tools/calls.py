@@ -11,13 +11,13 @@ import msgspec
 from gateway.agent_tools import answers
 from gateway.agent_tools.backend import AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agent_tools.surface import DEFAULT_BYTES, MAX_WAIT
-from gateway.connectors.responses import OperationResult
 from gateway.errors import GatewayError, InvalidParams, JobNotCancelable
 from gateway.jobs.model import JobStatus, JobSummary
 from gateway.kinds.spec import Effect
 from gateway.mcp.context import Context
 from gateway.mcp.results import Result, resource_link, structured
 from gateway.operations.entries import OperationEntry
+from gateway.upstream.responses import OperationResult
 
 #: pages that `all_pages` reads at most, and the seconds after which it begins no further one
 _MAX_PAGES, _PAGES_SECONDS = 100, 40.0

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from gateway.agent_tools.backend import AgentCall, ConnectorInfo, ConsentLink, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.connect_links.store import SessionStatus
-from gateway.connectors.responses import OperationResult
 from gateway.credentials.model import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError, JobNotCancelable, NotFound
 from gateway.field_selection import FieldSelection
@@ -28,6 +27,7 @@ from gateway.operations.index import OperationIndex
 from gateway.services import Services
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile
+from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from yarl import URL
 from gateway.authorization.model import Host, OAuthError
 from gateway.authorization.requests import is_redirect_uri
 from gateway.authorization.store import AuthorizationStore
-from gateway.connectors.egress import EgressConnector, EgressPolicy
+from gateway.upstream.egress import EgressConnector, EgressPolicy
 
 #: bytes of a document, seconds to get it, seconds that it is remembered, and how many are
 _MAX_BYTES, _TIMEOUT, _TRUST, _REMEMBERED = 16 << 10, 5.0, 300.0, 1000

@@ -14,16 +14,16 @@ from uuid import UUID
 from yarl import URL
 
 from gateway.aio.single_flight import SingleFlight
-from gateway.connectors.auth import Authorizer, headers_for
-from gateway.connectors.connector import UpstreamConnector
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.requests import checked_environment
-from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.model import ConnectorRecord, ConnectorStatus, SealedSecret
 from gateway.credentials.store import ConnectorStore
 from gateway.errors import ConnectorNotReady, InvalidCredentials
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
+from gateway.upstream.auth import Authorizer, headers_for
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import checked_environment
+from gateway.upstream.upstreams import Upstreams
 
 _TRUST = 30.0
 _REMEMBERED = 20_000

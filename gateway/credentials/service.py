@@ -7,10 +7,6 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.requests import checked_environment
-from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.model import ConnectorRecord, ConnectorStatus, NewConnector
 from gateway.credentials.store import ConnectorStore, name_taken
 from gateway.errors import (
@@ -28,6 +24,10 @@ from gateway.kinds.spec import AuthMethod
 from gateway.kinds.sunsets import described_sunset
 from gateway.oauth_tokens.model import App
 from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
+from gateway.upstream.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import checked_environment
+from gateway.upstream.upstreams import Upstreams
 
 
 @dataclass(frozen=True, slots=True)

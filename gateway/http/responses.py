@@ -9,10 +9,10 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
-from gateway.connectors.responses import OperationResult
 from gateway.errors import FieldError, InvalidParams
 from gateway.http.keys import AUDIT, REQUEST_ID
 from gateway.operation_call import OperationCall
+from gateway.upstream.responses import OperationResult
 
 
 def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from gateway.aio.synchronous import LoopThread
-from gateway.connectors.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
-from gateway.connectors.egress import EgressPolicy, parse_override
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.requests import checked_environment
-from gateway.connectors.transport import Transport
-from gateway.connectors.upstreams import Upstreams
 from gateway.in_process.connector import LocalConnector
 from gateway.in_process.synchronous import SyncLocalConnector
 from gateway.kinds.catalog import load_catalog
 from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
+from gateway.upstream.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
+from gateway.upstream.egress import EgressPolicy, parse_override
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import checked_environment
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
 
 
 @asynccontextmanager

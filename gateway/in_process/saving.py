@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.connectors.connector import UpstreamConnector
-from gateway.connectors.prepared import prepare
 from gateway.errors import GatewayError, Unavailable, UpstreamTruncated
 from gateway.http_ranges.integrity import File
 from gateway.http_ranges.responses import RangeRequest
 from gateway.saving.save import IncomingPart, file_name_of
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.prepared import prepare
 
 #: seconds of the first pause after a break, and of the longest
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0

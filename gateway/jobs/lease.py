@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import msgspec
 
 from gateway.aio.clock import CLOCK, steady
-from gateway.connectors.responses import OperationResult
 from gateway.db.retries import retry_until_available
 from gateway.errors import (
     GatewayError,
@@ -33,6 +32,7 @@ from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import add_context
 from gateway.telemetry.metrics import LEASES_LOST
+from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from gateway import errors
-from gateway.connectors.retries import is_refusal
-from gateway.connectors.run_context import Effects
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -22,6 +20,8 @@ from gateway.errors import (
 from gateway.jobs.leases import JobOutcome
 from gateway.jobs.model import JobStatus, StoredJob, moment
 from gateway.kinds.spec import Effect
+from gateway.upstream.retries import is_refusal
+from gateway.upstream.run_context import Effects
 
 UNKNOWN = "outcome_unknown"
 

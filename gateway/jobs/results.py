@@ -7,9 +7,9 @@ import msgspec
 
 from gateway import errors
 from gateway.aio.clock import CLOCK
-from gateway.connectors.responses import OperationResult
 from gateway.errors import GatewayError, JobCanceled, ResultExpired
 from gateway.jobs.model import JobStatus, JobSummary, url_of
+from gateway.upstream.responses import OperationResult
 
 #: records and bytes of one stored part; one record may be larger
 _PART, _PART_BYTES = 1000, 1 << 20

@@ -10,11 +10,11 @@ from typing import Any
 from uuid import UUID
 
 from gateway.aio.loops import every, running
-from gateway.connectors.responses import OperationResult
 from gateway.errors import Unavailable
 from gateway.jobs.lease import JobRunContext, Lease, Task
 from gateway.jobs.leases import LeaseKey, Leases
 from gateway.jobs.model import StoredJob
+from gateway.upstream.responses import OperationResult
 
 #: seconds between heartbeats; a third of the lease
 HEARTBEAT = 3.0

@@ -308,7 +308,7 @@ def _request(value: str) -> str:
 
 
 RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]
-#: the rules of `gateway.connectors.rules` and `gateway.connectors.long_running`
+#: the rules of `gateway.upstream.rules` and `gateway.upstream.long_running`
 RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "update_tickets"]
 _LOCATIONS = ("path", "query", "body", "header")
 
@@ -363,7 +363,7 @@ class Action(Model):
     paging: str | None = None
     alternatives: tuple[Alternative, ...] = ()
     runs: Literal["inline", "job"] = "inline"
-    #: a named Python rule of `gateway.connectors.rules` for what data cannot say
+    #: a named Python rule of `gateway.upstream.rules` for what data cannot say
     rule: RuleName | None = None
     #: seconds for the whole operation, tries included
     timeout: float = 60

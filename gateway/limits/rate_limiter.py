@@ -19,12 +19,12 @@ from typing import Any
 from gateway.aio.batching import Batcher
 from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
-from gateway.connectors.rate_limits import RateScope
 from gateway.errors import UpstreamRateLimited
 from gateway.kinds.spec import RateLimit
 from gateway.limits.budget import BACKGROUND_SHARE, Budget
 from gateway.limits.pauses import Pauses
 from gateway.limits.shared import GONE, Restriction, SharedLimits
+from gateway.upstream.rate_limits import RateScope
 
 #: seconds between refreshes of what limits, and within which the processes of every shared scope are counted
 _REFRESH_INTERVAL, _COUNT_INTERVAL = 0.5, GONE / 2

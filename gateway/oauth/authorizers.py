@@ -7,9 +7,6 @@ from uuid import UUID
 
 from gateway.aio.clock import CLOCK
 from gateway.aio.single_flight import SingleFlight
-from gateway.connectors.auth import Authorizer, headers_for
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.model import ConnectorRecord, ConnectorStatus, SealedSecret, Secret
 from gateway.credentials.resolver import SealedAuthorizer
 from gateway.credentials.store import ConnectorStore
@@ -21,6 +18,9 @@ from gateway.oauth.renewals import Renewals
 from gateway.oauth.token_persistence import TokenPersistence
 from gateway.oauth_tokens.client import TokenClient
 from gateway.oauth_tokens.model import is_due, is_renewable, missing_token_variables
+from gateway.upstream.auth import Authorizer, headers_for
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
 

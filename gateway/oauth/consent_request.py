@@ -8,9 +8,9 @@ from uuid import UUID
 
 from yarl import URL
 
-from gateway.connectors.requests import checked_environment
 from gateway.errors import FieldError, InvalidCredentials, InvalidParams
 from gateway.kinds.spec import ConnectorSpec
+from gateway.upstream.requests import checked_environment
 
 #: RFC 6749 §3.3, without the comma that some applications separate scopes with
 _SCOPE = re.compile(r"[!#-+\--\[\]-~]{1,200}")

@@ -12,10 +12,6 @@ from datetime import datetime
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
-from gateway.connectors.auth import StaticAuthorizer, headers_for
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.requests import checked_environment
-from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.model import ConnectorRecord, NewConnector
 from gateway.credentials.store import ConnectorStore
 from gateway.errors import (
@@ -46,6 +42,10 @@ from gateway.oauth_tokens.model import (
     missing_token_variables,
 )
 from gateway.oauth_tokens.response import printable
+from gateway.upstream.auth import StaticAuthorizer, headers_for
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import checked_environment
+from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
 

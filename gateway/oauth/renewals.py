@@ -16,8 +16,6 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.model import ConnectorRecord, Secret
 from gateway.credentials.store import ConnectorStore
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
@@ -39,6 +37,8 @@ from gateway.oauth_tokens.model import (
     with_token_variables,
 )
 from gateway.telemetry.metrics import REFRESHES
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
 

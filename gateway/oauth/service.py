@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
@@ -19,6 +18,7 @@ from gateway.oauth.leases import LeaseStore
 from gateway.oauth.renewals import Renewals
 from gateway.oauth.store import FlowStore
 from gateway.oauth.token_persistence import TokenPersistence
+from gateway.upstream.upstreams import Upstreams
 
 
 @dataclass(frozen=True, slots=True)

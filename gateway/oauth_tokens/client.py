@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from yarl import URL
 
 from gateway.aio.clock import CLOCK
-from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.requests import UpstreamRequest
-from gateway.connectors.session import UpstreamSession
-from gateway.connectors.upstreams import Upstreams
 from gateway.errors import GatewayError
 from gateway.kinds.spec import AuthMethod, ConnectorSpec, Failure
 from gateway.oauth_tokens import messages, response
 from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, require_refresh_token
+from gateway.upstream.auth import StaticAuthorizer
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import UpstreamRequest
+from gateway.upstream.session import UpstreamSession
+from gateway.upstream.upstreams import Upstreams
 
 #: seconds for a whole token request
 _TIMEOUT = 20.0

@@ -14,10 +14,10 @@ from authlib.oauth2.rfc7009.parameters import prepare_revoke_token_request
 from authlib.oauth2.rfc7636.challenge import create_s256_code_challenge
 from yarl import URL
 
-from gateway.connectors.requests import UpstreamRequest, relocated
 from gateway.errors import InternalError
 from gateway.kinds.spec import ConnectorSpec, Effect, OAuthEndpoints
 from gateway.oauth_tokens.model import App
+from gateway.upstream.requests import UpstreamRequest, relocated
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 #: our words for RFC 6749 §2.3.1 → authlib's

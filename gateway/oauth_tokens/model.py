@@ -9,9 +9,9 @@ from enum import StrEnum
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.connectors.requests import checked_environment
 from gateway.errors import ConnectorNotReady, FieldError, GatewayError, InvalidCredentials, ReauthorizationRequired
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
+from gateway.upstream.requests import checked_environment
 
 log = logging.getLogger(__name__)
 

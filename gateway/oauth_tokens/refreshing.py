@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from gateway.aio.clock import CLOCK
-from gateway.connectors.auth import headers_for
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.upstreams import Upstreams
 from gateway.errors import ConnectorNotReady
 from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth_tokens.model import (
@@ -25,6 +22,9 @@ from gateway.oauth_tokens.model import (
     require_refresh_token,
     with_token_variables,
 )
+from gateway.upstream.auth import headers_for
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.upstreams import Upstreams
 
 
 class RefreshingAuthorizer:

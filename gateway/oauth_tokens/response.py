@@ -6,8 +6,6 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors.redaction import Secrets
-from gateway.connectors.responses import UpstreamResponse, value_at
 from gateway.errors import (
     GatewayError,
     UpstreamError,
@@ -18,6 +16,8 @@ from gateway.errors import (
 from gateway.kinds.spec import ConnectorSpec, JsonPath, OAuthEndpoints
 from gateway.oauth_tokens.messages import oauth_of
 from gateway.oauth_tokens.model import SKEW, TokenError, TokenErrorKind, TokenSet
+from gateway.upstream.redaction import Secrets
+from gateway.upstream.responses import UpstreamResponse, value_at
 
 #: RFC 6749 §5.2: the app itself is refused, not what it asks with
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})

@@ -8,12 +8,12 @@ import msgspec
 from yarl import URL
 
 from gateway.aio.remembered import Remembered
-from gateway.connectors.egress import EgressConnector, EgressPolicy
 from gateway.kinds.spec import OAuthEndpoints
 from gateway.oauth_tokens.messages import Code, ConsentParams, code_request, consent_url
 from gateway.oauth_tokens.model import App
 from gateway.openid.id_token import ALGORITHMS
 from gateway.openid.model import ProviderSettings, ProviderUnavailable, SignInRefused
+from gateway.upstream.egress import EgressConnector, EgressPolicy
 
 Document = TypeVar("Document")
 

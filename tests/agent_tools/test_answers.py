@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from gateway.agent_tools import answers
-from gateway.connectors.responses import OperationResult
 from gateway.errors import FieldError, InvalidParams
 from gateway.jobs.model import JobStatus
 from gateway.operations.entries import entry_of
+from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()

@@ -15,11 +15,11 @@ import msgspec
 import procrastinate
 import uvloop
 
-from gateway.connectors.responses import OperationResult
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
 from gateway.services import Services, open_services
 from gateway.settings import Settings
+from gateway.upstream.responses import OperationResult
 from workers.main import TASKS, Worker
 
 #: jobs that a worker runs at a time

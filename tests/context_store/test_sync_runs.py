@@ -10,17 +10,17 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.egress import EgressPolicy
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.requests import checked_environment
-from gateway.connectors.transport import Transport
-from gateway.connectors.upstreams import Upstreams
 from gateway.context_store import records
 from gateway.context_store.entities import find
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.run import Report, SyncRun
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
+from gateway.upstream.auth import StaticAuthorizer
+from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import checked_environment
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()

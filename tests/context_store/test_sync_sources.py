@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from gateway.connectors.prepared import PreparedCall
-from gateway.connectors.requests import UpstreamRequest, base_address
-from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync import sources
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.requests import UpstreamRequest, base_address
+from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()

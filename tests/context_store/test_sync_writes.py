@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from gateway.connectors.responses import OperationResult
 from gateway.context_store.sync.sources import synchronized
 from gateway.context_store.sync.write_through import Write, refreshes_of
 from gateway.kinds.spec import Effect
+from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()

@@ -10,12 +10,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.transport import Transport
-from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.model import ConnectorRecord, ConnectorStatus
 from gateway.credentials.resolver import ConnectorResolver
 from gateway.errors import ConnectorNotReady, NotFound
+from gateway.upstream.auth import StaticAuthorizer
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
 from tests.harness.catalog import shipped_catalog
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

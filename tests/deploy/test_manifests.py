@@ -12,7 +12,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from gateway.connectors import egress
+from gateway.upstream import egress
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

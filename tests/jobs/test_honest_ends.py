@@ -7,8 +7,6 @@ from dataclasses import replace
 import pytest
 
 from gateway import errors
-from gateway.connectors.responses import OperationResult
-from gateway.connectors.run_context import Effects
 from gateway.errors import Unavailable
 from gateway.jobs import results
 from gateway.jobs.lease import JobRunContext
@@ -17,6 +15,8 @@ from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.runner import Runner, Task
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.kinds.spec import Effect
+from gateway.upstream.responses import OperationResult
+from gateway.upstream.run_context import Effects
 from tests.jobs.conftest import SEALING, SHARES, WORKER
 
 #: after three losses in a row a job is the only poison candidate of its worker, and the next loss ends it

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from gateway import errors
-from gateway.connectors.run_context import Effects
 from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, releases_key, with_outcome
 from gateway.kinds.spec import Effect
+from gateway.upstream.run_context import Effects
 
 SENT = datetime(2026, 1, 2, tzinfo=UTC)
 LOST = errors.UpstreamError("the connection broke", extra={"outcome": "unknown"})

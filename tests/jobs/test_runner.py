@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from gateway import errors
-from gateway.connectors.responses import OperationResult
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import JobStatus, StoredJob
@@ -17,6 +16,7 @@ from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
+from gateway.upstream.responses import OperationResult
 from tests.harness.databases import refusing
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import SEALING, SHARES, WORKER

@@ -5,7 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from gateway.connectors.run_context import Effects
 from gateway.credentials.rotation import Rotation
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
@@ -16,6 +15,7 @@ from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.rows import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.sealed_tables import SEALED_TABLES
+from gateway.upstream.run_context import Effects
 from tests.jobs.conftest import KEY, RETENTION, SEALING, SHARES
 
 CANARY = "CANARY-of-a-tenant"

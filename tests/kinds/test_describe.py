@@ -4,11 +4,11 @@ import pytest
 
 from gateway.client.paging import ListAction
 from gateway.client.paging import next_params as by_discovery
-from gateway.connectors.pagination import next_params as by_spec
 from gateway.context_store.fields import FieldType
 from gateway.context_store.search.parse import DEFAULT_LIMIT, MAX_LIMIT, OPERATORS, PARAMS, parse
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.kinds.search_schema import search_params_schema
+from gateway.upstream.pagination import next_params as by_spec
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()

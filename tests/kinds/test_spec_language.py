@@ -8,12 +8,6 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.long_running import LONG_RULES
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.rules import RULES
-from gateway.connectors.transport import Transport
-from gateway.connectors.upstreams import Upstreams
 from gateway.errors import InvalidParams
 from gateway.kinds.catalog import load_catalog, load_kind, shipped_specs, spec_folders
 from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
@@ -21,6 +15,12 @@ from gateway.kinds.lint.kind import lint
 from gateway.kinds.params import validated
 from gateway.kinds.sources import SpecError, read_yaml
 from gateway.kinds.spec import PagingStyle, RuleName
+from gateway.upstream.auth import StaticAuthorizer
+from gateway.upstream.long_running import LONG_RULES
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.rules import RULES
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
 
 PAGE = (shipped_specs() / "README.md").read_text("utf-8")
 EXAMPLE = dict(re.findall(r"```yaml\n(?:# yaml-language-server.*\n)?# ([\w/.-]+\.yaml) .*\n((?:.*\n)*?)```", PAGE))

@@ -9,11 +9,11 @@ from uuid import uuid4
 import pytest
 from redis.asyncio import Redis
 
-from gateway.connectors.rate_limits import RateScope
 from gateway.errors import UpstreamRateLimited
 from gateway.kinds.spec import RateLimit
 from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
+from gateway.upstream.rate_limits import RateScope
 from tests.harness.waiting import eventually
 
 NOBODYS_REDIS = "redis://127.0.0.1:1/0"

@@ -13,9 +13,6 @@ from aiohttp.test_utils import TestServer
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.connectors.egress import EgressPolicy
-from gateway.connectors.transport import Transport
-from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.model import ConnectorRecord, NewConnector
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault
@@ -26,6 +23,9 @@ from gateway.kinds.catalog import Catalog
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.oauth.flows import RedirectResult
 from gateway.oauth.service import OAuth, open_oauth
+from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
 from tests.harness.catalog import shipped_catalog
 from tests.oauth.stand_in import StandIn
 

@@ -11,15 +11,15 @@ from uuid import UUID
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.connectors.egress import EgressPolicy
-from gateway.connectors.transport import Transport
-from gateway.connectors.upstreams import Upstreams
 from gateway.credentials.store import ConnectorStore
 from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import load_catalog
 from gateway.oauth.service import open_oauth
+from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
 
 KEY = ("k1", bytes(range(32)))
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from yarl import URL
 
-from gateway.connectors.auth import checked_credentials
 from gateway.errors import ReauthorizationRequired, UpstreamError
 from gateway.kinds.catalog import Catalog
 from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
+from gateway.upstream.auth import checked_credentials
 from tests.oauth.conftest import World, opened_upstreams
 from tests.oauth.stand_in import StandIn
 

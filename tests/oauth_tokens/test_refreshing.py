@@ -10,11 +10,11 @@ import pytest
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.connectors.upstreams import Upstreams
 from gateway.errors import InvalidCredentials, ReauthorizationRequired, UpstreamError
 from gateway.kinds.catalog import Catalog
 from gateway.oauth_tokens.model import App
 from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
+from gateway.upstream.upstreams import Upstreams
 from tests.oauth.conftest import opened_upstreams
 from tests.oauth.stand_in import StandIn
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.connectors.responses import UpstreamResponse
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
 from gateway.kinds.catalog import Catalog
 from gateway.oauth_tokens.model import TokenError, TokenErrorKind, TokenSet
 from gateway.oauth_tokens.response import printable, read_tokens
+from gateway.upstream.responses import UpstreamResponse
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

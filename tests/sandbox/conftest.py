@@ -8,14 +8,14 @@ import pytest
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from gateway.connectors.auth import StaticAuthorizer
-from gateway.connectors.connector import UpstreamConnector
-from gateway.connectors.egress import EgressPolicy
-from gateway.connectors.rate_limits import RateScope
-from gateway.connectors.transport import Transport
-from gateway.connectors.upstreams import Upstreams
 from gateway.kinds.catalog import Catalog, load_kind
 from gateway.sandbox.app import create_sandbox
+from gateway.upstream.auth import StaticAuthorizer
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
 from tests.harness.catalog import shipped_catalog
 
 Connect = Callable[..., UpstreamConnector]

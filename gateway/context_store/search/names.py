@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from gateway.connectors.property_names import PropertyNames
 from gateway.context_store.fields import resolved
 from gateway.context_store.search.parse import AND, MAX_DEPTH, NOT, OR
 from gateway.errors import FieldError, InvalidQuery
+from gateway.upstream.property_names import PropertyNames
 
 Params = dict[str, Any]
 Fields = Mapping[str, Any]

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors import pagination
-from gateway.connectors.responses import OperationResult, value_at
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Paging, Parent, Since
+from gateway.upstream import pagination
+from gateway.upstream.responses import OperationResult, value_at
 
 #: results that a windowed search reaches
 _DEEPEST = 10_000

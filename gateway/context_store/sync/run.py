@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gateway.aio.clock import CLOCK
-from gateway.connectors.connector import UpstreamConnector
-from gateway.connectors.responses import OperationResult
 from gateway.context_store import entities, records, word_index
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import partial, transforms
@@ -22,6 +20,8 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import UpstreamNotFound, UpstreamRejected
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Search
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 

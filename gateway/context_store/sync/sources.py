@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.connectors.responses import value_at
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.listing import Listing, values_of
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.spec import Action, Effect, Search, Since, Sync, SyncRead
+from gateway.upstream.responses import value_at
 
 #: seconds that one page may take, tries included
 _TIMEOUT = 120

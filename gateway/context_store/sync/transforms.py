@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.connectors.responses import value_at
 from gateway.kinds.spec import Search
+from gateway.upstream.responses import value_at
 
 Record = dict[str, Any]
 

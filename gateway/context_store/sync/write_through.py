@@ -11,9 +11,6 @@ from uuid import UUID
 import msgspec
 
 from gateway.aio.clock import CLOCK
-from gateway.connectors.connector import UpstreamConnector
-from gateway.connectors.prepared import prepare
-from gateway.connectors.responses import OperationResult, value_at
 from gateway.context_store import records, word_index
 from gateway.context_store.entities import StoredEntity, find
 from gateway.context_store.sync import schedule, transforms
@@ -21,6 +18,9 @@ from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Refresh
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.prepared import prepare
+from gateway.upstream.responses import OperationResult, value_at
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,6 @@ from aiohttp import web
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.connectors.download import ACTION
-from gateway.connectors.responses import OperationResult
 from gateway.errors import RangeNotSatisfiable
 from gateway.http.bodies import is_sdk, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
@@ -22,6 +20,8 @@ from gateway.jobs.model import JobSummary
 from gateway.operation_call import OperationCall
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile
+from gateway.upstream.download import ACTION
+from gateway.upstream.responses import OperationResult
 
 
 class FileQuery(BaseModel):

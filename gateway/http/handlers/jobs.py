@@ -8,8 +8,6 @@ import msgspec
 from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from gateway.connectors.download import ACTION as DOWNLOAD
-from gateway.connectors.responses import NULL, OperationResult
 from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest, NotFound
 from gateway.http.bodies import (
     MAX_WAIT,
@@ -32,6 +30,8 @@ from gateway.identity.tokens import hashed
 from gateway.jobs import results
 from gateway.jobs.model import JobStatus, JobSummary, view
 from gateway.jobs.store import JobChange, JobFilter
+from gateway.upstream.download import ACTION as DOWNLOAD
+from gateway.upstream.responses import NULL, OperationResult
 
 #: seconds that a caller may come back after
 _RETRY_AFTER = 1

@@ -1,0 +1,128 @@
+"""One connector at work: params in, the application called, records out.
+
+The same class serves the HTTP front end, the workers and a caller's own process.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from gateway.http_ranges.integrity import File
+from gateway.http_ranges.responses import RangeRequest
+from gateway.kinds.catalog import Kind, Operation
+from gateway.upstream import download, pagination
+from gateway.upstream.long_running import LONG_RULES
+from gateway.upstream.operation_run import OperationRun
+from gateway.upstream.prepared import PreparedCall, prepare
+from gateway.upstream.requests import UpstreamRequest, is_form
+from gateway.upstream.responses import OperationResult
+from gateway.upstream.run_context import InMemoryRunContext, RunContext
+from gateway.upstream.session import UpstreamSession
+
+
+@dataclass(frozen=True)
+class UpstreamConnector:
+    """A kind and the way out to one account of it."""
+
+    kind: Kind
+    session: UpstreamSession
+
+    def in_background(self) -> "UpstreamConnector":
+        """The same connector for calls that nobody waits for: where the application limits, callers go first."""
+        return replace(self, session=self.session.in_background())
+
+    async def execute(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> OperationResult:
+        """Run one operation to its end, bulk updates and reports included; raises GatewayError."""
+        return await self.run_to_end(prepare(self.kind.operation(entity, action), params or {}))
+
+    async def run_to_end(self, call: PreparedCall) -> OperationResult:
+        """Run a call whose result nobody else keeps: all of it is in the answer."""
+        rule = LONG_RULES.get(call.operation.action.rule or "")
+        if rule is None:
+            return await self.session.call(call)
+        run_context = InMemoryRunContext()
+        answer = await rule.run(OperationRun(self.session, call, run_context))
+        if answer.collected is None:
+            return answer
+        complete = {**answer.decoded(), answer.collected: run_context.records}
+        return OperationResult(msgspec.Raw(msgspec.json.encode(complete)), answer.meta)
+
+    async def run(self, call: PreparedCall, run_context: RunContext) -> OperationResult:
+        """Run a call; its run context may hold part of the result."""
+        rule = LONG_RULES.get(call.operation.action.rule or "")
+        if rule is not None:
+            return await rule.run(OperationRun(self.session, call, run_context))
+        return await self.session.call(call, run_context)
+
+    async def call(self, operation: Operation, params: Mapping[str, Any]) -> OperationResult:
+        """One request with params that are ours, and its answer."""
+        return await self.session.call(PreparedCall.of(operation, params))
+
+    async def pages(
+        self, entity: str, action: str, params: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[OperationResult]:
+        """Every page of a list, one request each, for as long as the caller goes on asking."""
+        call: PreparedCall | None = prepare(self.kind.operation(entity, action), params or {})
+        while call is not None:
+            page = await self.session.call(call)
+            yield page
+            following = pagination.next_params(call.variant, call.params, page.meta)
+            call = None if following is None else PreparedCall.of(call.operation, following)
+
+    @asynccontextmanager
+    async def download(
+        self, entity: str, params: Mapping[str, Any] | None = None, *, range_header: str | None = None
+    ) -> AsyncIterator[File]:
+        """A file, or the part of it that a Range header names; raises GatewayError, and so may reading it.
+
+        `async with connector.download("attachments", {"attachment_id": 64}) as file: async for chunk in file: ...`
+        """
+        call = prepare(self.kind.operation(entity, download.ACTION), params or {})
+        stated = {} if range_header is None else {"Range": range_header}
+        range_request = RangeRequest.of(stated, range_header=call.params.get("range_header"))
+        async with self.open_file(call, range_request) as file:
+            yield file
+
+    def open_file(self, call: PreparedCall, range_request: RangeRequest) -> AbstractAsyncContextManager[File]:
+        """The file of a prepared download, its status and headers judged, for as long as the block lasts."""
+        return download.open_file(self.session, call, range_request)
+
+    async def check(self) -> None:
+        """Call the kind's health check; raises what is wrong."""
+        operation = self.kind.health_check
+        smallest = {"limit": 1} if operation.paging and operation.paging.size else {}
+        await self.run_to_end(prepare(operation, smallest))
+
+    def dry_run(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The exact request or requests that would be sent, the secret headers' values as `***`."""
+        return self.preview(prepare(self.kind.operation(entity, action), params or {}))
+
+    def preview(self, call: PreparedCall) -> list[dict[str, Any]]:
+        """The same of a call that is prepared."""
+        rule = LONG_RULES.get(call.operation.action.rule or "")
+        if rule is not None:
+            requests = rule.preview(OperationRun(self.session, call, InMemoryRunContext()))
+        else:
+            requests = [self.session.request(call)]
+        return [_rendered(request) for request in requests]
+
+
+def _rendered(request: UpstreamRequest) -> dict[str, Any]:
+    """A request as a dry run shows it."""
+    return {
+        "method": request.method,
+        "url": str(request.url),
+        "headers": {**request.headers, "Authorization": "***"},
+        "body": _shown_body(request),
+    }
+
+
+def _shown_body(request: UpstreamRequest) -> Any:
+    if request.body is None:
+        return None
+    if is_form(request.headers.get("Content-Type", "")):
+        return request.body.decode()
+    return msgspec.json.decode(request.body)

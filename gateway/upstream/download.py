@@ -1,0 +1,199 @@
+"""Files out of the application: looked up, their addresses checked, opened, and judged before a byte is passed on."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+from urllib.parse import quote
+
+from msgspec.structs import replace
+from multidict import CIMultiDict
+from yarl import URL
+
+from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound
+from gateway.http_ranges.integrity import File, judged_file
+from gateway.http_ranges.responses import RangeRequest, relayed_reply
+from gateway.kinds.spec import Download
+from gateway.upstream.egress import checked_url
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.requests import UpstreamRequest, base_address, relocated
+from gateway.upstream.responses import value_at
+from gateway.upstream.session import UpstreamSession
+from gateway.upstream.transport import UpstreamStream
+
+#: the action that has no record but bytes
+ACTION = "download"
+#: redirects followed for one file
+REDIRECTS = 3
+
+_REDIRECTING = frozenset({301, 302, 303, 307, 308})
+_PASSED_ON = frozenset({200, 206, 304, 416}) | _REDIRECTING
+#: statuses by which a signed address says that its time is over
+_EXPIRED = frozenset({400, 401, 403, 404, 410})
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the application's record tells of a file before its bytes come."""
+
+    url: str | None = None
+    size: int | None = None
+    name: str | None = None
+    content_type: str | None = None
+
+    def headers(self) -> dict[str, str]:
+        """The record's words in the form of the headers that they stand in for."""
+        headers = {}
+        if self.content_type:
+            headers["content-type"] = self.content_type
+        if self.name:
+            headers["content-disposition"] = (
+                f"attachment; filename*=UTF-8''{quote(self.name, safe='', errors='replace')}"
+            )
+        return headers
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where the bytes are said to be, as the application spells it, and whether credentials may go there."""
+
+    url: URL
+    is_trusted: bool
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def open_file(session: UpstreamSession, call: PreparedCall, range_request: RangeRequest) -> AsyncIterator[File]:
+    """The file of a download operation, its status and headers judged; closed upstream when the block ends.
+
+    Raises UpstreamError and its kin, RangeNotSatisfiable, and what the application's refusals mean.
+    """
+    deadline = monotonic() + call.operation.action.timeout
+    how = call.operation.action.download
+    assert how is not None
+    async with AsyncExitStack() as exit_stack:
+        yield await _Opening(session, _without_range(call), how, range_request, exit_stack, deadline).file()
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """One download up to its first byte; at most one answer is held at a time."""
+
+    session: UpstreamSession
+    call: PreparedCall
+    how: Download
+    range_request: RangeRequest
+    exit_stack: AsyncExitStack
+    #: when the first byte must have come, by the monotonic clock
+    deadline: float
+
+    async def file(self) -> File:
+        described = await self._described()
+        try:
+            stream = await self._stream(described, ranged=True)
+        except GatewayError as refused:
+            if self.how.url is None or refused.upstream is None or refused.upstream.status not in _EXPIRED:
+                raise
+            described = await self._described()
+            stream = await self._stream(described, ranged=True)
+        file = self._judged(described, stream, ranged=True)
+        if file is None:
+            stream = await self._stream(described, ranged=False)
+            file = self._judged(described, stream, ranged=False)
+        assert file is not None
+        return file
+
+    def _judged(self, described: Described, stream: UpstreamStream, *, ranged: bool) -> File | None:
+        headers = CIMultiDict({**described.headers(), **stream.headers})
+        reply = relayed_reply(self.range_request, stream.status, headers, size=described.size, ranged=ranged)
+        return None if reply is None else judged_file(reply, headers, described.size, stream.chunks())
+
+    async def _described(self) -> Described:
+        """The record of the file, read anew each time: its address may be signed for minutes only."""
+        operation = self.call.operation.file_description
+        if operation is None:
+            return Described()
+        answer = await self.session.call(PreparedCall.of(operation, self.call.params))
+        return _described(self.how, answer.decoded())
+
+    async def _stream(self, described: Described, *, ranged: bool) -> UpstreamStream:
+        """The answer that has the bytes, or that speaks of them, redirects followed by hand."""
+        target, headers = self._first_target(described), self.range_request.upstream_headers(ranged=ranged)
+        for _ in range(REDIRECTS + 1):
+            url = relocated(target.url, self.session.override)
+            stream = await self.session.stream(
+                UpstreamRequest("GET", url, {**target.headers, **headers}),
+                self.exit_stack,
+                deadline=self.deadline,
+                is_trusted=target.is_trusted,
+                accepted=_PASSED_ON,
+            )
+            if stream.status not in _REDIRECTING:
+                return stream
+            target = self._next_target(target, stream.headers.get("location"))
+        raise UpstreamInvalidResponse(f"the file's address redirects more than {REDIRECTS} times")
+
+    def _first_target(self, described: Described) -> _Target:
+        if self.how.url is None:
+            request = self.call.request(self._home)
+            return _Target(request.url, is_trusted=True, headers=request.headers)
+        if described.url is None:
+            raise UpstreamNotFound(
+                f"{self.call.operation}: the application has no address for this file; "
+                "it may lie with another service, or have been removed"
+            )
+        url = self._checked(described.url)
+        return _Target(url, is_trusted=not self.how.presigned and self._is_own(url))
+
+    def _next_target(self, target: _Target, location: str | None) -> _Target:
+        """Where a redirect leads; credentials lost on the way stay lost."""
+        if not location:
+            raise UpstreamInvalidResponse("the file's address redirects to nowhere")
+        url = self._checked(_joined(target.url, location))
+        is_trusted = target.is_trusted and self._is_own(url)
+        return _Target(url, is_trusted, target.headers if is_trusted else {})
+
+    def _checked(self, url: str) -> URL:
+        spec = self.session.spec
+        return checked_url(url, hosts=(*spec.hosts, *spec.file_hosts), override=self.session.override)
+
+    @property
+    def _home(self) -> str:
+        """The application's own address, whatever the operator puts in its place."""
+        return base_address(self.session.spec, self.session.environment)
+
+    def _is_own(self, url: URL) -> bool:
+        """Whether a URL is at the account's own host, where the credentials come from."""
+        home, override = URL(self._home, encoded=True), self.session.override
+        return url.origin() == home.origin() or (override is not None and url.origin() == override.origin())
+
+
+def _described(how: Download, document: Any) -> Described:
+    url, size, name, extension, content_type = (
+        None if path is None else value_at(document, path)
+        for path in (how.url, how.size, how.name, how.extension, how.content_type)
+    )
+    name = name if isinstance(name, str) else None
+    if name and isinstance(extension, str) and extension and not name.lower().endswith(f".{extension.lower()}"):
+        name = f"{name}.{extension}"
+    return Described(
+        url=url if isinstance(url, str) and url else None,
+        size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
+        name=name,
+        content_type=content_type if isinstance(content_type, str) else None,
+    )
+
+
+def _joined(base: URL, location: str) -> str:
+    """The address that a Location names, which may be relative (RFC 9110 §10.2.2); still to be checked."""
+    try:
+        return str(base.join(URL(location, encoded=True)))
+    except ValueError as error:
+        raise UpstreamInvalidResponse("the file's address redirects to what is no address") from error
+
+
+def _without_range(call: PreparedCall) -> PreparedCall:
+    """The call with the params that name the file: the range is the request's own business here."""
+    ranged = {placement.name for placement in call.operation.placements if placement.wire.lower() == "range"}
+    return replace(call, params={name: value for name, value in call.params.items() if name not in ranged})

@@ -1,0 +1,29 @@
+"""Operations that the application works off itself: started, followed to their end, and resumable in between.
+
+Named by `rule` in a spec, like the pure rules. What was started stands in the run context, so that whoever goes on
+after a crash follows it instead of starting it again.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from gateway.upstream.bulk_updates import preview_tickets, update_tickets
+from gateway.upstream.operation_run import OperationRun
+from gateway.upstream.report_runs import preview_report, run_report
+from gateway.upstream.requests import UpstreamRequest
+from gateway.upstream.responses import OperationResult
+
+
+@dataclass(frozen=True, slots=True)
+class LongRule:
+    """How a long operation is run, and the requests that it begins with."""
+
+    run: Callable[[OperationRun], Awaitable[OperationResult]]
+    preview: Callable[[OperationRun], list[UpstreamRequest]]
+
+
+#: every long operation by the name that specs use
+LONG_RULES: Mapping[str, LongRule] = {
+    "update_tickets": LongRule(update_tickets, preview_tickets),
+    "run_report": LongRule(run_report, preview_report),
+}

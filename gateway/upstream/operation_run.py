@@ -1,0 +1,77 @@
+"""A long operation under way: what the application works off itself, polled to its end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from yarl import URL
+
+from gateway.errors import UpstreamError, UpstreamInvalidResponse
+from gateway.kinds.spec import Effect, JsonPath
+from gateway.upstream import responses
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.requests import UpstreamRequest, encoded_body
+from gateway.upstream.responses import OperationResult, value_at
+from gateway.upstream.run_context import RunContext
+from gateway.upstream.session import UpstreamSession
+
+Params = Mapping[str, Any]
+
+#: seconds between polls of a run: soon at first, then rarer
+_FIRST_INTERVAL, _INTERVAL_FACTOR, _MAX_INTERVAL = 0.2, 1.5, 5.0
+#: polls in a row that may fail, about a minute of them: what was started goes on without us
+_MAX_FAILED_POLLS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRun:
+    """One long operation under way: who calls, what was asked and where its progress is kept."""
+
+    session: UpstreamSession
+    call: PreparedCall
+    run_context: RunContext
+
+    def portion(self, params: Params) -> PreparedCall:
+        """The same call for a part of what was asked."""
+        return PreparedCall.of(self.call.operation, params)
+
+    def request(self, method: str, path: str) -> UpstreamRequest:
+        """A request beside the operation's own, such as a poll of what it started."""
+        session = self.session
+        headers = {"Accept": "application/json", **session.spec.headers}
+        body = None
+        if method != "GET":
+            body = encoded_body(session.spec.content_type, {})
+            headers["Content-Type"] = session.spec.content_type
+        return UpstreamRequest(method, URL(session.address + path, encoded=True), headers, body, Effect.READ)
+
+    async def ask(self, method: str, path: str) -> OperationResult:
+        """The whole answer to such a request."""
+        timeout = self.call.operation.action.timeout
+        exchange = await self.session.exchange(self.request(method, path), timeout=timeout)
+        return responses.read(self.call.operation.unpaged, exchange.succeeded())
+
+    async def poll(
+        self, path: str, state: JsonPath, going: Collection[str], ended: Collection[str]
+    ) -> AsyncIterator[Any]:
+        """What the application says of a run, again and again, the last time when it has ended."""
+        interval, failed_polls = _FIRST_INTERVAL, 0
+        while True:
+            try:
+                document = (await self.ask("GET", path)).decoded()
+            except UpstreamError as error:
+                failed_polls += 1
+                if not error.retryable or failed_polls > _MAX_FAILED_POLLS:
+                    raise
+            else:
+                failed_polls = 0
+                status = value_at(document, state)
+                if status not in going and status not in ended:
+                    shown = (await self.session.secrets()).masked(repr(status))[:100]
+                    raise UpstreamInvalidResponse(f"{self.call.operation}: the run has the unknown status {shown}")
+                yield document
+                if status in ended:
+                    return
+            await asyncio.sleep(interval)
+            interval = min(interval * _INTERVAL_FACTOR, _MAX_INTERVAL)

@@ -1,0 +1,303 @@
+"""The application's answer into records and Meta, or into the error that it is.
+
+Records are passed on as the bytes they came in: `msgspec.Raw` finds them in a 73 KB answer in 38 µs,
+where parsing and dumping takes 225 µs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from math import ceil
+from typing import Any
+
+import msgspec
+
+from gateway.aio.clock import CLOCK
+from gateway.errors import (
+    BY_CODE,
+    GatewayError,
+    ReauthorizationRequired,
+    UpstreamBusy,
+    UpstreamError,
+    UpstreamFault,
+    UpstreamInvalidResponse,
+    UpstreamNotFound,
+    UpstreamQueueFull,
+    UpstreamRateLimited,
+    UpstreamRejected,
+)
+from gateway.kinds.catalog import Operation
+from gateway.kinds.spec import Failure, JsonPath, Paging
+from gateway.upstream import refusals
+from gateway.upstream.redaction import Secrets
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_VALUE = msgspec.json.Decoder()
+NULL = msgspec.Raw(b"null")
+NO_HEADERS: Mapping[str, str] = {}
+_NO_RECORDS = msgspec.Raw(b"[]")
+#: seconds to wait where an application limits without saying for how long
+DEFAULT_RETRY_AFTER = 30
+#: characters of an application's own words that an error repeats
+_MESSAGE_CHARACTERS = 500
+#: bytes of a failure that is parsed completely, and of a member of a larger one
+_MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
+
+
+@dataclass(slots=True)
+class UpstreamResponse:
+    """A complete answer of the application; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    _members: dict[str, msgspec.Raw] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def members(self) -> dict[str, msgspec.Raw]:
+        """The members of the JSON object that the body is, unparsed: found in one pass, however often they are asked
+        for. Raises msgspec.MsgspecError and RecursionError."""
+        if self._members is None:
+            self._members = _MEMBERS.decode(self.body)
+        return self._members
+
+
+class OperationResult(msgspec.Struct, frozen=True):
+    """What an operation came to: JSON of the record or records, and the Meta of a paged list."""
+
+    result: msgspec.Raw
+    meta: dict[str, Any] | None = None
+    #: the member of the result whose records the run context holds
+    collected: str | None = None
+    #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
+    is_page: bool = False
+    next: Mapping[str, Any] | None = None
+
+    @property
+    def records(self) -> list[msgspec.Raw]:
+        """The records one by one, still unparsed."""
+        return _ITEMS.decode(self.result)
+
+    def decoded(self) -> Any:
+        return _VALUE.decode(self.result)
+
+
+def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
+    """Records and Meta of an answer that `failure` took for a success; raises UpstreamInvalidResponse."""
+    path = operation.action.records if operation.is_list else operation.action.record
+    try:
+        raw, meta = _record_and_meta(response, path or (), operation.paging)
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
+        raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
+    if not operation.is_list:
+        return OperationResult(raw or NULL, meta)
+    begin = None if raw is None else _first_byte(raw)
+    if begin == b"n":
+        return OperationResult(_NO_RECORDS, meta)
+    if raw is None or begin != b"[":
+        raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
+    return OperationResult(raw, meta)
+
+
+def _record_and_meta(
+    response: UpstreamResponse, path: JsonPath, paging: Paging | None
+) -> tuple[msgspec.Raw | None, dict[str, Any] | None]:
+    """What lies at the path, and the Meta, in one pass over the answer; bytes passed on are proven to be UTF-8."""
+    body = response.body
+    if not body or body.isspace():
+        return None, None
+    if not body.isascii():
+        body.decode()
+    if not path and paging is None:
+        return msgspec.json.decode(body, type=msgspec.Raw), None
+    members = response.members
+    meta = None if paging is None else _meta(paging, members)
+    if not path:
+        return msgspec.Raw(body), meta
+    raw = members.get(path[0])
+    return (raw_at(raw, path[1:]) if raw is not None and len(path) > 1 else raw), meta
+
+
+def _meta(paging: Paging, members: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+    # Some applications end their cursors with an empty string.
+    meta = {name: None if (value := _at(members, path)) == "" else value for name, path in paging.meta.items()}
+    if paging.incomplete is not None:
+        incomplete = _at(members, paging.incomplete.place)
+        if isinstance(incomplete, dict) and incomplete.items() >= paging.incomplete.when.items():
+            meta[paging.incomplete.meta] = incomplete
+    return meta
+
+
+def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
+    """The unparsed member at a place of a JSON document; None where there is none."""
+    raw: msgspec.Raw | None = document
+    for member in path:
+        if raw is None or _first_byte(raw) != b"{":
+            return None
+        raw = _MEMBERS.decode(raw).get(member)
+    return raw
+
+
+def _first_byte(raw: msgspec.Raw) -> bytes:
+    return bytes(memoryview(raw)[:1])
+
+
+def _at(members: Mapping[str, msgspec.Raw], path: JsonPath) -> Any:
+    raw = members.get(path[0])
+    if raw is None:
+        return None
+    value = _VALUE.decode(raw)
+    return value_at(value, path[1:]) if len(path) > 1 else value
+
+
+def value_at(document: Any, path: JsonPath) -> Any:
+    """The value at a place of a parsed document; list positions are written as numbers; None where there is none."""
+    for member in path:
+        if isinstance(document, list):
+            document = document[int(member)] if member.isdigit() and int(member) < len(document) else None
+        elif isinstance(document, dict):
+            document = document.get(member)
+        else:
+            return None
+    return document
+
+
+def failure(
+    spec: Failure, response: UpstreamResponse, credentials: Mapping[str, str] = NO_HEADERS
+) -> GatewayError | None:
+    """The error that an answer means, the secrets in the call's headers masked in it; None when it is a success."""
+    is_refusal = response.status >= 300 or response.status < 200
+    if not is_refusal and (spec.ok is None or _is_true(response, spec.ok)):
+        return None
+    document, secrets = _lenient(response), Secrets.of_headers(credentials)
+    if not is_refusal and (not isinstance(document, dict) or spec.ok not in document):
+        return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
+    code, safe = _first_text(document, spec.code), _masked(document, secrets)
+    safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
+    request_id = _first_text(safe, spec.request_id) or secrets.masked(response.headers.get("x-request-id", ""))
+    fault = UpstreamFault(
+        status=response.status,
+        code=safe_code,
+        message=refusals.with_details(spec, safe, safe_code, message),
+        request_id=request_id or None,
+        field=refusals.field(spec, safe),
+    )
+    cls = _class_by_code(spec, code) or _class_by_status(response.status)
+    wait = refusals.wait_of(spec, document, code, response.status)
+    return _error_of(spec, cls, fault, wait, response.headers)
+
+
+def _is_true(response: UpstreamResponse, member: str) -> bool:
+    """Whether a member of a successful answer is true; the answer may be of any size."""
+    try:
+        raw = response.members.get(member)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return raw is not None and bytes(memoryview(raw)) == b"true"
+
+
+def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
+    """The error that the answer of a host means that is not the application's: its own words are not repeated."""
+    fault, words = UpstreamFault(status=status), f"the host of the file answered {status}"
+    match status:
+        case 404 | 410:
+            return UpstreamNotFound(words, upstream=fault)
+        case 429:
+            return UpstreamRateLimited(words, upstream=fault, retry_after=retry_after(headers) or DEFAULT_RETRY_AFTER)
+        case _ if status >= 500:
+            return UpstreamError(words, upstream=fault)
+        case _:
+            return UpstreamInvalidResponse(words, upstream=fault)
+
+
+def _masked(document: Any, secrets: Secrets) -> Any:
+    """The document without the secrets, in whatever member an application echoes them."""
+    try:
+        return _VALUE.decode(secrets.masked(msgspec.json.encode(document).decode()))
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _error_of(
+    spec: Failure,
+    cls: type[GatewayError],
+    fault: UpstreamFault,
+    waiting: tuple[int | None, bool],
+    headers: Mapping[str, str],
+) -> GatewayError:
+    words = "".join(f": {part}" for part in (fault.code, fault.message) if part)
+    words = f"the application answered {fault.status}{words}"
+    if fault.field and fault.field not in words:
+        words = f"{words} ({fault.field})"
+    wait, (spec_wait, is_day) = retry_after(headers), waiting
+    if issubclass(cls, UpstreamRateLimited):
+        words = f"{words}; the allowance of a day is used up" if is_day else words
+        wait = wait or refusals.reset_in(headers, spec.retry_headers) or spec_wait or spec.window or DEFAULT_RETRY_AFTER
+    elif spec_wait is not None and cls is not UpstreamQueueFull:
+        cls, wait = UpstreamBusy, wait or spec_wait
+    return cls(words, upstream=fault, retry_after=wait)
+
+
+def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None:
+    return next((BY_CODE[ours] for ours, theirs in spec.codes.items() if code in theirs), None)
+
+
+def _class_by_status(status: int) -> type[GatewayError]:
+    match status:
+        case 200:  # a refusal all the same, and not by a code that the spec lists as the application's own fault
+            return UpstreamRejected
+        case status if status < 400:  # redirects are never followed, and no API answers with anything else
+            return UpstreamInvalidResponse
+        case 401:
+            return ReauthorizationRequired
+        case 404 | 410:
+            return UpstreamNotFound
+        case 429 | 529:
+            return UpstreamRateLimited
+        case 400 | 402 | 403 | 405 | 406 | 408 | 409 | 412 | 413 | 414 | 415 | 422 | 423 | 451:
+            return UpstreamRejected
+        case _:
+            return UpstreamError
+
+
+def retry_after(headers: Mapping[str, str]) -> int | None:
+    """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3), at least one; a fraction is rounded up."""
+    value = headers.get("retry-after", "")
+    try:
+        return max(1, ceil(float(value)))
+    except ValueError:
+        return _until(value, headers.get("date", ""))
+    except OverflowError:
+        return None
+
+
+def _until(moment: str, now: str) -> int | None:
+    """Seconds from one HTTP-date to another; by our own clock where the answer does not say when it was made."""
+    try:
+        then = parsedate_to_datetime(moment)
+        began = parsedate_to_datetime(now) if now else CLOCK.now()
+        return max(1, ceil((then - began).total_seconds()))
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _lenient(response: UpstreamResponse) -> Any:
+    """The parsed body of a failure, or None: an error page in HTML must not hide the status.
+
+    Of a large one only the small members: what an application says of a failure is short.
+    """
+    try:
+        if len(response.body) <= _MAX_PARSED_BODY:
+            return _VALUE.decode(response.body)
+        return {name: _VALUE.decode(raw) for name, raw in response.members.items() if len(raw) <= _MAX_PARSED_MEMBER}
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def _first_text(document: Any, paths: tuple[JsonPath, ...]) -> str | None:
+    for path in paths:
+        value = value_at(document, path)
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            return str(value)[:_MESSAGE_CHARACTERS]
+    return None

@@ -1,0 +1,102 @@
+"""When a failed request may be sent again, and after how long."""
+
+from dataclasses import dataclass
+from random import SystemRandom
+
+from gateway.errors import (
+    GatewayError,
+    RateLimited,
+    RequestError,
+    UpstreamBusy,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamRateLimited,
+    UpstreamTooLarge,
+    with_unknown_outcome,
+)
+from gateway.kinds.spec import Effect
+from gateway.upstream.run_context import RunContext
+
+#: tries of one request, the first included
+TRIES = 3
+#: seconds; doubled for each further try and jittered by half
+_BACK_OFF = 0.25
+_RANDOM = SystemRandom()
+#: refusals that say that nothing was done, and that the same may be sent again
+NOTHING_DONE = (UpstreamRateLimited, UpstreamBusy)
+#: what a proxy answers when the application's own answer did not reach it (RFC 9110 §15.6.3, §15.6.5)
+_OF_PROXIES = (502, 504)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try that failed."""
+
+    number: int
+    error: GatewayError
+    #: whether the application may have seen the request
+    was_sent: bool
+
+
+def delay(effect: Effect, attempt: Attempt, timeout: float) -> float | None:
+    """Seconds until the next try, or None when there must be none within `timeout` seconds.
+
+    A write is sent again only when it certainly did not arrive, or when the application said that it did nothing.
+    """
+    if attempt.number >= TRIES or not _may_repeat(effect, attempt):
+        return None
+    wait = float(attempt.error.retry_after or 0) or _BACK_OFF * 2 ** (attempt.number - 1) * _RANDOM.uniform(0.5, 1.5)
+    return wait if wait <= timeout else None
+
+
+def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
+    if isinstance(attempt.error, NOTHING_DONE):
+        return True
+    if not isinstance(attempt.error, UpstreamError) or not attempt.error.retryable:
+        return False
+    if isinstance(attempt.error, UpstreamInvalidResponse | UpstreamTooLarge):
+        return False
+    return effect is Effect.READ or not attempt.was_sent
+
+
+def is_refusal(error: GatewayError) -> bool:
+    """Whether the application said itself that it did not do what it was asked; anything else says nothing about it."""
+    if isinstance(error, NOTHING_DONE):
+        return True
+    if isinstance(error, UpstreamInvalidResponse | UpstreamTooLarge):
+        return False
+    if isinstance(error, UpstreamError):
+        return error.upstream is not None and error.upstream.status not in (None, *_OF_PROXIES)
+    return isinstance(error, RequestError)
+
+
+async def note(run_context: RunContext, error: GatewayError, *, was_sent: bool) -> None:
+    """Note what became of a request that failed; where a try may follow, that it was not done is durable before."""
+    if not was_sent or isinstance(error, (RateLimited, *NOTHING_DONE)):
+        await run_context.clear_in_flight()
+    elif is_refusal(error):
+        run_context.answered()
+
+
+def final(effect: Effect, attempt: Attempt) -> GatewayError:
+    """The error of the last try; a write is not to be sent again, and if its answer was lost its outcome is unknown."""
+    error = attempt.error
+    if effect is Effect.READ or not attempt.was_sent or isinstance(error, NOTHING_DONE):
+        return error
+    if not isinstance(error, UpstreamError):
+        return error
+    if not is_refusal(error):
+        return answer_lost(effect, error)
+    error.retryable = error.retryable and effect is Effect.IDEMPOTENT
+    return error
+
+
+def answer_lost(effect: Effect, error: GatewayError) -> GatewayError:
+    """The error of a request that was sent, and whose answer did not come or cannot be read."""
+    if effect is Effect.READ or error.is_outcome_unknown:
+        return error
+    is_safe = effect is Effect.IDEMPOTENT
+    hint = "it can be sent again without harm" if is_safe else "look it up before sending it again"
+    detail = f"{error.detail} after the write had been sent; {hint}"
+    error = type(error)(detail, upstream=error.upstream)
+    return with_unknown_outcome(error, {"request_sent": True}, safe_to_retry=is_safe)

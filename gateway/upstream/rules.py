@@ -1,0 +1,109 @@
+"""The named rules that specs refer to: oddities of one application that data cannot say.
+
+A rule is pure. It may change the params before they are placed, the request before it is sent,
+and the records that come back.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+from yarl import URL
+
+from gateway.errors import UpstreamInvalidResponse
+from gateway.kinds.catalog import Operation
+from gateway.upstream.property_names import with_our_names, with_their_names
+from gateway.upstream.requests import UpstreamRequest
+from gateway.upstream.responses import OperationResult
+
+Params = dict[str, Any]
+
+#: records of a query without a LIMIT of its own (product document 2, crm-query rule 1)
+_DEFAULT_LIMIT = 200
+#: a query's strings (one left open goes to the end), its parentheses, and what is between them
+_QUERY_TOKENS = re.compile(r"'(?:\\.|[^'\\])*'?|[()]|[^'()]+", re.DOTALL)
+#: the clauses of a query that come after LIMIT
+_AFTER_LIMIT = re.compile(
+    r"\b(?:offset\s+[\d:]|for\s+(?:view|reference|update)\b|update\s+(?:tracking|viewstat)\b|all\s+rows\b)|;",
+    re.IGNORECASE,
+)
+#: the path of a query's next page: a locator and, after a hyphen, where in the result it stands
+_NEXT_PAGE = re.compile(r"/services/data/v[0-9]+\.[0-9]+/query(All)?/[A-Za-z0-9-]+")
+
+
+def _same_params(operation: Operation, params: Params) -> Params:
+    return params
+
+
+def _same_request(operation: Operation, params: Mapping[str, Any], request: UpstreamRequest) -> UpstreamRequest:
+    return request
+
+
+def _same_answer(operation: Operation, answer: OperationResult) -> OperationResult:
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a rule does at each of its three moments; by default nothing."""
+
+    params: Callable[[Operation, Params], Params] = _same_params
+    request: Callable[[Operation, Mapping[str, Any], UpstreamRequest], UpstreamRequest] = _same_request
+    answer: Callable[[Operation, OperationResult], OperationResult] = _same_answer
+
+
+NO_RULE = Rule()
+
+
+def _with_limit(operation: Operation, params: Params) -> Params:
+    """A query without a LIMIT of its own asks for the documented 200 records."""
+    query = params.get("q")
+    if not isinstance(query, str) or has_outer_limit(query) or is_one_row(query):
+        return params
+    later = _AFTER_LIMIT.search(_outer(query))
+    position = later.start() if later else len(query)
+    parts = (query[:position].rstrip(), f"LIMIT {_DEFAULT_LIMIT}", query[position:].rstrip())
+    return {**params, "q": " ".join(part for part in parts if part)}
+
+
+def has_outer_limit(query: str) -> bool:
+    """Whether the query itself has a LIMIT; those in strings and sub-queries do not count."""
+    return re.search(r"\blimit\s+[\d:]", _outer(query), flags=re.IGNORECASE) is not None
+
+
+def is_one_row(query: str) -> bool:
+    """Whether the query adds up all rows into one; such a query may have no LIMIT."""
+    clauses = re.match(r"\s*select\b(.*?)\bfrom\b(.*)", _outer(query), flags=re.IGNORECASE | re.DOTALL)
+    if clauses is None or re.search(r"\bgroup\s+by\b", clauses[2], flags=re.IGNORECASE):
+        return False
+    return re.search(r"\b(count|count_distinct|sum|avg|min|max)\s*\(", clauses[1], flags=re.IGNORECASE) is not None
+
+
+def _outer(query: str) -> str:
+    """The query with its strings and all that stands in parentheses blotted out, every other character in its place."""
+    shown, depth = [], 0
+    for token in _QUERY_TOKENS.findall(query):
+        depth -= token == ")"
+        shown.append(token if depth == 0 and token[0] != "'" else "'" * len(token))
+        depth += token == "("
+    return "".join(shown)
+
+
+def _next_page(operation: Operation, params: Mapping[str, Any], request: UpstreamRequest) -> UpstreamRequest:
+    """`nextRecordsUrl` of the last page is the request; nothing but a query's path goes through, whoever sent it."""
+    path = params.get("nextRecordsUrl")
+    if path is None:
+        return request
+    if not _NEXT_PAGE.fullmatch(path):
+        raise UpstreamInvalidResponse(f"{operation}: the next page's address is not the path of a query")
+    return replace(request, url=URL(f"{request.url.origin()}{path}", encoded=True))
+
+
+#: every rule by the name that specs use
+RULES: Mapping[str, Rule] = {
+    "property_names": Rule(params=with_their_names, answer=with_our_names),
+    "query_page": Rule(request=_next_page),
+    "query_page_of_200": Rule(params=_with_limit, request=_next_page),
+}

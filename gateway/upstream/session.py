@@ -1,0 +1,222 @@
+"""The way out to one application for one account: every request is sent, judged and repeated here.
+
+Sessions are opened by `upstreams`. Refused credentials are renewed once; when that does not help, the authorizer is
+told, whose word makes a stored connector `needs_reauth`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import monotonic
+from typing import TypeVar
+
+import msgspec
+from yarl import URL
+
+from gateway.errors import (
+    GatewayError,
+    InvalidParams,
+    ReauthorizationRequired,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamRateLimited,
+    UpstreamTimeout,
+)
+from gateway.kinds.spec import ConnectorSpec, Effect, Failure
+from gateway.upstream import responses, retries
+from gateway.upstream.auth import Authorizer
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.redaction import Secrets
+from gateway.upstream.requests import UpstreamRequest, base_address
+from gateway.upstream.responses import OperationResult, UpstreamResponse
+from gateway.upstream.run_context import RunContext
+from gateway.upstream.transport import NotSent, Transport, UpstreamStream
+
+#: seconds that a caller is kept waiting for the next try; an application that limits for longer is an error to it
+_LONGEST_WAIT = 10.0
+#: bytes of a refusal that are read for the application's own words
+_REFUSAL_CAP = 64 << 10
+
+Outcome = TypeVar("Outcome")
+#: one try with these credentials within so many seconds: what came, and the error that it means
+Attempt = Callable[[Mapping[str, str], float], Awaitable[tuple[Outcome, GatewayError | None]]]
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """A response and what it means: a success where there is no error."""
+
+    response: UpstreamResponse
+    error: GatewayError | None = None
+
+    def succeeded(self) -> UpstreamResponse:
+        """The response; raises what its failure means."""
+        if self.error is not None:
+            raise self.error
+        return self.response
+
+
+@dataclass(frozen=True)
+class UpstreamSession:
+    """One account at one application: where it is, who proves that we may call, and what its requests count against."""
+
+    spec: ConnectorSpec
+    environment: Mapping[str, str]
+    authorizer: Authorizer
+    scope: RateScope
+    transport: Transport
+    #: the operator's replacement of scheme, host and port of every URL of the kind
+    override: URL | None = None
+    #: how failure shows, where it is not as in the rest of the kind
+    failure: Failure | None = None
+
+    def in_background(self) -> "UpstreamSession":
+        """The same account for requests that nobody waits for."""
+        return replace(self, scope=self.scope.in_background())
+
+    async def secrets(self) -> Secrets:
+        """What must be masked in the application's words."""
+        return Secrets.of_headers(await self.authorizer.headers())
+
+    @cached_property
+    def address(self) -> str:
+        """The application's, or the override's in its place; raises ConnectorNotReady while a variable is missing."""
+        return base_address(self.spec, self.environment, self.override)
+
+    def request(self, call: PreparedCall) -> UpstreamRequest:
+        """The exact request of a call, credentials not yet on it."""
+        return call.request(self.address)
+
+    async def call(self, call: PreparedCall, run_context: RunContext | None = None) -> OperationResult:
+        """One request and its answer; raises what the application's failure means."""
+        request, timeout = call.request(self.address), call.operation.action.timeout
+        exchange = await self.exchange(request, timeout=timeout, run_context=run_context)
+        if exchange.error is not None:
+            if isinstance(exchange.error, InvalidParams):
+                exchange.error.extra.setdefault("example", call.operation.example)
+            raise exchange.error
+        try:
+            return call.answer(exchange.response)
+        except UpstreamInvalidResponse as error:
+            raise retries.answer_lost(request.effect, error) from error
+
+    async def exchange(
+        self, request: UpstreamRequest, *, timeout: float, run_context: RunContext | None = None
+    ) -> Exchange:
+        """Send and judge, with as many tries as the effect class allows within `timeout` seconds.
+
+        A write is marked as in flight right before each try. A refusal is in the exchange; UpstreamError and its kin
+        are raised, that of a write whose answer was lost saying that its outcome is unknown.
+        """
+        run_context = None if request.effect is Effect.READ else run_context
+        before = None if run_context is None else run_context.mark_in_flight
+        failure = self.failure or self.spec.failure
+
+        async def attempt(credentials: Mapping[str, str], remaining: float) -> tuple[Exchange, GatewayError | None]:
+            response = await self.transport.fetch(
+                request, self.scope, credentials=credentials, timeout=remaining, before=before
+            )
+            error = responses.failure(failure, response, credentials)
+            return Exchange(response, error), error
+
+        deadline = monotonic() + timeout
+        return await self._repeated(attempt, request.effect, deadline, run_context)
+
+    async def stream(
+        self,
+        request: UpstreamRequest,
+        exit_stack: AsyncExitStack,
+        *,
+        deadline: float,
+        is_trusted: bool,
+        accepted: Collection[int],
+    ) -> UpstreamStream:
+        """An answer of an accepted status, open until `exit_stack` is closed; raises what any other means.
+
+        Credentials go only where it `is_trusted`. The headers must have come by `deadline`, of the monotonic clock.
+        """
+
+        async def attempt(
+            credentials: Mapping[str, str], remaining: float
+        ) -> tuple[UpstreamStream, GatewayError | None]:
+            await exit_stack.aclose()
+            scope = self.scope if is_trusted else self.scope.at_host(request.url.host or "")
+            opening = self.transport.open(request, scope, credentials=credentials)
+            try:
+                async with asyncio.timeout(remaining):
+                    stream = await exit_stack.enter_async_context(opening)
+            except TimeoutError as error:
+                raise UpstreamTimeout("the application did not begin to send the file in time") from error
+            if stream.status in accepted:
+                return stream, None
+            if not is_trusted:
+                return stream, responses.foreign_failure(stream.status, stream.headers)
+            return stream, await self._refusal(stream, credentials)
+
+        return await self._repeated(attempt, request.effect, deadline, None, is_trusted=is_trusted)
+
+    async def _repeated(
+        self,
+        attempt: Attempt[Outcome],
+        effect: Effect,
+        deadline: float,
+        run_context: RunContext | None,
+        *,
+        is_trusted: bool = True,
+    ) -> Outcome:
+        """The outcome of the last try; refused credentials are renewed once."""
+        credentials = await self.authorizer.headers() if is_trusted else {}
+        number, may_renew = 1, is_trusted
+        while True:
+            outcome, error, was_sent = None, None, True
+            try:
+                outcome, error = await attempt(credentials, max(0.0, deadline - monotonic()))
+            except NotSent as unsent:
+                error, was_sent = _without_frames(unsent.error), False
+            except UpstreamError as lost:
+                error = _without_frames(lost)
+            if error is None:
+                assert outcome is not None
+                if run_context is not None:
+                    run_context.answered()
+                return outcome
+            if isinstance(error, UpstreamRateLimited) and is_trusted:
+                self.transport.limiter.pause(self.scope, float(error.retry_after or 1))
+            if run_context is not None:
+                await retries.note(run_context, error, was_sent=was_sent)
+            if isinstance(error, ReauthorizationRequired) and is_trusted:
+                renewed = await self.authorizer.renewed(credentials) if may_renew else None
+                if renewed is not None:
+                    credentials, may_renew = renewed, False
+                    continue
+                await self.authorizer.refused(credentials, error.detail)
+            failed = retries.Attempt(number, error, was_sent)
+            wait = retries.delay(effect, failed, min(deadline - monotonic(), _LONGEST_WAIT))
+            if wait is None:
+                if isinstance(outcome, Exchange) and not isinstance(error, UpstreamError):
+                    return outcome
+                raise retries.final(effect, failed)
+            await asyncio.sleep(wait)
+            number += 1
+
+    async def _refusal(self, stream: UpstreamStream, credentials: Mapping[str, str]) -> GatewayError:
+        """What the application's answer without the file means."""
+        body = b""
+        async for chunk in stream.chunks():
+            body += chunk
+            if len(body) > _REFUSAL_CAP:
+                break
+        response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
+        error = responses.failure(self.failure or self.spec.failure, response, credentials)
+        return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
+
+
+def _without_frames(error: GatewayError) -> GatewayError:
+    """The error and its causes without tracebacks: raised again, it would keep in a cycle what was read so far."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__cause__ or each.__context__
+    return error

@@ -1,0 +1,361 @@
+"""The only module that opens a connection: one try of one request, held to the limits of its rate scope."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from time import monotonic
+
+import aiohttp
+
+from gateway.aio.timeouts import IdleTimeout, Timeouts, Wait
+from gateway.errors import (
+    GatewayError,
+    Unavailable,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamTimeout,
+    UpstreamTooLarge,
+    UpstreamTruncated,
+)
+from gateway.telemetry import tracing
+from gateway.telemetry.metrics import REFUSED, UPSTREAM_ANSWERS, UPSTREAM_SECONDS
+from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
+from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
+from gateway.upstream.rate_limits import RateLimiter, RateScope, Unlimited
+from gateway.upstream.read_budget import ReadBudget
+from gateway.upstream.requests import UpstreamRequest
+from gateway.upstream.responses import UpstreamResponse
+
+#: bytes of a decoded JSON answer; more is a mistake of the application or of the query
+ANSWER_CAP = 32 << 20
+#: seconds
+CONNECT_TIMEOUT, IDLE_TIMEOUT = 5.0, 30.0
+#: seconds for a whole file, however steadily it comes
+LONGEST_STREAM = 12 * 3600.0
+#: a slow reader holds about ten times this
+READ_BUFFER = 64 << 10
+#: connections to applications that a process holds at a time
+MAX_CONNECTIONS = 5000
+#: seconds until a request without a permit is an error to its caller
+PERMIT_TIMEOUT = 10.0
+#: seconds after which a caller for whom no connection is left may try again
+_NEXT_CONNECTION = 1
+
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+class NotSent(Exception):
+    """Carries an error of a request that certainly did not arrive."""
+
+    def __init__(self, error: GatewayError) -> None:
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamStream:
+    """An answer whose body is still to be read; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    _chunks: AsyncIterator[bytes]
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body, never decoded, in the chunks the network brings; reading no further holds the application back.
+
+        Raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes.
+        """
+        return self._chunks
+
+
+class _Chunks(Wait):
+    """An iterator rather than a generator, which would cost a tenth of the speed of a file.
+
+    Only waiting for the application counts as its silence: a reader may take its time.
+    """
+
+    __slots__ = ("_content",)
+
+    def __init__(self, content: aiohttp.StreamReader, total: float, idle: float) -> None:
+        super().__init__(total, idle)
+        self._content = content
+
+    def __aiter__(self) -> "_Chunks":
+        return self
+
+    async def __anext__(self) -> bytes:
+        self.touch()
+        try:
+            chunk = await self._content.readany()
+        except TimeoutError as error:
+            raise UpstreamTimeout("the application fell silent in the middle of the file") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise UpstreamTruncated("the file was cut short on its way from the application") from error
+        finally:
+            self.hold()
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+    def expire(self) -> None:
+        self._content.set_exception(TimeoutError())
+
+
+class ConnectionBudget:
+    """How many connections a process holds: the ceiling is its own, whatever hosts are called.
+
+    No scope holds more connections than are left: a slow account, or one that does not answer at all, leaves at least
+    as many for the others as it takes.
+    """
+
+    def __init__(self, max_connections: int) -> None:
+        self._max = max_connections
+        self._total = 0
+        self._held: dict[str, int] = {}
+
+    def one(self, scope: RateScope) -> "_Connection":
+        """One connection for as long as the block lasts; raises Unavailable at once where there is none."""
+        return _Connection(self, scope.id)
+
+    def acquire(self, scope_id: str) -> None:
+        held = self._held.get(scope_id, 0)
+        if held >= self._max - self._total:
+            REFUSED.add("upstream_connections")
+            raise Unavailable("too many calls of applications are under way; try again", retry_after=_NEXT_CONNECTION)
+        self._total += 1
+        self._held[scope_id] = held + 1
+
+    def release(self, scope_id: str) -> None:
+        self._total -= 1
+        held = self._held.pop(scope_id) - 1
+        if held:
+            self._held[scope_id] = held
+
+
+class _Connection:
+    """One of the budget's connections; a class, because a generator costs more."""
+
+    __slots__ = ("_budget", "_scope_id")
+
+    def __init__(self, budget: ConnectionBudget, scope_id: str) -> None:
+        self._budget = budget
+        self._scope_id = scope_id
+
+    def __enter__(self) -> None:
+        self._budget.acquire(self._scope_id)
+
+    def __exit__(self, *_: object) -> None:
+        self._budget.release(self._scope_id)
+
+
+class Transport:
+    """One client session for a process; opened by `async with`. Sends a request once: `session` decides about more."""
+
+    def __init__(
+        self,
+        policy: EgressPolicy | None = None,
+        limiter: RateLimiter | None = None,
+        *,
+        idle: float = IDLE_TIMEOUT,
+        max_connections: int = MAX_CONNECTIONS,
+    ) -> None:
+        self._policy = policy or EgressPolicy()
+        self.limiter = limiter or Unlimited()
+        self._connections = ConnectionBudget(max_connections)
+        #: requests that are at an application, or on their way, and are not streamed
+        self.under_way = 0
+        #: seconds of an application's silence
+        self._idle = idle
+        self._client_session: aiohttp.ClientSession | None = None
+        self._budget = ReadBudget()
+        self._timeouts = Timeouts()
+
+    async def __aenter__(self) -> "Transport":
+        self._client_session = aiohttp.ClientSession(
+            connector=EgressConnector(self._policy, limit=0, ttl_dns_cache=30),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+            read_bufsize=READ_BUFFER,
+            headers={"User-Agent": "agent-connector-gateway", "Accept-Encoding": ACCEPTED},
+            max_line_size=16 << 10,
+            max_field_size=32 << 10,
+        )
+        # aiohttp would by itself send a PUT or DELETE again on a connection that broke; `retries` alone decides that.
+        self._client_session._retry_connection = False
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._client_session is not None:
+            await self._client_session.close()
+            self._client_session = None
+        self._timeouts.close()
+
+    async def fetch(
+        self,
+        request: UpstreamRequest,
+        scope: RateScope,
+        *,
+        credentials: Mapping[str, str] = _NO_HEADERS,
+        timeout: float = 60,
+        before: Callable[[], Awaitable[None]] | None = None,
+    ) -> UpstreamResponse:
+        """The complete answer to one try, be it a refusal.
+
+        `credentials` are headers that prove who calls; they go out with the request's own. `before` is awaited once the
+        permit is there, right before the first byte goes out. Raises NotSent, UpstreamError and its kin, and
+        UpstreamRateLimited when there is no permit, Unavailable when no connection is left.
+        """
+        began, outcome = monotonic(), ""
+        try:
+            async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
+                with self._connections.one(scope):
+                    if before is not None:
+                        await before()
+                    began = monotonic()
+                    self.under_way += 1
+                    try:
+                        with IdleTimeout(self._timeouts, timeout, self._idle) as idle:
+                            async with await self._sent(request, credentials) as answer:
+                                body = await self._read(answer, idle)
+                        response = UpstreamResponse(answer.status, _lower(answer.headers), body)
+                    except TimeoutError as error:
+                        raise _translated(error, request.url.host or "") from error
+                    finally:
+                        self.under_way -= 1
+            outcome = str(response.status)
+        except NotSent as unsent:
+            outcome = unsent.error.code
+            raise
+        except UpstreamError as lost:
+            outcome = lost.code
+            raise
+        finally:
+            if outcome:
+                UPSTREAM_ANSWERS.add(scope.kind, outcome)
+                UPSTREAM_SECONDS.observe(monotonic() - began, scope.kind)
+        self.limiter.observe(scope, response.headers)
+        return response
+
+    async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout) -> bytes:
+        """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
+        coding, content = answer.headers.get("Content-Encoding", ""), answer.content
+        try:
+            if not coding and content.is_eof():
+                # It came with its headers, as small ones do.
+                return content.read_nowait()
+            decoder = decoder_of(coding)
+            # It holds the first chunk as it is, and grows in place, where chunks and their sum would be there at once.
+            body = io.BytesIO()
+            with self._budget.reading() as reading:
+                while chunk := await content.readany():
+                    idle.hold()
+                    for step in decoder.decoded(chunk):
+                        if body.tell() + len(step) > ANSWER_CAP:
+                            raise UpstreamTooLarge(
+                                f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less"
+                            )
+                        await reading.grow(len(step))
+                        if body.tell():
+                            body.write(step)
+                        else:
+                            body = io.BytesIO(step)
+                            body.seek(len(step))
+                        if len(step) == STEP:
+                            await asyncio.sleep(0)  # what unpacks to much holds up nobody else
+                    idle.touch()
+                decoder.end()
+                return body.getvalue()
+        except (aiohttp.ClientError, OSError) as error:
+            raise _translated(error, answer.url.host or "") from error
+
+    @asynccontextmanager
+    async def open(
+        self,
+        request: UpstreamRequest,
+        scope: RateScope,
+        *,
+        credentials: Mapping[str, str] = _NO_HEADERS,
+        timeout: float = LONGEST_STREAM,
+    ) -> AsyncIterator[UpstreamStream]:
+        """An answer to be streamed; the connection is closed when the block ends, read to the end or not.
+
+        `timeout` is for all of it. Raises as `fetch` does.
+        """
+        extra_headers = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
+        with self._connections.one(scope):
+            async with self.limiter.permit(scope, PERMIT_TIMEOUT):
+                try:
+                    with IdleTimeout(self._timeouts, timeout, self._idle):
+                        answer = await self._sent(request, extra_headers)
+                except TimeoutError as error:
+                    raise _translated(error, request.url.host or "") from error
+            chunks = _Chunks(answer.content, timeout, self._idle)
+            self._timeouts.add(chunks)
+            try:
+                async with answer:
+                    headers = _lower(answer.headers)
+                    self.limiter.observe(scope, headers)
+                    yield UpstreamStream(answer.status, headers, chunks)
+            finally:
+                self._timeouts.remove(chunks)
+
+    async def _sent(self, request: UpstreamRequest, extra_headers: Mapping[str, str]) -> aiohttp.ClientResponse:
+        """The answer up to its headers, to a request with `extra_headers` beside its own; the caller closes it."""
+        if self._client_session is None:
+            raise RuntimeError("the transport is used before it was opened")
+        with tracing.span(request.method, "client", **{"server.address": request.url.host or ""}):
+            try:
+                return await self._client_session.request(
+                    request.method,
+                    request.url,
+                    headers={**request.headers, **extra_headers, **tracing.outgoing()},
+                    data=request.body,
+                    allow_redirects=False,
+                )
+            except (aiohttp.ClientError, OSError) as error:
+                raise _translated(error, request.url.host or "") from error
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _translated(error: Exception, host: str) -> Exception:
+    """Our error for one of aiohttp's; what was certainly not sent says so."""
+    match error:
+        case aiohttp.ClientConnectorError():
+            return NotSent(_unreachable(error, host))
+        case aiohttp.ConnectionTimeoutError():
+            return NotSent(UpstreamTimeout(f"{host} cannot be reached: no connection in time"))
+        case TimeoutError():
+            return UpstreamTimeout("the application did not answer in time")
+        case aiohttp.ClientPayloadError():
+            return UpstreamTruncated("the application's answer was cut short")
+        case aiohttp.ClientResponseError():
+            return UpstreamInvalidResponse("the application's answer is not valid HTTP")
+        case _:
+            return UpstreamError("the connection to the application broke")
+
+
+def _unreachable(error: aiohttp.ClientConnectorError, host: str) -> GatewayError:
+    """Which host cannot be reached and why; the address behind the name is never told."""
+    if is_forbidden(error):
+        return UpstreamInvalidResponse(f"{host} cannot be reached: its address is not on the public Internet")
+    return UpstreamError(f"{host} cannot be reached: {_cause(error)}")
+
+
+def _cause(error: aiohttp.ClientConnectorError) -> str:
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return "its name is not found (DNS)"
+        case aiohttp.ClientConnectorCertificateError():
+            return "its TLS certificate is not valid"
+        case aiohttp.ClientSSLError():
+            return "it speaks no TLS that we take"
+        case _ if isinstance(error.os_error, ConnectionRefusedError):
+            return "the connection is refused"
+        case _:
+            return "the network has no way there"

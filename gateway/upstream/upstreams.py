@@ -1,0 +1,43 @@
+"""The one way out to applications: whoever calls one opens a session here, and says what its requests count against."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from yarl import URL
+
+from gateway.kinds.catalog import Kind
+from gateway.kinds.spec import ConnectorSpec, Failure
+from gateway.upstream.auth import Authorizer
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.session import UpstreamSession
+from gateway.upstream.transport import Transport
+
+
+@dataclass(frozen=True)
+class Upstreams:
+    """All applications, as this process reaches them."""
+
+    transport: Transport
+    #: by kind, what the operator puts in the place of scheme, host and port of its URLs
+    overrides: Mapping[str, URL] = field(default_factory=dict)
+
+    def session(
+        self,
+        spec: ConnectorSpec,
+        environment: Mapping[str, str],
+        authorizer: Authorizer,
+        scope: RateScope,
+        *,
+        failure: Failure | None = None,
+    ) -> UpstreamSession:
+        """The way out for one account; `failure` where its endpoint says no in another way than the kind."""
+        return UpstreamSession(
+            spec, environment, authorizer, scope, self.transport, self.overrides.get(spec.kind), failure
+        )
+
+    def connector(
+        self, kind: Kind, environment: Mapping[str, str], authorizer: Authorizer, scope: RateScope
+    ) -> UpstreamConnector:
+        """The operations of a kind for one account."""
+        return UpstreamConnector(kind, self.session(kind.spec, environment, authorizer, scope))

@@ -1,0 +1,131 @@
+"""Every kind: each action as it goes over the wire, what is refused before, and every answer as it comes back."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from gateway.errors import GatewayError, InvalidCredentials, InvalidParams, UpstreamFault
+from gateway.kinds.params import validated
+from gateway.upstream.auth import checked_credentials
+from tests.upstream.judged import read
+from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused, response
+from tests.upstream.kinds.conftest import kind_named
+from tests.upstream.kinds.tables import (
+    crm_query,
+    crm_records,
+    incident_management,
+    support_desk,
+    team_chat,
+    work_management,
+    workspace_notes,
+)
+
+KINDS = [
+    module.CASES
+    for module in (
+        crm_query,
+        crm_records,
+        incident_management,
+        support_desk,
+        team_chat,
+        work_management,
+        workspace_notes,
+    )
+]
+each_kind = pytest.mark.parametrize("cases", KINDS, ids=lambda cases: cases.kind)
+
+
+def each(table: Callable[[Cases], Iterable[Any]], name: Callable[[Any], object] = lambda _: "") -> pytest.MarkDecorator:
+    """A case of a table of each kind."""
+    found = [pytest.param(cases, case, id=f"{cases.kind} {name(case)}") for cases in KINDS for case in table(cases)]
+    return pytest.mark.parametrize(("cases", "case"), found)
+
+
+def action_of(case: Call | Refused | Answer | Pages) -> str:
+    return case.action
+
+
+@each_kind
+def test_every_action_has_a_case(cases):
+    assert {call.action for call in cases.calls} == {str(each) for each in kind_named(cases.kind).operations.values()}
+
+
+@each(lambda cases: cases.calls, action_of)
+def test_an_action_makes_its_request(offline, cases: Cases, case: Call):
+    case.assert_sent_by(offline(cases.kind, **cases.environment), cases.address, cases.headers)
+
+
+@each(lambda cases: kind_named(cases.kind).operations.values(), str)
+def test_every_example_is_valid(cases: Cases, case):
+    assert validated(case, case.action.example).keys() >= case.action.example.keys()
+
+
+@each(lambda cases: cases.refused, action_of)
+def test_params_that_cannot_be_sent_are_refused_with_the_way_to_mend_them(cases: Cases, case: Refused):
+    with pytest.raises(InvalidParams) as refused:
+        validated(kind_named(cases.kind).operation(*case.action.split(".")), case.params)
+
+    found = {fault.field: fault.message for fault in refused.value.faults}
+    assert found.keys() == {case.field, *case.others}
+    assert case.said in found[case.field]
+
+
+@each(lambda cases: cases.answers, action_of)
+def test_an_answer_is_read_into_records_and_meta(cases: Cases, case: Answer):
+    operation = kind_named(cases.kind).operation(*case.action.split("."))
+
+    answer = read(operation, response(200, {}, case.body))
+
+    assert answer.decoded() == case.records
+    assert answer.meta == case.meta
+
+
+@each(lambda cases: cases.failures, lambda failure: f"{failure.status} {failure.code}")
+def test_a_failure_is_read_for_what_it_means(cases: Cases, case: Failure):
+    operation = kind_named(cases.kind).operation(*case.action.split("."))
+
+    with pytest.raises(GatewayError) as raised:
+        read(operation, response(case.status, case.headers, case.body))
+
+    assert type(raised.value) is case.error
+    assert raised.value.upstream == UpstreamFault(case.status, case.code, case.message, case.request_id, case.field)
+    assert case.retry_after in (None, raised.value.retry_after)
+
+
+@each(lambda cases: cases.bad_credentials)
+def test_credentials_that_do_not_fit_are_named(cases: Cases, case: BadCredentials):
+    with pytest.raises(InvalidCredentials) as refused:
+        checked_credentials(kind_named(cases.kind).spec, case.credentials)
+
+    assert [fault.field for fault in refused.value.faults] == [case.field]
+    assert case.said in refused.value.detail
+
+
+@each(lambda cases: cases.authorizations)
+async def test_the_health_check_asks_for_little_with_the_credentials_of_its_method(
+    upstream, connect, cases: Cases, case
+):
+    (credentials, header), (address, answer) = case, cases.check
+    upstream.answers(answer)
+
+    await connect(cases.kind, credentials, **cases.environment).check()
+
+    [asked] = upstream.received
+    assert (asked.method, asked.url.raw_path_qs) == ("GET", address)
+    assert asked.headers["Authorization"] == header
+    assert cases.headers.items() <= asked.headers.items()
+
+
+@each(lambda cases: cases.pages, action_of)
+async def test_pages_are_turned_with_the_credentials_on_each_request(upstream, connect, cases: Cases, case: Pages):
+    for answer in case.answers:
+        upstream.answers(answer)
+    credentials, header = cases.authorizations[0]
+    connector = connect(cases.kind, credentials, **cases.environment)
+
+    pages = [page.decoded() async for page in connector.pages(*case.action.split("."), case.params)]
+
+    assert pages == case.records
+    assert [asked.url.raw_path_qs for asked in upstream.received] == case.asked
+    assert {asked.headers["Authorization"] for asked in upstream.received} == {header}

@@ -1,0 +1,198 @@
+"""A session at the kind's own addresses: what goes out, what an answer means, and who is told of a refusal."""
+
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp.client_reqrep import ConnectionKey
+from pydantic import SecretStr
+
+from gateway.errors import (
+    ReauthorizationRequired,
+    UpstreamError,
+    UpstreamRateLimited,
+    UpstreamRejected,
+    UpstreamTimeout,
+)
+from gateway.kinds.catalog import Kind
+from gateway.oauth_tokens.client import TokenClient
+from gateway.oauth_tokens.model import App, TokenSet
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.rate_limits import RateScope, Unlimited
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
+from tests.harness.applications import Applications
+from tests.harness.catalog import shipped_catalog
+from tests.kinds.small_kind import small_operation
+
+URL = "https://api.example.com/v1/things"
+SCOPE = RateScope("small:c-1", "small")
+LISTED = {"records": "things", "paging": "page", "params": {"page": {"type": "integer"}}}
+
+
+class Renewing:
+    """A token that can be renewed once, and the refusals that it is told of."""
+
+    def __init__(self) -> None:
+        self.token = "old-token"
+        self.refusals: list[tuple[str, str]] = []
+
+    async def headers(self) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        if self.token == "new-token":
+            return None
+        self.token = "new-token"
+        return await self.headers()
+
+    async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
+        self.refusals.append((credentials["Authorization"], reason))
+
+
+class Paused(Unlimited):
+    """A limiter that remembers what it was told to pause."""
+
+    def __init__(self) -> None:
+        self.pauses: list[tuple[RateScope, float]] = []
+
+    def pause(self, scope: RateScope, seconds: float) -> None:
+        self.pauses.append((scope, seconds))
+
+
+@pytest.fixture
+def web() -> Iterator[Applications]:
+    with Applications() as web:
+        yield web
+
+
+@pytest.fixture
+def limiter() -> Paused:
+    return Paused()
+
+
+@pytest.fixture
+async def upstreams(limiter):
+    async with Transport(limiter=limiter) as transport:
+        yield Upstreams(transport)
+
+
+def connector(upstreams: Upstreams, action: dict[str, Any] | None = None, **spec: Any) -> UpstreamConnector:
+    kind = Kind(small_operation(action, **spec).spec)
+    return upstreams.connector(kind, {}, Renewing(), SCOPE)
+
+
+async def test_a_call_goes_to_the_kinds_own_address_with_the_credentials(web, upstreams):
+    web.get(f"{URL}?q=a%26b", payload={"id": 1})
+
+    answer = await connector(upstreams, {"params": {"q": {}}}).execute("things", "act", {"q": "a&b"})
+
+    assert answer.decoded() == {"id": 1}
+    [sent] = web.sent("GET", f"{URL}?q=a%26b")
+    assert sent["headers"]["Authorization"] == "Bearer old-token"
+    assert sent["allow_redirects"] is False
+
+
+async def test_every_page_is_asked_for_until_the_last(web, upstreams):
+    web.get(URL, payload={"things": [1], "next_page": f"{URL}?page=2"})
+    web.get(f"{URL}?page=2", payload={"things": [2], "next_page": None})
+
+    pages = [page.decoded() async for page in connector(upstreams, LISTED).pages("things", "act")]
+
+    assert pages == [[1], [2]]
+
+
+@pytest.mark.usefixtures("skipped_pauses")
+async def test_refused_credentials_are_renewed_and_nobody_is_told(web, upstreams):
+    web.get(URL, status=401)
+    web.get(URL, payload={})
+    calling = connector(upstreams)
+
+    await calling.execute("things", "act")
+
+    assert [sent["headers"]["Authorization"] for sent in web.sent("GET", URL)] == [
+        *("Bearer old-token", "Bearer new-token"),
+    ]
+    assert calling.session.authorizer.refusals == []
+
+
+@pytest.mark.usefixtures("skipped_pauses")
+async def test_credentials_refused_for_good_are_told_of_once(web, upstreams):
+    web.get(URL, status=401, payload={"error": "new-token is no good"}, repeat=True)
+    calling = connector(upstreams, failure={"message": ["error"]})
+
+    with pytest.raises(ReauthorizationRequired):
+        await calling.execute("things", "act")
+
+    assert calling.session.authorizer.refusals == [
+        ("Bearer new-token", "the application answered 401: *** is no good"),
+    ]
+
+
+async def test_a_limit_pauses_the_scope_of_the_call(web, upstreams, limiter):
+    web.get(URL, status=429, headers={"Retry-After": "60"})
+
+    with pytest.raises(UpstreamRateLimited):
+        await connector(upstreams).execute("things", "act")
+
+    assert limiter.pauses == [(SCOPE, 60.0)]
+
+
+@pytest.mark.usefixtures("skipped_pauses")
+async def test_token_requests_have_a_scope_of_their_own(web, upstreams, limiter):
+    spec = shipped_catalog().kind("work-management").spec
+    web.post(spec.oauth.token, status=429, headers={"Retry-After": "60"})
+    web.post(spec.oauth.token, payload={"access_token": "a", "expires_in": 3600})
+    app = App("app-1", SecretStr("app-secret"))
+
+    for connector_id in ("one", "other"):
+        client = TokenClient(spec, {}, upstreams, RateScope.of_tokens(spec, connector_id))
+        answer = await client.renew(app, {"refresh_token": "r"}, spec.authentication["oauth"])
+
+    assert isinstance(answer, TokenSet)
+    assert [scope.id for scope, _ in limiter.pauses] == ["work-management:tokens:one"]
+
+
+KEY = ConnectionKey("api.example.com", 443, True, True, None, None, None)
+CERTIFICATE = ssl.SSLCertVerificationError("expired")
+
+
+@pytest.mark.usefixtures("skipped_pauses")
+@pytest.mark.parametrize(
+    ("failure", "error", "cause"),
+    [
+        (aiohttp.ClientConnectorDNSError(KEY, OSError(-2, "no name")), UpstreamError, "its name is not found (DNS)"),
+        (
+            aiohttp.ClientConnectorError(KEY, ConnectionRefusedError(111, "refused")),
+            UpstreamError,
+            "the connection is refused",
+        ),
+        (aiohttp.ClientConnectorError(KEY, OSError(113, "no route")), UpstreamError, "the network has no way there"),
+        (
+            aiohttp.ClientConnectorCertificateError(KEY, CERTIFICATE),
+            UpstreamError,
+            "its TLS certificate is not valid",
+        ),
+        (aiohttp.ClientConnectorSSLError(KEY, OSError(1, "tls")), UpstreamError, "it speaks no TLS that we take"),
+        (aiohttp.ConnectionTimeoutError(), UpstreamTimeout, "no connection in time"),
+    ],
+)
+async def test_what_cannot_be_reached_is_told_with_host_and_cause(web, upstreams, failure, error, cause):
+    web.post(URL, exception=failure, repeat=True)
+
+    with pytest.raises(error) as raised:
+        await connector(upstreams, {"request": "POST /things", "effect": "write"}).execute("things", "act")
+
+    assert raised.value.detail == f"api.example.com cannot be reached: {cause}"
+    assert not raised.value.is_outcome_unknown
+
+
+async def test_what_the_application_rejects_comes_with_an_example(web, upstreams):
+    web.get(URL, status=422)
+
+    with pytest.raises(UpstreamRejected) as rejected:
+        await connector(upstreams, {"example": {"id": 7}, "params": {"id": {}}}).execute("things", "act")
+
+    assert rejected.value.extra["example"] == {"entity": "things", "action": "act", "params": {"id": 7}}
