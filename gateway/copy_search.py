@@ -14,13 +14,13 @@ from gateway.credentials.model import ConnectorStatus
 from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
 from gateway.db.pool import Database
 from gateway.errors import InvalidQuery, UnknownAction
-from gateway.field_selection import ensure_declared, selected_records
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_schema import search_call
 from gateway.kinds.spec import Entity
 from gateway.operation_call import Done, OperationCall
+from gateway.upstream.field_selection import ensure_declared, selected_records
 from gateway.upstream.responses import OperationResult
 
 

@@ -25,9 +25,6 @@ from gateway.errors import (
     ReauthorizationRequired,
     Unavailable,
 )
-from gateway.field_selection import FieldSelection, ensure_declared, selected
-from gateway.http_ranges.integrity import File
-from gateway.http_ranges.responses import RangeRequest
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
@@ -47,6 +44,9 @@ from gateway.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected
+from gateway.upstream.http_ranges.integrity import File
+from gateway.upstream.http_ranges.responses import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 

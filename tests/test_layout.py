@@ -21,9 +21,9 @@ APART = {"gateway.telemetry.statistics": "gateway.telemetry.prometheus"}
 #: what everything may import: errors, and what knows nothing of the gateway
 GROUND = {"gateway.errors", "gateway.telemetry", "gateway.aio"}
 SPECS = GROUND | {"gateway.kinds"}
-ENGINE = SPECS | {"gateway.http_ranges", "gateway.upstream"}
+ENGINE = SPECS | {"gateway.upstream.http_ranges", "gateway.upstream"}
 STORED = ENGINE | {"gateway.db"}
-CREDENTIALS = STORED | {"gateway.identity", "gateway.oauth_tokens", "gateway.credentials"}
+CREDENTIALS = STORED | {"gateway.identity", "gateway.upstream.oauth_tokens", "gateway.credentials"}
 DOMAINS = CREDENTIALS | {
     "gateway.oauth",
     "gateway.limits",
@@ -32,7 +32,7 @@ DOMAINS = CREDENTIALS | {
     "gateway.context_store",
     "gateway.operations",
 }
-CALLS = DOMAINS | {"gateway.field_selection", "gateway.response_cache"}
+CALLS = DOMAINS | {"gateway.upstream.field_selection", "gateway.response_cache"}
 USE_CASES = CALLS | {
     "gateway.operation_call",
     "gateway.execution",
@@ -55,17 +55,17 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.db": GROUND,
     "gateway.telemetry.prometheus": GROUND | {"gateway.db"},
     "gateway.kinds": GROUND,
-    "gateway.http_ranges": GROUND,
+    "gateway.upstream.http_ranges": GROUND,
     "gateway.operations": SPECS,
-    "gateway.upstream": SPECS | {"gateway.http_ranges"},
-    "gateway.oauth_tokens": ENGINE,
+    "gateway.upstream": SPECS | {"gateway.upstream.http_ranges"},
+    "gateway.upstream.oauth_tokens": ENGINE,
     "gateway.settings": ENGINE,
-    "gateway.field_selection": ENGINE,
+    "gateway.upstream.field_selection": ENGINE,
     "gateway.limits": STORED,
     "gateway.stored_files": STORED,
     "gateway.identity": STORED,
     "gateway.response_cache": STORED,
-    "gateway.credentials": STORED | {"gateway.identity", "gateway.oauth_tokens"},
+    "gateway.credentials": STORED | {"gateway.identity", "gateway.upstream.oauth_tokens"},
     "gateway.oauth": CREDENTIALS,
     "gateway.jobs": CREDENTIALS,
     "gateway.context_store": CREDENTIALS | {"gateway.jobs"},
@@ -83,7 +83,8 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.mcp": GROUND | {"gateway.credentials"},
     "gateway.services": USE_CASES | {"gateway.mcp"},
     "gateway.saving": GROUND,
-    "gateway.in_process": ENGINE | {"gateway.oauth_tokens", "gateway.field_selection", "gateway.saving"},
+    "gateway.in_process": ENGINE
+    | {"gateway.upstream.oauth_tokens", "gateway.upstream.field_selection", "gateway.saving"},
     "gateway.pages": SPECS | {"gateway.settings"},
     "gateway.agent_tools": PROCESSES | {"gateway.in_process"},
     "gateway.http": PROCESSES | {"gateway.agent_tools", "gateway.health_checks", "gateway.pages"},
@@ -108,7 +109,7 @@ ALLOWED: Mapping[str, set[str]] = {
 #: libraries → the only modules or parts that name them
 LIBRARIES = {
     "arq": {"gateway.jobs.wakeup"},
-    "authlib": {"gateway.oauth", "gateway.oauth_tokens", "gateway.authorization", "gateway.openid"},
+    "authlib": {"gateway.oauth", "gateway.upstream.oauth_tokens", "gateway.authorization", "gateway.openid"},
     "joserfc": {"gateway.openid"},
     "jinja2": {"gateway.pages", "gateway.authorization"},
     "mcp_types": {"gateway.mcp", "gateway.agent_tools", "gateway.client"},

@@ -15,7 +15,6 @@ from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_tex
 from gateway.connect_links.store import SessionStatus
 from gateway.credentials.model import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError, JobNotCancelable, NotFound
-from gateway.field_selection import FieldSelection
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
@@ -27,6 +26,7 @@ from gateway.operations.index import OperationIndex
 from gateway.services import Services
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile
+from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)

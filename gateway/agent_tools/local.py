@@ -11,11 +11,11 @@ from gateway.agent_tools.answers import resource_uri
 from gateway.agent_tools.backend import AgentCall, ConnectorInfo, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge
-from gateway.field_selection import FieldSelection, selected
 from gateway.in_process import LocalConnector
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
 from gateway.operations.index import OperationIndex
+from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.responses import OperationResult
 
 #: long answers and files that are kept, and bytes of one

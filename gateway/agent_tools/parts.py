@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from itertools import islice
 
 from gateway.agent_tools.backend import Part
-from gateway.http_ranges.ranges import Slice
+from gateway.upstream.http_ranges.ranges import Slice
 
 #: records, and bytes of anything else, that one read answers unless told otherwise, and at most
 _RECORDS, _MAX_RECORDS = 100, 1000

@@ -22,9 +22,9 @@ from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.spec import AuthMethod
 from gateway.kinds.sunsets import described_sunset
-from gateway.oauth_tokens.model import App
-from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 from gateway.upstream.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
+from gateway.upstream.oauth_tokens.model import App
+from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import checked_environment
 from gateway.upstream.upstreams import Upstreams

@@ -9,7 +9,7 @@ from multidict import CIMultiDict
 
 from gateway import errors
 from gateway.errors import GatewayError
-from gateway.http_ranges.ranges import unsatisfied_range
+from gateway.upstream.http_ranges.ranges import unsatisfied_range
 
 PROBLEM = "application/problem+json"
 

@@ -8,9 +8,9 @@ from gateway.aio.synchronous import LoopThread
 from gateway.in_process.connector import LocalConnector
 from gateway.in_process.synchronous import SyncLocalConnector
 from gateway.kinds.catalog import load_catalog
-from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 from gateway.upstream.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
 from gateway.upstream.egress import EgressPolicy, parse_override
+from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import checked_environment
 from gateway.upstream.transport import Transport

@@ -9,12 +9,12 @@ from typing import Any
 
 from gateway.aio.paging import records_of
 from gateway.errors import UnknownAction
-from gateway.field_selection import FieldSelection, ensure_declared, selected
 from gateway.in_process.saving import FileSource
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.saving.save import Downloaded, Progress, save
 from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected
 from gateway.upstream.responses import OperationResult
 
 

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Database
 from gateway.errors import Conflict
-from gateway.oauth_tokens.model import App, app_in
+from gateway.upstream.oauth_tokens.model import App, app_in
 
 _UPSERT = """
     INSERT INTO oauth_apps (organization_id, kind, client_id, key_id, wrapped_key, sealed)

@@ -16,9 +16,9 @@ from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.oauth.apps import RegisteredApps
 from gateway.oauth.renewals import Renewals
 from gateway.oauth.token_persistence import TokenPersistence
-from gateway.oauth_tokens.client import TokenClient
-from gateway.oauth_tokens.model import is_due, is_renewable, missing_token_variables
 from gateway.upstream.auth import Authorizer, headers_for
+from gateway.upstream.oauth_tokens.client import TokenClient
+from gateway.upstream.oauth_tokens.model import is_due, is_renewable, missing_token_variables
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.upstreams import Upstreams
 

@@ -8,9 +8,9 @@ from yarl import URL
 
 from gateway.errors import FieldError, UpstreamInvalidResponse
 from gateway.kinds.spec import ConnectorSpec
-from gateway.oauth_tokens.messages import endpoint, oauth_of
-from gateway.oauth_tokens.model import TokenError, TokenErrorKind
-from gateway.oauth_tokens.response import printable
+from gateway.upstream.oauth_tokens.messages import endpoint, oauth_of
+from gateway.upstream.oauth_tokens.model import TokenError, TokenErrorKind
+from gateway.upstream.oauth_tokens.response import printable
 
 #: query members as they came, repeated ones too
 Query = Sequence[tuple[str, str]]

@@ -31,9 +31,10 @@ from gateway.oauth import callback, consent_request
 from gateway.oauth.apps import RegisteredApps
 from gateway.oauth.consent_request import ConsentRequest
 from gateway.oauth.store import Flow, FlowState, FlowStore
-from gateway.oauth_tokens.client import TokenClient
-from gateway.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint, oauth_of
-from gateway.oauth_tokens.model import (
+from gateway.upstream.auth import StaticAuthorizer, headers_for
+from gateway.upstream.oauth_tokens.client import TokenClient
+from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint, oauth_of
+from gateway.upstream.oauth_tokens.model import (
     App,
     TokenError,
     TokenErrorKind,
@@ -41,8 +42,7 @@ from gateway.oauth_tokens.model import (
     credentials_of,
     missing_token_variables,
 )
-from gateway.oauth_tokens.response import printable
-from gateway.upstream.auth import StaticAuthorizer, headers_for
+from gateway.upstream.oauth_tokens.response import printable
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import checked_environment
 from gateway.upstream.upstreams import Upstreams

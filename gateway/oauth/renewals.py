@@ -24,8 +24,9 @@ from gateway.kinds.spec import AuthMethod
 from gateway.oauth.apps import RegisteredApps
 from gateway.oauth.leases import HEARTBEAT, LeaseStore, RenewalLease
 from gateway.oauth.token_persistence import TokenPersistence
-from gateway.oauth_tokens.client import TokenClient
-from gateway.oauth_tokens.model import (
+from gateway.telemetry.metrics import REFRESHES
+from gateway.upstream.oauth_tokens.client import TokenClient
+from gateway.upstream.oauth_tokens.model import (
     App,
     TokenError,
     TokenErrorKind,
@@ -36,7 +37,6 @@ from gateway.oauth_tokens.model import (
     require_refresh_token,
     with_token_variables,
 )
-from gateway.telemetry.metrics import REFRESHES
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.upstreams import Upstreams
 

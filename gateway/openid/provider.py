@@ -9,11 +9,11 @@ from yarl import URL
 
 from gateway.aio.remembered import Remembered
 from gateway.kinds.spec import OAuthEndpoints
-from gateway.oauth_tokens.messages import Code, ConsentParams, code_request, consent_url
-from gateway.oauth_tokens.model import App
 from gateway.openid.id_token import ALGORITHMS
 from gateway.openid.model import ProviderSettings, ProviderUnavailable, SignInRefused
 from gateway.upstream.egress import EgressConnector, EgressPolicy
+from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, code_request, consent_url
+from gateway.upstream.oauth_tokens.model import App
 
 Document = TypeVar("Document")
 

@@ -11,11 +11,11 @@ from gateway.identity.model import Client
 from gateway.identity.people import People
 from gateway.identity.tokens import hashed
 from gateway.oauth.callback import Query, single
-from gateway.oauth_tokens.messages import Code, ConsentParams
 from gateway.openid.id_token import ExpectedToken, UnknownKey, login_in, verified_claims
 from gateway.openid.model import CALLBACK_PATH, SignInRefused
 from gateway.openid.provider import Provider, words
 from gateway.openid.store import SignInStore
+from gateway.upstream.oauth_tokens.messages import Code, ConsentParams
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from gateway.errors import ResultExpired, Unavailable
-from gateway.http_ranges.ranges import Slice
+from gateway.upstream.http_ranges.ranges import Slice
 
 #: bytes written and read at a time: a thread's while, not a connection's timeout
 _WRITE_SIZE, _READ_SIZE = 1 << 20, 256 << 10

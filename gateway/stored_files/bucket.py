@@ -10,8 +10,8 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from gateway.errors import Unavailable
-from gateway.http_ranges.ranges import Slice
 from gateway.stored_files.blobs import Blob, gone
+from gateway.upstream.http_ranges.ranges import Slice
 
 #: bytes of one part of an upload (5 MiB is the least that S3 takes, 10,000 parts the most), and of one chunk read
 _PART, _READ_SIZE = 16 << 20, 256 << 10

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from gateway.db.pool import Database
 from gateway.errors import UpstreamTooLarge
-from gateway.http_ranges.integrity import File
 from gateway.stored_files.blobs import Blob, Blobs
+from gateway.upstream.http_ranges.integrity import File
 
 # A blob is kept while the very run that writes it holds the job, and then for as long as the job's result.
 _VOUCHED_FOR = """

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from gateway.http_ranges.integrity import File
-from gateway.http_ranges.responses import RangeRequest
 from gateway.kinds.catalog import Kind, Operation
 from gateway.upstream import download, pagination
+from gateway.upstream.http_ranges.integrity import File
+from gateway.upstream.http_ranges.responses import RangeRequest
 from gateway.upstream.long_running import LONG_RULES
 from gateway.upstream.operation_run import OperationRun
 from gateway.upstream.prepared import PreparedCall, prepare

@@ -12,10 +12,10 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound
-from gateway.http_ranges.integrity import File, judged_file
-from gateway.http_ranges.responses import RangeRequest, relayed_reply
 from gateway.kinds.spec import Download
 from gateway.upstream.egress import checked_url
+from gateway.upstream.http_ranges.integrity import File, judged_file
+from gateway.upstream.http_ranges.responses import RangeRequest, relayed_reply
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import UpstreamRequest, base_address, relocated
 from gateway.upstream.responses import value_at

@@ -8,8 +8,8 @@ from yarl import URL
 
 from gateway.errors import ReauthorizationRequired, UpstreamError
 from gateway.kinds.catalog import Catalog
-from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
 from gateway.upstream.auth import checked_credentials
+from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
 from tests.oauth.conftest import World, opened_upstreams
 from tests.oauth.stand_in import StandIn
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import ResultExpired, Unavailable, UpstreamTruncated
-from gateway.http_ranges.ranges import Slice
 from gateway.stored_files.blobs import Blobs, FolderBlobs, read_all
+from gateway.upstream.http_ranges.ranges import Slice
 
 NAME = "owner/item.1"
 HTTP = {"allow_http": True}

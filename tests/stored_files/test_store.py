@@ -9,10 +9,10 @@ import pytest
 
 from gateway.db.pool import Database
 from gateway.errors import JobCanceled, ResultExpired, UpstreamTooLarge
-from gateway.http_ranges.integrity import File
-from gateway.http_ranges.ranges import Slice
 from gateway.stored_files.blobs import FolderBlobs, read_all
 from gateway.stored_files.store import StoredFile, StoredFiles
+from gateway.upstream.http_ranges.integrity import File
+from gateway.upstream.http_ranges.ranges import Slice
 
 BYTES = b"0123456789"
 LABELS = {"Content-Type": "text/plain", "Content-Disposition": "attachment", "Last-Modified": "x", "ETag": '"theirs"'}

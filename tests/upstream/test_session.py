@@ -17,9 +17,9 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.kinds.catalog import Kind
-from gateway.oauth_tokens.client import TokenClient
-from gateway.oauth_tokens.model import App, TokenSet
 from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.oauth_tokens.client import TokenClient
+from gateway.upstream.oauth_tokens.model import App, TokenSet
 from gateway.upstream.rate_limits import RateScope, Unlimited
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams

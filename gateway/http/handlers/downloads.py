@@ -14,13 +14,13 @@ from gateway.http.bodies import is_sdk, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.responses import audit_call, envelope
 from gateway.http.streaming import caller_present, send
-from gateway.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
-from gateway.http_ranges.responses import RangeRequest, stored_reply
 from gateway.jobs.model import JobSummary
 from gateway.operation_call import OperationCall
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile
 from gateway.upstream.download import ACTION
+from gateway.upstream.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
+from gateway.upstream.http_ranges.responses import RangeRequest, stored_reply
 from gateway.upstream.responses import OperationResult
 
 

@@ -5,7 +5,6 @@ from typing import Any
 from aiohttp import web
 from pydantic import Field
 
-from gateway.field_selection import FieldSelection
 from gateway.http.bodies import (
     Body,
     Preferences,
@@ -25,6 +24,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operation_call import Accepted, Done, OperationCall
 from gateway.response_cache import Freshness
 from gateway.upstream.download import ACTION as DOWNLOAD
+from gateway.upstream.field_selection import FieldSelection
 
 _MAX_FIELDS = 500
 

@@ -17,9 +17,9 @@ from gateway.http.openapi.parts import (
     ref,
     text,
 )
-from gateway.http_ranges.json_chunks import BASE64
 from gateway.jobs.model import JobStatus
 from gateway.kinds.search_schema import SEARCH_META
+from gateway.upstream.http_ranges.json_chunks import BASE64
 
 _JOB = {
     "id": ID,

@@ -16,7 +16,7 @@ from yarl import URL
 
 from gateway.errors import InternalError
 from gateway.kinds.spec import ConnectorSpec, Effect, OAuthEndpoints
-from gateway.oauth_tokens.model import App
+from gateway.upstream.oauth_tokens.model import App
 from gateway.upstream.requests import UpstreamRequest, relocated
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"

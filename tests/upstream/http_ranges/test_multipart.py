@@ -5,8 +5,8 @@ from email import message_from_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.http_ranges.multipart import Multipart
-from gateway.http_ranges.ranges import Slice, parse_content_range
+from gateway.upstream.http_ranges.multipart import Multipart
+from gateway.upstream.http_ranges.ranges import Slice, parse_content_range
 
 FILE = bytes(range(256)) * 4
 

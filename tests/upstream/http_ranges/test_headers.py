@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from gateway.http_ranges.headers import content_disposition, media_type, representation_headers, safe_name
+from gateway.upstream.http_ranges.headers import content_disposition, media_type, representation_headers, safe_name
 
 
 def test_only_labels_of_the_file_are_passed_on():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.errors import FieldError, InvalidParams
-from gateway.http_ranges.integrity import File
+from gateway.upstream.http_ranges.integrity import File
 
 #: bytes of one chunk at most
 LARGEST = 64 << 10

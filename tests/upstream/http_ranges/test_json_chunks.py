@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gateway.errors import InvalidParams
-from gateway.http_ranges.integrity import File
-from gateway.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
+from gateway.upstream.http_ranges.integrity import File
+from gateway.upstream.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
 
 TEXT = {"_airbyte_response_format": "text"}
 

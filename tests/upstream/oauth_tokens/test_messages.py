@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from yarl import URL
 
 from gateway.kinds.catalog import Catalog
-from gateway.oauth_tokens.messages import (
+from gateway.upstream.oauth_tokens.messages import (
     Code,
     ConsentParams,
     code_request,
@@ -18,7 +18,7 @@ from gateway.oauth_tokens.messages import (
     refresh_request,
     revoke_request,
 )
-from gateway.oauth_tokens.model import App
+from gateway.upstream.oauth_tokens.model import App
 
 APP = App("app/1", SecretStr("s&cret"))
 ENVIRONMENT = {"subdomain": "acme", "login_host": "login.salesforce.com"}

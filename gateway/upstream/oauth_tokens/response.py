@@ -14,8 +14,8 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.kinds.spec import ConnectorSpec, JsonPath, OAuthEndpoints
-from gateway.oauth_tokens.messages import oauth_of
-from gateway.oauth_tokens.model import SKEW, TokenError, TokenErrorKind, TokenSet
+from gateway.upstream.oauth_tokens.messages import oauth_of
+from gateway.upstream.oauth_tokens.model import SKEW, TokenError, TokenErrorKind, TokenSet
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.responses import UpstreamResponse, value_at
 

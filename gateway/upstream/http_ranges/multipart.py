@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
 
-from gateway.http_ranges.ranges import Slice, content_range
+from gateway.upstream.http_ranges.ranges import Slice, content_range
 
 
 @dataclass(frozen=True, slots=True)

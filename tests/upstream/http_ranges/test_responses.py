@@ -5,9 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvalidResponse
-from gateway.http_ranges import ranges
-from gateway.http_ranges.ranges import Slice
-from gateway.http_ranges.responses import FileResponse, RangeRequest, StoredResponse, relayed_reply, stored_reply
+from gateway.upstream.http_ranges import ranges
+from gateway.upstream.http_ranges.ranges import Slice
+from gateway.upstream.http_ranges.responses import (
+    FileResponse,
+    RangeRequest,
+    StoredResponse,
+    relayed_reply,
+    stored_reply,
+)
 
 DATE = "Tue, 15 Nov 1994 12:45:26 GMT"
 FILE = bytes(range(256))

@@ -8,9 +8,9 @@ from yarl import URL
 from gateway.aio.clock import CLOCK
 from gateway.errors import GatewayError
 from gateway.kinds.spec import AuthMethod, ConnectorSpec, Failure
-from gateway.oauth_tokens import messages, response
-from gateway.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, require_refresh_token
 from gateway.upstream.auth import StaticAuthorizer
+from gateway.upstream.oauth_tokens import messages, response
+from gateway.upstream.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, require_refresh_token
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.session import UpstreamSession

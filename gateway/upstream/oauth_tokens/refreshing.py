@@ -10,7 +10,8 @@ from datetime import datetime
 from gateway.aio.clock import CLOCK
 from gateway.errors import ConnectorNotReady
 from gateway.kinds.spec import ConnectorSpec
-from gateway.oauth_tokens.model import (
+from gateway.upstream.auth import headers_for
+from gateway.upstream.oauth_tokens.model import (
     App,
     TokenError,
     app_in,
@@ -22,7 +23,6 @@ from gateway.oauth_tokens.model import (
     require_refresh_token,
     with_token_variables,
 )
-from gateway.upstream.auth import headers_for
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.upstreams import Upstreams
 
@@ -91,7 +91,7 @@ class RefreshingAuthorizer:
 
     async def _refresh(self) -> None:
         try:
-            from gateway.oauth_tokens.client import TokenClient
+            from gateway.upstream.oauth_tokens.client import TokenClient
         except ModuleNotFoundError as error:
             message = f'renewing OAuth tokens needs {error.name}: install "agent-connector-gateway[server]"'
             raise ConnectorNotReady(message) from error

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
-from gateway.http_ranges.ranges import parse_content_range
-from gateway.http_ranges.responses import FileResponse, is_multipart
+from gateway.upstream.http_ranges.ranges import parse_content_range
+from gateway.upstream.http_ranges.responses import FileResponse, is_multipart
 
 #: bytes decoded at a time, only to be counted
 _WINDOW = 64 << 10

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from multidict import CIMultiDict
 
 from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvalidResponse
-from gateway.http_ranges import ranges
-from gateway.http_ranges.headers import if_range_matches, is_not_modified, representation_headers
-from gateway.http_ranges.multipart import Multipart
-from gateway.http_ranges.ranges import ByteRange, ContentRange, Slice
+from gateway.upstream.http_ranges import ranges
+from gateway.upstream.http_ranges.headers import if_range_matches, is_not_modified, representation_headers
+from gateway.upstream.http_ranges.multipart import Multipart
+from gateway.upstream.http_ranges.ranges import ByteRange, ContentRange, Slice
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.http_ranges.headers import if_range_matches, is_not_modified
+from gateway.upstream.http_ranges.headers import if_range_matches, is_not_modified
 
 DATE = "Tue, 15 Nov 1994 12:45:26 GMT"
 

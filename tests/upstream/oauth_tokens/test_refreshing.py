@@ -12,8 +12,8 @@ from yarl import URL
 
 from gateway.errors import InvalidCredentials, ReauthorizationRequired, UpstreamError
 from gateway.kinds.catalog import Catalog
-from gateway.oauth_tokens.model import App
-from gateway.oauth_tokens.refreshing import RefreshingAuthorizer
+from gateway.upstream.oauth_tokens.model import App
+from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
 from gateway.upstream.upstreams import Upstreams
 from tests.oauth.conftest import opened_upstreams
 from tests.oauth.stand_in import StandIn
@@ -142,9 +142,7 @@ async def test_a_refusal_is_told_and_the_next_call_asks_again(
 @pytest.mark.processes
 def test_importing_it_loads_neither_a_database_nor_authlib() -> None:
     unwanted = ("asyncpg", "redis", "arq", "aiohttp.web", "authlib")
-    program = (
-        f"import sys, gateway.oauth_tokens.refreshing; print([name for name in {unwanted} if name in sys.modules])"
-    )
+    program = f"import sys, gateway.upstream.oauth_tokens.refreshing; print([name for name in {unwanted} if name in sys.modules])"
 
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import RangeNotSatisfiable
-from gateway.http_ranges.ranges import (
+from gateway.upstream.http_ranges.ranges import (
     BEYOND,
     ByteRange,
     ContentRange,

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gateway.errors import InvalidParams
-from gateway.field_selection import FieldSelection, ensure_declared, selected
+from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected
 from gateway.upstream.responses import OperationResult
 
 TICKET = {
