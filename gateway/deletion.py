@@ -14,8 +14,8 @@ from uuid import UUID, uuid4
 
 import msgspec
 
+from gateway.connectors.store import ConnectorStore
 from gateway.context_store import records
-from gateway.credentials.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import NotFound
 from gateway.identity.model import Caller

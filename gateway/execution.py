@@ -11,8 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.aio.background import done_within
+from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
-from gateway.credentials.resolver import ConnectorResolver, ResolvedConnector
 from gateway.errors import (
     Conflict,
     GatewayError,

@@ -14,18 +14,18 @@ import asyncpg
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from gateway.credentials.rotation import Rotation
-from gateway.credentials.vault import KeyListError, Vault, read_keys
 from gateway.db.migrate import pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
+from gateway.key_rotation.rotation import Rotation
+from gateway.key_rotation.sealed_tables import SEALED_TABLES
 from gateway.kinds.catalog import load_catalog
 from gateway.kinds.sources import SpecError
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
-from gateway.sealed_tables import SEALED_TABLES
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.telemetry.statistics import read_statistics
+from gateway.vault.vault import KeyListError, Vault, read_keys
 
 #: the oldest version that works; the context store needs the collations of 15 and later
 OLDEST_POSTGRES = 150000

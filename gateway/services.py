@@ -18,17 +18,15 @@ from gateway.authorization.hosts import Hosts
 from gateway.authorization.service import AuthorizationServer
 from gateway.authorization.store import AuthorizationStore
 from gateway.connect_links.service import ConnectLinks
+from gateway.connectors.resolver import ConnectorResolver
+from gateway.connectors.service import ConnectorService
+from gateway.connectors.store import ConnectorStore
 from gateway.console.sessions import ConsoleSessions
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
 from gateway.copy_search import CopySearch
-from gateway.credentials.resolver import ConnectorResolver
-from gateway.credentials.sealed_text import SealedText
-from gateway.credentials.service import ConnectorService
-from gateway.credentials.store import ConnectorStore
-from gateway.credentials.vault import Vault, derived_key, read_keys
 from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.db.pool import Database
 from gateway.deletion import Deletion
@@ -62,6 +60,8 @@ from gateway.telemetry.metrics import LOOP_LAG
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+from gateway.vault.sealed_text import SealedText
+from gateway.vault.vault import Vault, derived_key, read_keys
 
 if TYPE_CHECKING:
     from gateway.openid.service import ProviderSignIn

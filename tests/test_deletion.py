@@ -11,9 +11,9 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
+from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
-from gateway.credentials.model import ConnectorRecord, NewConnector
 from gateway.deletion import Deletion
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results

@@ -9,11 +9,11 @@ import msgspec
 
 from gateway import errors
 from gateway.aio.clock import CLOCK
+from gateway.connectors.resolver import ResolvedConnector
 from gateway.context_store import entities
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.run import Report, SyncRun
-from gateway.credentials.resolver import ResolvedConnector
 from gateway.errors import (
     Conflict,
     ConnectorNotReady,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from gateway.agent_tools.backend import AgentCall, ConnectorInfo, ConsentLink, Part
 from gateway.agent_tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.connect_links.store import SessionStatus
-from gateway.credentials.model import ConnectorRecord, ConnectorStatus
+from gateway.connectors.model import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError, JobNotCancelable, NotFound
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results

@@ -33,7 +33,7 @@ _SENTENCES: Mapping[str, Callable[[BaseException], str]] = {
         (
             "gateway.settings.SettingsError",
             "gateway.kinds.sources.SpecError",
-            "gateway.credentials.vault.KeyListError",
+            "gateway.vault.vault.KeyListError",
             "gateway.telemetry.tracing.TracingError",
             "gateway.embedded.StartupError",
         ),

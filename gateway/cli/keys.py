@@ -14,14 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
 from gateway.cli.output import format_of, output_option, write
-from gateway.credentials import key_list
-from gateway.credentials.key_list import Keys
-from gateway.credentials.rotation import Rotation
-from gateway.credentials.vault import KeyListError, Vault, new_key, parse_keys, read_keys
 from gateway.db.pool import Database
 from gateway.embedded.directory import write_private
-from gateway.sealed_tables import SEALED_TABLES
+from gateway.key_rotation.rotation import Rotation
+from gateway.key_rotation.sealed_tables import SEALED_TABLES
 from gateway.settings import Settings
+from gateway.vault import key_list
+from gateway.vault.key_list import Keys
+from gateway.vault.vault import KeyListError, Vault, new_key, parse_keys, read_keys
 
 _RESTART = "Restart the front ends and workers, one after another, so that they know."
 

@@ -8,9 +8,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from gateway.connect_links.store import ConnectSession, ConnectSessionStore, SessionStatus
-from gateway.credentials.model import ConnectorRecord, NewConnector
-from gateway.credentials.service import ConnectorService, VerifiedCredentials
-from gateway.credentials.store import ConnectorStore
+from gateway.connectors.model import ConnectorRecord, NewConnector
+from gateway.connectors.service import ConnectorService, VerifiedCredentials
+from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
 from gateway.identity.model import Caller

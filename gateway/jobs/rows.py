@@ -14,10 +14,10 @@ from uuid import UUID
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from gateway.credentials.vault import Binding, Sealed, Vault, decrypt, encrypt
 from gateway.errors import InternalError
 from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
 from gateway.kinds.spec import Effect
+from gateway.vault.vault import Binding, Sealed, Vault, decrypt, encrypt
 
 # What may be large is not in it: params, selection, state and result.
 SUMMARY_COLUMNS = """

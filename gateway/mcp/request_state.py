@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.credentials.sealed_text import NotOurs, SealedText
 from gateway.mcp.messages import Message, invalid_params
+from gateway.vault.sealed_text import NotOurs, SealedText
 
 
 class RequestStates:

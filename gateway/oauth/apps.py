@@ -8,10 +8,10 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from gateway.credentials.vault import Binding, Sealed, Vault
 from gateway.db.pool import Database
 from gateway.errors import Conflict
 from gateway.upstream.oauth_tokens.model import App, app_in
+from gateway.vault.vault import Binding, Sealed, Vault
 
 _UPSERT = """
     INSERT INTO oauth_apps (organization_id, kind, client_id, key_id, wrapped_key, sealed)

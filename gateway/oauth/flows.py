@@ -12,8 +12,8 @@ from datetime import datetime
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
-from gateway.credentials.model import ConnectorRecord, NewConnector
-from gateway.credentials.store import ConnectorStore
+from gateway.connectors.model import ConnectorRecord, NewConnector
+from gateway.connectors.store import ConnectorStore
 from gateway.errors import (
     FieldError,
     GatewayError,

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from gateway.credentials.model import ConnectorRecord, Secret
-from gateway.credentials.store import ConnectorStore
+from gateway.connectors.model import ConnectorRecord, Secret
+from gateway.connectors.store import ConnectorStore
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod

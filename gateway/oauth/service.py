@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from gateway.credentials.store import ConnectorStore
-from gateway.credentials.vault import Vault
+from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog
@@ -19,6 +18,7 @@ from gateway.oauth.renewals import Renewals
 from gateway.oauth.store import FlowStore
 from gateway.oauth.token_persistence import TokenPersistence
 from gateway.upstream.upstreams import Upstreams
+from gateway.vault.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from gateway.aio.clock import CLOCK
-from gateway.credentials.model import ConnectorRecord, NewConnector
-from gateway.credentials.store import ConnectorStore
-from gateway.credentials.vault import Binding, Sealed, Vault
+from gateway.connectors.model import ConnectorRecord, NewConnector
+from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
 from gateway.errors import NotFound
+from gateway.vault.vault import Binding, Sealed, Vault
 
 #: seconds that a user has for the consent
 LIFETIME = 600

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
-from gateway.credentials.model import Secret
-from gateway.credentials.store import ConnectorStore
+from gateway.connectors.model import Secret
+from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Connection, Database
 from gateway.oauth.leases import LeaseStore, RenewalLease
 

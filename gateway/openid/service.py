@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.aio.clock import CLOCK
-from gateway.credentials.sealed_text import NotOurs, SealedText
 from gateway.identity.model import Client
 from gateway.identity.people import People
 from gateway.identity.tokens import hashed
@@ -16,6 +15,7 @@ from gateway.openid.model import CALLBACK_PATH, SignInRefused
 from gateway.openid.provider import Provider, words
 from gateway.openid.store import SignInStore
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams
+from gateway.vault.sealed_text import NotOurs, SealedText
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from uuid import UUID, uuid4
 import asyncpg
 import procrastinate
 
-from gateway.credentials.vault import new_key
 from gateway.db.migrate import migrate
 from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
@@ -30,6 +29,7 @@ from gateway.identity.store import IdentityStore
 from gateway.jobs.model import NewJob
 from gateway.services import Services, open_services
 from gateway.settings import Settings
+from gateway.vault.vault import new_key
 from tests.benchmarks.job_queues import baseline
 from tests.benchmarks.processes import worker
 from tests.benchmarks.report import Figure, Report, measured_alone

@@ -10,9 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.credentials.model import NewConnector
-from gateway.credentials.store import ConnectorStore
-from gateway.credentials.vault import Vault, new_key, read_keys
+from gateway.connectors.model import NewConnector
+from gateway.connectors.store import ConnectorStore
 from gateway.health_checks import (
     CheckStatus,
     of_environment,
@@ -25,6 +24,7 @@ from gateway.health_checks import (
 )
 from gateway.identity.store import IdentityStore
 from gateway.settings import Settings
+from gateway.vault.vault import Vault, new_key, read_keys
 from tests.harness.command_line import invoked
 from tests.harness.databases import created_database, url_of
 

@@ -6,7 +6,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.jobs.claims import Claims, Shares
@@ -16,6 +15,7 @@ from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.rows import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.kinds.spec import Effect
+from gateway.vault.vault import Vault
 
 RETENTION = 3600
 WORKER = "here"

@@ -5,8 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from gateway.credentials.rotation import Rotation
-from gateway.credentials.vault import Vault
 from gateway.db.pool import Database
 from gateway.errors import InternalError
 from gateway.jobs.claims import Claims
@@ -14,8 +12,10 @@ from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.rows import JobSealing
 from gateway.jobs.store import JobStore
-from gateway.sealed_tables import SEALED_TABLES
+from gateway.key_rotation.rotation import Rotation
+from gateway.key_rotation.sealed_tables import SEALED_TABLES
 from gateway.upstream.run_context import Effects
+from gateway.vault.vault import Vault
 from tests.jobs.conftest import KEY, RETENTION, SEALING, SHARES
 
 CANARY = "CANARY-of-a-tenant"

@@ -15,7 +15,6 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from gateway.credentials.sealed_text import SealedText
 from gateway.mcp import http
 from gateway.mcp.context import Context
 from gateway.mcp.features import Call, ListPage, ServerTool, StaticTools
@@ -24,6 +23,7 @@ from gateway.mcp.origins import is_origin_allowed, origins_of
 from gateway.mcp.request_state import RequestStates
 from gateway.mcp.results import Result, elicitation, input_required, page, text, tool_result
 from gateway.mcp.server import Server
+from gateway.vault.sealed_text import SealedText
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.credentials.sealed_text import SealedText
 from gateway.mcp.messages import Message, RpcError
 from gateway.mcp.request_state import RequestStates
+from gateway.vault.sealed_text import SealedText
 
 KEY = bytes(range(32))
 

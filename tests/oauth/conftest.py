@@ -13,9 +13,8 @@ from aiohttp.test_utils import TestServer
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.credentials.model import ConnectorRecord, NewConnector
-from gateway.credentials.store import ConnectorStore
-from gateway.credentials.vault import Vault
+from gateway.connectors.model import ConnectorRecord, NewConnector
+from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
@@ -26,6 +25,7 @@ from gateway.oauth.service import OAuth, open_oauth
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+from gateway.vault.vault import Vault
 from tests.harness.catalog import shipped_catalog
 from tests.oauth.stand_in import StandIn
 

@@ -11,8 +11,7 @@ from uuid import UUID
 from pydantic import SecretStr
 from yarl import URL
 
-from gateway.credentials.store import ConnectorStore
-from gateway.credentials.vault import Vault
+from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import load_catalog
@@ -20,6 +19,7 @@ from gateway.oauth.service import open_oauth
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+from gateway.vault.vault import Vault
 
 KEY = ("k1", bytes(range(32)))
 

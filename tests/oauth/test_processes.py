@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.credentials.model import ConnectorRecord
+from gateway.connectors.model import ConnectorRecord
 from gateway.errors import ReauthorizationRequired
 from tests.oauth.conftest import World
 

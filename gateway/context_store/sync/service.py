@@ -7,11 +7,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from gateway.aio.clock import CLOCK
+from gateway.connectors.model import ConnectorRecord
+from gateway.connectors.store import ConnectorStore
 from gateway.context_store.entities import StoredEntity, freshness
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.schedule import Intervals
-from gateway.credentials.model import ConnectorRecord
-from gateway.credentials.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
 from gateway.jobs.model import NewJob, StoredJob, moment

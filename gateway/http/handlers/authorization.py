@@ -14,7 +14,6 @@ from gateway.authorization import metadata
 from gateway.authorization.hosts import redirect_uris_of, registered_name
 from gateway.authorization.model import AuthorizationRequest, NewGrant, OAuthError
 from gateway.authorization.requests import redirect_of, redirect_place, redirect_source, request_of
-from gateway.credentials.sealed_text import NotOurs
 from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
 from gateway.http.keys import AUDIT, PAGES, SERVICES
@@ -24,6 +23,7 @@ from gateway.identity.model import Client
 from gateway.identity.tokens import hashed
 from gateway.mcp.origins import is_origin_allowed, origins_of
 from gateway.services import Services
+from gateway.vault.sealed_text import NotOurs
 
 #: what a sign-in by the provider is for
 AUTHORIZE_PAGE = "authorize"

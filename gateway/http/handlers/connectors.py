@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from aiohttp import web
 from pydantic import Field, StringConstraints
 
-from gateway.credentials.model import ConnectorRecord, ConnectorStatus
-from gateway.credentials.service import ConnectorRequest, IfExists
+from gateway.connectors.model import ConnectorRecord, ConnectorStatus
+from gateway.connectors.service import ConnectorRequest, IfExists
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, QueryString, path_id, read_body, read_query
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES

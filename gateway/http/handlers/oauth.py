@@ -9,7 +9,7 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import AfterValidator, Field, SecretStr, StringConstraints
 
-from gateway.credentials.model import ConnectorRecord
+from gateway.connectors.model import ConnectorRecord
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.cookies import host_cookie

@@ -9,7 +9,7 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import Field
 
-from gateway.credentials.model import ConnectorRecord
+from gateway.connectors.model import ConnectorRecord
 from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response

@@ -1,8 +1,8 @@
 """Schemas and examples of tokens, workspaces, connectors, consents and connect links."""
 
 from gateway.connect_links.store import SessionStatus
+from gateway.connectors.model import ConnectorStatus
 from gateway.context_store.entities import Status
-from gateway.credentials.model import ConnectorStatus
 from gateway.http.openapi.parts import (
     ID,
     MOMENT,

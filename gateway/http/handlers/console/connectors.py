@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.credentials.model import ConnectorRecord, ConnectorStatus
+from gateway.connectors.model import ConnectorRecord, ConnectorStatus
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.http.bodies import path_id
 from gateway.http.console_session import read_console_form

@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
+from gateway.connectors.model import ConnectorRecord
 from gateway.console.schema_form import fields_of, params_of, table_of
-from gateway.credentials.model import ConnectorRecord
 from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
 from gateway.http.console_session import read_console_form
 from gateway.http.handlers.console.page import console_page, see_other

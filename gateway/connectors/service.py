@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from gateway.credentials.model import ConnectorRecord, ConnectorStatus, NewConnector
-from gateway.credentials.store import ConnectorStore, name_taken
+from gateway.connectors.model import ConnectorRecord, ConnectorStatus, NewConnector
+from gateway.connectors.store import ConnectorStore, name_taken
 from gateway.errors import (
     Conflict,
     FieldError,

@@ -6,11 +6,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.credentials.model import ConnectorStatus
-from gateway.credentials.store import ConnectorStore
+from gateway.connectors.model import ConnectorStatus
+from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InternalError, NotFound, Unavailable
-from tests.credentials.conftest import CREDENTIALS, Create, MarkDeleted, seal_as_before
+from tests.connectors.conftest import CREDENTIALS, Create, MarkDeleted, seal_as_before
 
 MOVE = """UPDATE connectors SET environment = '{"subdomain": "evil"}' WHERE id = $1"""
 

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from gateway.credentials.vault import KeyListError
+from gateway.vault.vault import KeyListError
 
 #: id and 32 bytes, the newest first
 Keys: TypeAlias = Sequence[tuple[str, bytes]]

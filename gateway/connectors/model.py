@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from gateway.credentials.vault import Binding, Sealed
 from gateway.errors import Unavailable
+from gateway.vault.vault import Binding, Sealed
 
 
 class ConnectorStatus(StrEnum):

@@ -14,8 +14,8 @@ from uuid import UUID
 from yarl import URL
 
 from gateway.aio.single_flight import SingleFlight
-from gateway.credentials.model import ConnectorRecord, ConnectorStatus, SealedSecret
-from gateway.credentials.store import ConnectorStore
+from gateway.connectors.model import ConnectorRecord, ConnectorStatus, SealedSecret
+from gateway.connectors.store import ConnectorStore
 from gateway.errors import ConnectorNotReady, InvalidCredentials
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec

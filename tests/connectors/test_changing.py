@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.credentials.model import ConnectorStatus
-from gateway.credentials.service import ConnectorService
+from gateway.connectors.model import ConnectorStatus
+from gateway.connectors.service import ConnectorService
 from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 

@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.credentials.model import ConnectorRecord, ConnectorStatus
-from gateway.credentials.resolver import ConnectorResolver
+from gateway.connectors.model import ConnectorRecord, ConnectorStatus
+from gateway.connectors.resolver import ConnectorResolver
 from gateway.errors import ConnectorNotReady, NotFound
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.transport import Transport

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.credentials.model import binding
-from gateway.credentials.vault import Binding, Sealed, Vault
+from gateway.connectors.model import binding
 from gateway.db.pool import Connection, Database
 from gateway.errors import InternalError
+from gateway.vault.vault import Binding, Sealed, Vault
 
 #: rows between two reports of progress
 _BATCH = 200

@@ -1,7 +1,7 @@
 """Every table that holds something sealed, for those who wrap its keys anew or look whether all can be opened."""
 
-from gateway.credentials.rotation import CONNECTOR_SECRETS, SealedTable
 from gateway.jobs import rows
+from gateway.key_rotation.rotation import CONNECTOR_SECRETS, SealedTable
 from gateway.oauth import apps, store
 
 SEALED_TABLES = (

@@ -8,10 +8,10 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from gateway.aio.batching import Batcher
-from gateway.credentials.model import ConnectorRecord, ConnectorStatus, NewConnector, SealedSecret, Secret, binding
-from gateway.credentials.vault import Binding, Sealed, Vault
+from gateway.connectors.model import ConnectorRecord, ConnectorStatus, NewConnector, SealedSecret, Secret, binding
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, NotFound
+from gateway.vault.vault import Binding, Sealed, Vault
 
 #: connectors that one statement looks up
 _BATCH = 500

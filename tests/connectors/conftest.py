@@ -5,11 +5,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.credentials.model import NewConnector
-from gateway.credentials.store import ConnectorStore
-from gateway.credentials.vault import Binding, Vault
+from gateway.connectors.model import NewConnector
+from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
+from gateway.vault.vault import Binding, Vault
 
 OLD, NEW = ("old", bytes(range(32))), ("new", bytes(range(32, 64)))
 CREDENTIALS = {"email": "agent@example.com", "api_token": "CANARY-token"}

@@ -5,14 +5,14 @@ from uuid import UUID
 import pytest
 from pydantic import SecretStr
 
-from gateway.credentials.rotation import Rotation
-from gateway.credentials.store import ConnectorStore
-from gateway.credentials.vault import Vault
+from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InternalError
+from gateway.key_rotation.rotation import Rotation
+from gateway.key_rotation.sealed_tables import SEALED_TABLES
 from gateway.oauth.apps import RegisteredApps
-from gateway.sealed_tables import SEALED_TABLES
-from tests.credentials.conftest import CREDENTIALS, NEW, OLD, Create, seal_as_before
+from gateway.vault.vault import Vault
+from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create, seal_as_before
 
 TABLES_WITH_SEALED = """
     SELECT table_name FROM information_schema.columns WHERE column_name = 'wrapped_key' AND table_schema = 'public'

@@ -1,0 +1,1 @@
+"""Connector records with their sealed credentials: stored, checked and resolved."""

@@ -1,1 +1,0 @@
-"""Connectors and the credentials behind them, sealed."""

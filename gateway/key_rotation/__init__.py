@@ -1,0 +1,1 @@
+"""Key rotation: every stored data key is wrapped again with the newest key."""

@@ -1,0 +1,1 @@
+"""Encryption of stored secrets: key list, data keys, sealed texts."""
