@@ -65,7 +65,7 @@ from gateway.vault.vault import Vault, derived_key, read_keys
 
 if TYPE_CHECKING:
     from gateway.openid.service import ProviderSignIn
-    from gateway.operations.index import OperationIndex
+    from gateway.operation_search.index import OperationIndex
 
 #: seconds of a shutdown's grace that are kept for requeueing what is not done and closing the stores
 CLOSING = 3.0
@@ -118,7 +118,7 @@ class Services:
 
 
 def _index_of(catalog: Catalog) -> "OperationIndex":
-    from gateway.operations.index import OperationIndex  # a fifth of a second, while other requests go on
+    from gateway.operation_search.index import OperationIndex  # a fifth of a second, while other requests go on
 
     return OperationIndex(catalog)
 

@@ -30,7 +30,7 @@ DOMAINS = CREDENTIALS | {
     "gateway.jobs",
     "gateway.stored_files",
     "gateway.context_store",
-    "gateway.operations",
+    "gateway.operation_search",
 }
 CALLS = DOMAINS | {"gateway.upstream.field_selection", "gateway.response_cache"}
 USE_CASES = CALLS | {
@@ -56,7 +56,7 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.telemetry.prometheus": GROUND | {"gateway.db"},
     "gateway.kinds": GROUND,
     "gateway.upstream.http_ranges": GROUND,
-    "gateway.operations": SPECS,
+    "gateway.operation_search": SPECS,
     "gateway.upstream": SPECS | {"gateway.upstream.http_ranges"},
     "gateway.upstream.oauth_tokens": ENGINE,
     "gateway.settings": ENGINE,
@@ -89,7 +89,7 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.agent_tools": PROCESSES | {"gateway.in_process"},
     "gateway.http": PROCESSES | {"gateway.agent_tools", "gateway.health_checks", "gateway.pages"},
     "gateway.sandbox": SPECS,
-    "gateway.client": {"gateway.errors", "gateway.aio", "gateway.operations", "gateway.mcp", "gateway.saving"},
+    "gateway.client": {"gateway.errors", "gateway.aio", "gateway.operation_search", "gateway.mcp", "gateway.saving"},
     "gateway.embedded": {"gateway.errors", "gateway.settings", "gateway.db"},
     "gateway.cli": PROCESSES
     | {

@@ -9,8 +9,8 @@ from gateway.errors import GatewayError, UpstreamRejected
 from gateway.jobs.model import JobStatus, JobSummary, moment
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.mcp.results import Result, resource_link, structured
-from gateway.operations.entries import OperationEntry
-from gateway.operations.signatures import signature_of
+from gateway.operation_search.entries import OperationEntry
+from gateway.operation_search.signatures import signature_of
 from gateway.upstream import pagination
 from gateway.upstream.responses import OperationResult
 

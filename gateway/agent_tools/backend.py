@@ -7,8 +7,8 @@ from uuid import UUID
 
 from gateway.jobs.model import JobSummary
 from gateway.kinds.catalog import Catalog
-from gateway.operations.entries import OperationEntry
-from gateway.operations.index import OperationIndex
+from gateway.operation_search.entries import OperationEntry
+from gateway.operation_search.index import OperationIndex
 from gateway.upstream.responses import OperationResult
 
 #: the status of a connector that may be used

@@ -16,7 +16,7 @@ from gateway.jobs.model import JobStatus, JobSummary
 from gateway.kinds.spec import Effect
 from gateway.mcp.context import Context
 from gateway.mcp.results import Result, resource_link, structured
-from gateway.operations.entries import OperationEntry
+from gateway.operation_search.entries import OperationEntry
 from gateway.upstream.responses import OperationResult
 
 #: pages that `all_pages` reads at most, and the seconds after which it begins no further one

@@ -10,9 +10,9 @@ from gateway.agent_tools.six import SixTools, errors_as_results
 from gateway.mcp.context import Context
 from gateway.mcp.features import Call, ListPage, ServerTool
 from gateway.mcp.results import Result
-from gateway.operations.entries import OperationEntry
-from gateway.operations.formats import annotations_of
-from gateway.operations.tools import tool_of
+from gateway.operation_search.entries import OperationEntry
+from gateway.operation_search.formats import annotations_of
+from gateway.operation_search.tools import tool_of
 
 #: the argument that names the connector, where several fit; no operation has a param of this name
 _CONNECTOR = "connector_name"

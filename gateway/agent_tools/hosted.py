@@ -22,7 +22,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import Effect
 from gateway.operation_call import Done, OperationCall
-from gateway.operations.index import OperationIndex
+from gateway.operation_search.index import OperationIndex
 from gateway.services import Services
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile

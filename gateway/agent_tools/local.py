@@ -14,7 +14,7 @@ from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge
 from gateway.in_process import LocalConnector
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
-from gateway.operations.index import OperationIndex
+from gateway.operation_search.index import OperationIndex
 from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.responses import OperationResult
 

@@ -15,9 +15,9 @@ from gateway.kinds.spec import Effect
 from gateway.mcp.context import Context
 from gateway.mcp.features import Call, ServerTool
 from gateway.mcp.results import Result, structured
-from gateway.operations.descriptions import describe
-from gateway.operations.entries import OperationEntry, entry_of
-from gateway.operations.signatures import signature_of
+from gateway.operation_search.descriptions import describe
+from gateway.operation_search.entries import OperationEntry, entry_of
+from gateway.operation_search.signatures import signature_of
 
 #: operations that a search names unless told otherwise
 _FOUND = 6

@@ -71,8 +71,8 @@ async def _request(
 
 def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Matches:
     from gateway.kinds.catalog import load_catalog
-    from gateway.operations.descriptions import summary
-    from gateway.operations.index import OperationIndex
+    from gateway.operation_search.descriptions import summary
+    from gateway.operation_search.index import OperationIndex
 
     catalog = load_catalog(own_folders())
     named = catalog.kind(kind).name if kind else None

@@ -9,7 +9,7 @@ from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, write
 from gateway.cli.shell_completion import complete_kind, own_folders
 from gateway.errors import Unauthorized, Unavailable
-from gateway.operations.formats import FORMATS
+from gateway.operation_search.formats import FORMATS
 
 Definitions = list[dict[str, Any]]
 
@@ -61,8 +61,8 @@ async def _request(
 
 def _shipped(form: str, kind: str | None, effect: str | None, named: list[str] | None) -> Definitions:
     from gateway.kinds.catalog import load_catalog
-    from gateway.operations.entries import entries_of, entry_of, passes
-    from gateway.operations.tools import tool_of
+    from gateway.operation_search.entries import entries_of, entry_of, passes
+    from gateway.operation_search.tools import tool_of
 
     catalog = load_catalog(own_folders())
     kind_name = catalog.kind(kind).name if kind else None

@@ -17,7 +17,7 @@ from gateway.cli.shell_completion import complete_action, complete_entity, compl
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable, UnknownAction, UnknownEntity
 from gateway.kinds.suggestions import did_you_mean, known_actions
-from gateway.operations.command_line import example_call
+from gateway.operation_search.command_line import example_call
 
 Facts = Mapping[str, Any]
 

@@ -21,7 +21,7 @@ from gateway.client.session import ApiRequest, ApiResponse, Session
 from gateway.client.settings import ClientSettings, client_settings
 from gateway.client.tools import Tool, runner
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
-from gateway.operations.formats import from_mcp
+from gateway.operation_search.formats import from_mcp
 from gateway.saving.save import Downloaded, Progress, save
 
 _CONNECTORS = "/api/v1/integrations/connectors"

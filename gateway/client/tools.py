@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from gateway.client.models import Answer
-from gateway.operations.formats import FORMATS, ToolDefinition
+from gateway.operation_search.formats import FORMATS, ToolDefinition
 
 #: bytes of a file that a tool answers at most; the params' `range_header` asks for others
 MAX_FILE_BYTES = 64 * 1024

@@ -10,7 +10,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.kinds.describe import kind_view
 from gateway.kinds.param_rows import param_rows, type_name
-from gateway.operations.command_line import example_call
+from gateway.operation_search.command_line import example_call
 from gateway.upstream.download import ACTION as DOWNLOAD
 
 _EXECUTE = '"$GATEWAY_URL/api/v1/integrations/connectors/$CONNECTOR/execute"'

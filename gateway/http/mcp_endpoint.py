@@ -10,7 +10,7 @@ from gateway.agent_tools.server import Servers
 from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
 from gateway.mcp import http
 from gateway.mcp.request_state import RequestStates
-from gateway.operations.index import OperationIndex
+from gateway.operation_search.index import OperationIndex
 from gateway.services import Services
 from gateway.telemetry import tracing
 

@@ -10,7 +10,7 @@ import pytest
 from gateway.agent_tools import answers
 from gateway.errors import FieldError, InvalidParams
 from gateway.jobs.model import JobStatus
-from gateway.operations.entries import entry_of
+from gateway.operation_search.entries import entry_of
 from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog
 

@@ -4,7 +4,7 @@ import json
 
 from gateway.agent_tools.six import SixTools
 from gateway.agent_tools.surface import ANNOTATIONS, DESCRIPTIONS, INPUTS
-from tests.operations.evaluation import CHARACTERS_OF_A_TOKEN
+from tests.operation_search.evaluation import CHARACTERS_OF_A_TOKEN
 
 
 def test_the_six_tools_cost_no_more_than_a_thousand_tokens():

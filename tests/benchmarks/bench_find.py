@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks --only find
 
-Targets are shares of the questions in `tests/operations/unseen.jsonl`, on which nothing was tuned, and milliseconds of
+Targets are shares of the questions in `tests/operation_search/unseen.jsonl`, on which nothing was tuned, and milliseconds of
 the processor for one search.
 """
 
@@ -12,10 +12,10 @@ import time
 from collections import Counter
 
 from gateway.kinds.catalog import load_catalog
-from gateway.operations.entries import OperationEntry, entries_of
-from gateway.operations.index import OperationIndex
+from gateway.operation_search.entries import OperationEntry, entries_of
+from gateway.operation_search.index import OperationIndex
 from tests.benchmarks.report import Figure, Report
-from tests.operations.evaluation import OWN, UNSEEN, Search, evaluated, questions_in, searching
+from tests.operation_search.evaluation import OWN, UNSEEN, Search, evaluated, questions_in, searching
 
 HIT_1, HIT_5, P99_MS = 0.85, 0.98, 5.0
 #: the usual constants of BM25

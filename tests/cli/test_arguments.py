@@ -2,7 +2,7 @@ import click
 import pytest
 
 from gateway.cli.arguments import read_pairs, read_params
-from gateway.operations.command_line import words_of
+from gateway.operation_search.command_line import words_of
 from tests.harness.catalog import shipped_catalog
 
 SCHEMA = {

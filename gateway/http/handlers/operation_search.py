@@ -14,14 +14,14 @@ from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.kinds.spec import Effect
-from gateway.operations.descriptions import summary
-from gateway.operations.entries import DEFAULT_LIMIT, OperationEntry, entry_of, passes
-from gateway.operations.formats import FORMATS
-from gateway.operations.tools import tool_of
+from gateway.operation_search.descriptions import summary
+from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entry_of, passes
+from gateway.operation_search.formats import FORMATS
+from gateway.operation_search.tools import tool_of
 from gateway.services import Services
 
 if TYPE_CHECKING:
-    from gateway.operations.index import OperationIndex
+    from gateway.operation_search.index import OperationIndex
 
 #: connectors that an operation is shown with at most
 _CONNECTORS_SHOWN = 20

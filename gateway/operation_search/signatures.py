@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gateway.kinds.suggestions import singular
-from gateway.operations.entries import OperationEntry
-from gateway.operations.schemas import tool_schema
+from gateway.operation_search.entries import OperationEntry
+from gateway.operation_search.schemas import tool_schema
 
 #: how much a line shows: params beside the required ones, members of an object, values of an enum
 _PARAMS, _MEMBERS, _VALUES = 6, 4, 3

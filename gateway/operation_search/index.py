@@ -17,9 +17,9 @@ from rapidfuzz.distance import OSA
 
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.spec import Effect
-from gateway.operations.entries import DEFAULT_LIMIT, OperationEntry, entries_of, passes
-from gateway.operations.questions import Question, fit, question_of
-from gateway.operations.words import ACTIONS_OF_VERB, COMMANDS, COMMON, EMPTY, stem, stems, words
+from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entries_of, passes
+from gateway.operation_search.questions import Question, fit, question_of
+from gateway.operation_search.words import ACTIONS_OF_VERB, COMMANDS, COMMON, EMPTY, stem, stems, words
 
 _COMMON = frozenset(map(stem, COMMON))
 #: what a phrase speaks of: (kind,), (kind, entity) or (kind, entity, action)

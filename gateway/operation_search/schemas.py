@@ -7,7 +7,7 @@ there is told as sentences; the gateway checks it in any case.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gateway.operations.entries import OperationEntry
+from gateway.operation_search.entries import OperationEntry
 
 _AT_THE_TOP = ("type", "properties", "required", "additionalProperties")
 _PREFIX = "#/$defs/"

@@ -3,9 +3,9 @@
 import hashlib
 from functools import lru_cache
 
-from gateway.operations.entries import CACHED, OperationEntry
-from gateway.operations.formats import ToolDefinition
-from gateway.operations.schemas import constraint_sentences, tool_schema
+from gateway.operation_search.entries import CACHED, OperationEntry
+from gateway.operation_search.formats import ToolDefinition
+from gateway.operation_search.schemas import constraint_sentences, tool_schema
 
 #: what the strictest format allows for a name, and for a description
 MAX_NAME, MAX_DESCRIPTION = 64, 1024

@@ -3,8 +3,8 @@
 import jsonschema_rs
 import pytest
 
-from gateway.operations.entries import entries_of, entry_of
-from gateway.operations.schemas import constraint_sentences, tool_schema
+from gateway.operation_search.entries import entries_of, entry_of
+from gateway.operation_search.schemas import constraint_sentences, tool_schema
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()

@@ -5,11 +5,11 @@ import time
 import pytest
 
 from gateway.kinds.spec import Effect
-from gateway.operations.entries import entries_of
-from gateway.operations.index import OperationIndex
-from gateway.operations.signatures import signature_of
+from gateway.operation_search.entries import entries_of
+from gateway.operation_search.index import OperationIndex
+from gateway.operation_search.signatures import signature_of
 from tests.harness.catalog import shipped_catalog
-from tests.operations.evaluation import CHARACTERS_OF_A_TOKEN, OWN, UNSEEN, evaluated, questions_in, searching
+from tests.operation_search.evaluation import CHARACTERS_OF_A_TOKEN, OWN, UNSEEN, evaluated, questions_in, searching
 
 CATALOG = shipped_catalog()
 INDEX = OperationIndex(CATALOG)

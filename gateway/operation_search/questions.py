@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from gateway.operations.words import ACTIONS_OF_VERB, ASKING, COMMANDS, EMPTY, NOUNS_TOO, affinity, stem, words
+from gateway.operation_search.words import ACTIONS_OF_VERB, ASKING, COMMANDS, EMPTY, NOUNS_TOO, affinity, stem, words
 
 #: values that the task is about, rather than words of what to do: text in quotes, addresses, handles, emoji
 _VALUES = re.compile(

@@ -1,6 +1,6 @@
 """How well operations are found: hit@1, hit@5, the mean reciprocal rank and the time of a search.
 
-    python -m tests.operations.evaluation [--misses] [QUESTIONS.jsonl …]
+    python -m tests.operation_search.evaluation [--misses] [QUESTIONS.jsonl …]
 
 Without paths the questions beside this file are asked: phrases and weights may be tuned on `questions.jsonl`, and never
 on `unseen.jsonl`, which tells what tuning is worth. A line holds a `question` and in `gold` all operations that a
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.operations.index import OperationIndex
+from gateway.operation_search.index import OperationIndex
 from tests.harness.catalog import shipped_catalog
 
 OWN, UNSEEN = (Path(__file__).with_name(name) for name in ("questions.jsonl", "unseen.jsonl"))

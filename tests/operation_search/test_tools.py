@@ -6,9 +6,9 @@ import jsonschema_rs
 import pytest
 from mcp_types import Tool
 
-from gateway.operations.entries import OperationEntry, entries_of, entry_of
-from gateway.operations.formats import FORMATS, ToolDefinition, as_anthropic, as_mcp, as_openai, from_mcp
-from gateway.operations.tools import tool_name, tool_of
+from gateway.operation_search.entries import OperationEntry, entries_of, entry_of
+from gateway.operation_search.formats import FORMATS, ToolDefinition, as_anthropic, as_mcp, as_openai, from_mcp
+from gateway.operation_search.tools import tool_name, tool_of
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()

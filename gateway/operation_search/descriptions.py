@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Any
 
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.operations.entries import CACHED, OperationEntry
-from gateway.operations.schemas import constraint_sentences, tool_schema
-from gateway.operations.signatures import signature_of
+from gateway.operation_search.entries import CACHED, OperationEntry
+from gateway.operation_search.schemas import constraint_sentences, tool_schema
+from gateway.operation_search.signatures import signature_of
 
 
 @lru_cache(CACHED)
