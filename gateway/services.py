@@ -26,11 +26,8 @@ from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
-from gateway.copy_search import CopySearch
 from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.db.pool import Database
-from gateway.deletion import Deletion
-from gateway.execution import Execution
 from gateway.identity.audit import Audit
 from gateway.identity.people import People
 from gateway.identity.store import IdentityStore
@@ -51,7 +48,10 @@ from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.oauth.service import OAuth, open_oauth
 from gateway.openid.model import ProviderSettings
 from gateway.openid.store import SignInStore
-from gateway.response_cache import WRITING, ResponseCache
+from gateway.operations.copy_search import CopySearch
+from gateway.operations.deletion import Deletion
+from gateway.operations.execution import Execution
+from gateway.operations.response_cache import WRITING, ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles

@@ -32,12 +32,12 @@ DOMAINS = CREDENTIALS | {
     "gateway.context_store",
     "gateway.operation_search",
 }
-CALLS = DOMAINS | {"gateway.upstream.field_selection", "gateway.response_cache"}
+CALLS = DOMAINS | {"gateway.upstream.field_selection", "gateway.operations.response_cache"}
 USE_CASES = CALLS | {
-    "gateway.operation_call",
-    "gateway.execution",
-    "gateway.copy_search",
-    "gateway.deletion",
+    "gateway.operations.call",
+    "gateway.operations.execution",
+    "gateway.operations.copy_search",
+    "gateway.operations.deletion",
     "gateway.connect_links",
     "gateway.console",
     "gateway.authorization",
@@ -64,7 +64,7 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.limits": STORED,
     "gateway.stored_files": STORED,
     "gateway.identity": STORED,
-    "gateway.response_cache": STORED,
+    "gateway.operations.response_cache": STORED,
     "gateway.credentials": STORED | {"gateway.identity", "gateway.upstream.oauth_tokens"},
     "gateway.oauth": CREDENTIALS,
     "gateway.jobs": CREDENTIALS,
@@ -73,10 +73,10 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.openid": CREDENTIALS | {"gateway.oauth"},
     "gateway.console": CREDENTIALS,
     "gateway.connect_links": CREDENTIALS | {"gateway.oauth"},
-    "gateway.deletion": DOMAINS,
-    "gateway.operation_call": CALLS,
-    "gateway.execution": CALLS | {"gateway.operation_call"},
-    "gateway.copy_search": CALLS | {"gateway.operation_call"},
+    "gateway.operations.deletion": DOMAINS,
+    "gateway.operations.call": CALLS,
+    "gateway.operations.execution": CALLS | {"gateway.operations.call"},
+    "gateway.operations.copy_search": CALLS | {"gateway.operations.call"},
     "gateway.key_rotation.sealed_tables": CREDENTIALS | {"gateway.jobs", "gateway.oauth"},
     "gateway.health_checks": CREDENTIALS
     | {"gateway.settings", "gateway.key_rotation.sealed_tables", "gateway.telemetry.prometheus"},

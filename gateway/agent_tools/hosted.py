@@ -21,8 +21,8 @@ from gateway.jobs.model import JobSummary, NewJob
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import Effect
-from gateway.operation_call import Done, OperationCall
 from gateway.operation_search.index import OperationIndex
+from gateway.operations.call import Done, OperationCall
 from gateway.services import Services
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from gateway.errors import FieldError, InvalidParams
 from gateway.http.keys import AUDIT, REQUEST_ID
-from gateway.operation_call import OperationCall
+from gateway.operations.call import OperationCall
 from gateway.upstream.responses import OperationResult
 
 

@@ -15,7 +15,7 @@ from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.responses import audit_call, envelope
 from gateway.http.streaming import caller_present, send
 from gateway.jobs.model import JobSummary
-from gateway.operation_call import OperationCall
+from gateway.operations.call import OperationCall
 from gateway.stored_files.blobs import read_all
 from gateway.stored_files.store import StoredFile
 from gateway.upstream.download import ACTION

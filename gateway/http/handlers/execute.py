@@ -21,8 +21,8 @@ from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import audit_call, envelope, json_response
 from gateway.identity.tokens import hashed
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.operation_call import Accepted, Done, OperationCall
-from gateway.response_cache import Freshness
+from gateway.operations.call import Accepted, Done, OperationCall
+from gateway.operations.response_cache import Freshness
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.upstream.field_selection import FieldSelection
 

@@ -17,9 +17,9 @@ from gateway.http.handlers.console.page import console_page, see_other
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import audit_call
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.operation_call import Accepted, OperationCall
 from gateway.operation_search.entries import OperationEntry, entry_of
 from gateway.operation_search.signatures import signature_of
+from gateway.operations.call import Accepted, OperationCall
 
 #: operations that are offered, and characters of an answer that are shown
 _LIMIT, _SHOWN = 8, 20_000

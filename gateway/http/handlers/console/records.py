@@ -16,7 +16,7 @@ from gateway.http.handlers.console.page import console_page
 from gateway.http.keys import CALLER, SERVICES
 from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.operation_call import OperationCall
+from gateway.operations.call import OperationCall
 
 _OPERATORS = (
     "eq", "neq", "gt", "gte", "lt", "lte", "in", "like", "contains", "startswith", "endswith", "keyword", "fuzzy",

@@ -19,7 +19,7 @@ from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_schema import search_call
 from gateway.kinds.spec import Entity
-from gateway.operation_call import Done, OperationCall
+from gateway.operations.call import Done, OperationCall
 from gateway.upstream.field_selection import ensure_declared, selected_records
 from gateway.upstream.responses import OperationResult
 

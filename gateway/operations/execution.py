@@ -39,8 +39,8 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
 from gateway.kinds.sunsets import explain_refusal
-from gateway.operation_call import Accepted, Done, OperationCall
-from gateway.response_cache import Freshness, Key, ResponseCache, key_of
+from gateway.operations.call import Accepted, Done, OperationCall
+from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 from gateway.upstream.connector import UpstreamConnector

@@ -10,7 +10,7 @@ import pytest
 from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
-from gateway.response_cache import WRITING, Freshness, ResponseCache, key_of
+from gateway.operations.response_cache import WRITING, Freshness, ResponseCache, key_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
 from tests.harness.postgres_relay import postgres_relay

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.jobs.model import JobSummary
-from gateway.response_cache import Freshness
+from gateway.operations.response_cache import Freshness
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import OperationResult
 

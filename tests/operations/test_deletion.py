@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
-from gateway.deletion import Deletion
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results
 from gateway.jobs.lease import JobRunContext
@@ -23,6 +22,7 @@ from gateway.jobs.model import JobStatus, NewJob, StoredJob
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.wakeup import Wakeup
+from gateway.operations.deletion import Deletion
 from gateway.stored_files.blobs import FolderBlobs
 from gateway.stored_files.store import StoredFiles
 from tests.harness.waiting import eventually

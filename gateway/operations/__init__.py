@@ -1,0 +1,1 @@
+"""Use cases that run an operation: execute, search the copy, delete; with remembered responses."""
