@@ -14,9 +14,6 @@ from uuid import uuid4
 
 from gateway.aio.loops import every, running
 from gateway.aio.remembered import Remembered
-from gateway.authorization.hosts import Hosts
-from gateway.authorization.service import AuthorizationServer
-from gateway.authorization.store import AuthorizationStore
 from gateway.connect_links.service import ConnectLinks
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.connectors.service import ConnectorService
@@ -45,14 +42,17 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
 from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
-from gateway.oauth.service import OAuth, open_oauth
-from gateway.openid.model import ProviderSettings
-from gateway.openid.store import SignInStore
+from gateway.oauth_client.service import OAuth, open_oauth
+from gateway.oauth_server.hosts import Hosts
+from gateway.oauth_server.service import AuthorizationServer
+from gateway.oauth_server.store import AuthorizationStore
 from gateway.operations.copy_search import CopySearch
 from gateway.operations.deletion import Deletion
 from gateway.operations.execution import Execution
 from gateway.operations.response_cache import WRITING, ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
+from gateway.sign_in.model import ProviderSettings
+from gateway.sign_in.store import SignInStore
 from gateway.stored_files.blobs import Blobs, FolderBlobs
 from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.loop_lag import LoopLag
@@ -64,8 +64,8 @@ from gateway.vault.sealed_text import SealedText
 from gateway.vault.vault import Vault, derived_key, read_keys
 
 if TYPE_CHECKING:
-    from gateway.openid.service import ProviderSignIn
     from gateway.operation_search.index import OperationIndex
+    from gateway.sign_in.service import ProviderSignIn
 
 #: seconds of a shutdown's grace that are kept for requeueing what is not done and closing the stores
 CLOSING = 3.0
@@ -277,8 +277,8 @@ def _provider_sign_in(
 ) -> "ProviderSignIn | None":
     if settings.oidc_issuer is None:
         return None
-    from gateway.openid.provider import Provider  # signatures of tokens: their library is needed only here
-    from gateway.openid.service import ProviderSignIn
+    from gateway.sign_in.provider import Provider  # signatures of tokens: their library is needed only here
+    from gateway.sign_in.service import ProviderSignIn
 
     provider = ProviderSettings(
         settings.oidc_issuer,

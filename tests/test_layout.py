@@ -25,7 +25,7 @@ ENGINE = SPECS | {"gateway.upstream.http_ranges", "gateway.upstream"}
 STORED = ENGINE | {"gateway.db"}
 CREDENTIALS = STORED | {"gateway.identity", "gateway.upstream.oauth_tokens", "gateway.credentials"}
 DOMAINS = CREDENTIALS | {
-    "gateway.oauth",
+    "gateway.oauth_client",
     "gateway.limits",
     "gateway.jobs",
     "gateway.stored_files",
@@ -40,8 +40,8 @@ USE_CASES = CALLS | {
     "gateway.operations.deletion",
     "gateway.connect_links",
     "gateway.console",
-    "gateway.authorization",
-    "gateway.openid",
+    "gateway.oauth_server",
+    "gateway.sign_in",
     "gateway.settings",
 }
 PROCESSES = USE_CASES | {"gateway.services", "gateway.mcp", "gateway.telemetry.prometheus"}
@@ -66,18 +66,18 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.identity": STORED,
     "gateway.operations.response_cache": STORED,
     "gateway.credentials": STORED | {"gateway.identity", "gateway.upstream.oauth_tokens"},
-    "gateway.oauth": CREDENTIALS,
+    "gateway.oauth_client": CREDENTIALS,
     "gateway.jobs": CREDENTIALS,
     "gateway.context_store": CREDENTIALS | {"gateway.jobs"},
-    "gateway.authorization": CREDENTIALS,
-    "gateway.openid": CREDENTIALS | {"gateway.oauth"},
+    "gateway.oauth_server": CREDENTIALS,
+    "gateway.sign_in": CREDENTIALS | {"gateway.oauth_client"},
     "gateway.console": CREDENTIALS,
-    "gateway.connect_links": CREDENTIALS | {"gateway.oauth"},
+    "gateway.connect_links": CREDENTIALS | {"gateway.oauth_client"},
     "gateway.operations.deletion": DOMAINS,
     "gateway.operations.call": CALLS,
     "gateway.operations.execution": CALLS | {"gateway.operations.call"},
     "gateway.operations.copy_search": CALLS | {"gateway.operations.call"},
-    "gateway.key_rotation.sealed_tables": CREDENTIALS | {"gateway.jobs", "gateway.oauth"},
+    "gateway.key_rotation.sealed_tables": CREDENTIALS | {"gateway.jobs", "gateway.oauth_client"},
     "gateway.health_checks": CREDENTIALS
     | {"gateway.settings", "gateway.key_rotation.sealed_tables", "gateway.telemetry.prometheus"},
     "gateway.mcp": GROUND | {"gateway.credentials"},
@@ -109,9 +109,9 @@ ALLOWED: Mapping[str, set[str]] = {
 #: libraries → the only modules or parts that name them
 LIBRARIES = {
     "arq": {"gateway.jobs.wakeup"},
-    "authlib": {"gateway.oauth", "gateway.upstream.oauth_tokens", "gateway.authorization", "gateway.openid"},
-    "joserfc": {"gateway.openid"},
-    "jinja2": {"gateway.pages", "gateway.authorization"},
+    "authlib": {"gateway.oauth_client", "gateway.upstream.oauth_tokens", "gateway.oauth_server", "gateway.sign_in"},
+    "joserfc": {"gateway.sign_in"},
+    "jinja2": {"gateway.pages", "gateway.oauth_server"},
     "mcp_types": {"gateway.mcp", "gateway.agent_tools", "gateway.client"},
 }
 

@@ -17,10 +17,10 @@ from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed, new_secret
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.callback import redirect_error
-from gateway.oauth.consent_request import ConsentRequest
-from gateway.oauth.flows import CONNECT_RETURN_PATH, Flows
-from gateway.oauth.store import FlowState, FlowStatus
+from gateway.oauth_client.callback import redirect_error
+from gateway.oauth_client.consent_request import ConsentRequest
+from gateway.oauth_client.flows import CONNECT_RETURN_PATH, Flows
+from gateway.oauth_client.store import FlowState, FlowStatus
 
 #: seconds that a link is good for at most
 MAX_SECONDS = 1800

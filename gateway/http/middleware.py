@@ -10,8 +10,6 @@ from random import getrandbits
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.authorization.metadata import challenge
-from gateway.authorization.model import SCOPES
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -29,6 +27,8 @@ from gateway.http.responses import html_response
 from gateway.http.route import Route
 from gateway.identity.audit import Entry
 from gateway.identity.model import Caller, id_of
+from gateway.oauth_server.metadata import challenge
+from gateway.oauth_server.model import SCOPES
 from gateway.services import Services
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import begin_context

@@ -11,10 +11,10 @@ from gateway.http.cookies import host_cookie
 from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response
 from gateway.identity.tokens import new_secret
-from gateway.openid.store import LIFETIME
+from gateway.sign_in.store import LIFETIME
 
 if TYPE_CHECKING:
-    from gateway.openid.service import ProviderSignIn
+    from gateway.sign_in.service import ProviderSignIn
 
 _COOKIE = "gateway-sign-in"
 _COOKIE_VALUE = re.compile(r"[\w-]{43}")

@@ -1,6 +1,5 @@
 """Every URL in one table: method, path, handler, and what the OpenAPI document says of it."""
 
-from gateway.authorization.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
 from gateway.http.console_routes import CONSOLE_ROUTES
 from gateway.http.handlers import (
     audit,
@@ -25,7 +24,8 @@ from gateway.http.handlers import (
 )
 from gateway.http.route import Route
 from gateway.identity.model import Scope
-from gateway.openid.model import CALLBACK_PATH
+from gateway.oauth_server.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
+from gateway.sign_in.model import CALLBACK_PATH
 
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _CONNECTORS = "/api/v1/integrations/connectors"

@@ -2,7 +2,7 @@
 
 from gateway.jobs import rows
 from gateway.key_rotation.rotation import CONNECTOR_SECRETS, SealedTable
-from gateway.oauth import apps, store
+from gateway.oauth_client import apps, store
 
 SEALED_TABLES = (
     CONNECTOR_SECRETS,

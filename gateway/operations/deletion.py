@@ -25,7 +25,7 @@ from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE, JobRemoval
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
-from gateway.oauth.authorizers import OAuthAuthorizers
+from gateway.oauth_client.authorizers import OAuthAuthorizers
 from gateway.stored_files.store import StoredFiles
 from gateway.upstream.responses import OperationResult
 

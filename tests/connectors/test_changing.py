@@ -4,7 +4,7 @@ import pytest
 
 from gateway.connectors.model import ConnectorStatus
 from gateway.connectors.service import ConnectorService
-from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
+from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from gateway.db.pool import Database
 from gateway.errors import InternalError
 from gateway.key_rotation.rotation import Rotation
 from gateway.key_rotation.sealed_tables import SEALED_TABLES
-from gateway.oauth.apps import RegisteredApps
+from gateway.oauth_client.apps import RegisteredApps
 from gateway.vault.vault import Vault
 from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create, seal_as_before
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from gateway.identity.model import Client
-from gateway.oauth.consent_request import ConsentRequest
+from gateway.oauth_client.consent_request import ConsentRequest
 from tests.harness.in_process import FrontEnd, front_end
 
 REDIRECT = "https://app.example/redirected"

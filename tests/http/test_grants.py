@@ -10,7 +10,7 @@ import pytest
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from yarl import URL
 
-from gateway.authorization.model import AuthorizationRequest, NewGrant, OAuthError, TokenPair
+from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError, TokenPair
 from tests.harness.caller import Api
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd, front_end
 from tests.http.test_console import Browser, new_browser

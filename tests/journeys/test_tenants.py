@@ -4,10 +4,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.authorization.model import AuthorizationRequest, NewGrant
-from gateway.authorization.store import AuthorizationStore
 from gateway.db.pool import Database
 from gateway.http.routes import ROUTES
+from gateway.oauth_server.model import AuthorizationRequest, NewGrant
+from gateway.oauth_server.store import AuthorizationStore
 
 ID_BEARING = [route for route in ROUTES if "_id}" in route.path and not route.is_page]
 BODIES = {

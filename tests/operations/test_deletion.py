@@ -26,7 +26,7 @@ from gateway.operations.deletion import Deletion
 from gateway.stored_files.blobs import FolderBlobs
 from gateway.stored_files.store import StoredFiles
 from tests.harness.waiting import eventually
-from tests.oauth.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
+from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 RETENTION = 3600
 STEPS = 5

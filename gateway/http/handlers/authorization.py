@@ -10,10 +10,6 @@ from uuid import UUID
 from aiohttp import web
 from multidict import MultiDict
 
-from gateway.authorization import metadata
-from gateway.authorization.hosts import redirect_uris_of, registered_name
-from gateway.authorization.model import AuthorizationRequest, NewGrant, OAuthError
-from gateway.authorization.requests import redirect_of, redirect_place, redirect_source, request_of
 from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
 from gateway.http.keys import AUDIT, PAGES, SERVICES
@@ -22,6 +18,10 @@ from gateway.http.responses import html_response, json_response
 from gateway.identity.model import Client
 from gateway.identity.tokens import hashed
 from gateway.mcp.origins import is_origin_allowed, origins_of
+from gateway.oauth_server import metadata
+from gateway.oauth_server.hosts import redirect_uris_of, registered_name
+from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError
+from gateway.oauth_server.requests import redirect_of, redirect_place, redirect_source, request_of
 from gateway.services import Services
 from gateway.vault.sealed_text import NotOurs
 

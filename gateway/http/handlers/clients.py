@@ -11,7 +11,7 @@ from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.model import Client
 from gateway.jobs.model import moment
-from gateway.oauth.callback import redirect_error
+from gateway.oauth_client.callback import redirect_error
 
 _MAX_URLS = 50
 

@@ -17,8 +17,8 @@ from gateway.http.keys import AUDIT, CALLER, PAGES, SERVICES
 from gateway.http.responses import html_response, json_response
 from gateway.jobs.model import moment
 from gateway.kinds.catalog import Kind
-from gateway.oauth.consent_request import require_oauth
-from gateway.oauth.store import FlowStatus
+from gateway.oauth_client.consent_request import require_oauth
+from gateway.oauth_client.store import FlowStatus
 from gateway.pages.connect_form import methods_of
 
 

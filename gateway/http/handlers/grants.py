@@ -5,11 +5,11 @@ from typing import Any
 from aiohttp import web
 from pydantic import Field
 
-from gateway.authorization.model import ListedGrant
 from gateway.http.bodies import QueryString, path_id, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_time_cursor
 from gateway.jobs.model import moment
+from gateway.oauth_server.model import ListedGrant
 
 
 class GrantQuery(QueryString):

@@ -18,10 +18,10 @@ from gateway.http.keys import AUDIT, CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.tokens import new_secret
 from gateway.jobs.model import moment
-from gateway.oauth.apps import OwnApp
-from gateway.oauth.consent_request import ConsentRequest, require_oauth
-from gateway.oauth.flows import RedirectResult
-from gateway.oauth.store import LIFETIME, Flow
+from gateway.oauth_client.apps import OwnApp
+from gateway.oauth_client.consent_request import ConsentRequest, require_oauth
+from gateway.oauth_client.flows import RedirectResult
+from gateway.oauth_client.store import LIFETIME, Flow
 
 log = logging.getLogger(__name__)
 

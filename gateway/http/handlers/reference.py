@@ -13,8 +13,8 @@ from gateway.http.keys import PAGES, REQUEST_ID, SERVICES
 from gateway.http.kind_reference import kind_reference
 from gateway.http.responses import html_response
 from gateway.kinds.suggestions import did_you_mean
-from gateway.openid.model import ProviderUnavailable, SignInRefused
 from gateway.pages.rendering import REFERENCE_POLICY
+from gateway.sign_in.model import ProviderUnavailable, SignInRefused
 
 _NAVIGATION = (
     ("api", "/docs", "API"),

@@ -7,7 +7,7 @@ from gateway.http.handlers.authorization import AUTHORIZE_PAGE, signed_in_by_pro
 from gateway.http.handlers.console.sign_in import console_signed_in_by_provider
 from gateway.http.provider_sign_in import browser_of, provider_of
 from gateway.identity.model import Client
-from gateway.openid.model import SignInRefused
+from gateway.sign_in.model import SignInRefused
 
 _STALE = "This sign-in is too old, was used already, or was begun in another browser. Go back and begin again."
 

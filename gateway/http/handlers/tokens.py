@@ -7,13 +7,13 @@ from urllib.parse import unquote_plus
 from aiohttp import web
 from pydantic import Field
 
-from gateway.authorization.model import OAuthError
 from gateway.errors import BodyTooLarge, MalformedRequest, RateLimited, RequestError, Unauthorized
 from gateway.http.bodies import Body, Form, read_body, read_form
 from gateway.http.handlers.authorization import resources_of
 from gateway.http.keys import SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.model import Client
+from gateway.oauth_server.model import OAuthError
 
 #: characters of a client's id and of its secret
 _MAX_ID, _MAX_SECRET = 200, 500

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from gateway.authorization.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
 from gateway.http.openapi import connector_schemas, discovery_schemas, kind_schemas, mcp_schemas, work_schemas
 from gateway.http.openapi.errors import form_errors, is_form_error, problems
 from gateway.http.openapi.parts import Schema, ref
@@ -22,6 +21,7 @@ from gateway.http.openapi.paths import (
     TOKENS,
 )
 from gateway.http.route import Route
+from gateway.oauth_server.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
 
 SCHEMAS: dict[str, Schema] = {
     **connector_schemas.SCHEMAS,

@@ -18,7 +18,7 @@ from gateway.http.openapi.parts import (
     ref,
     text,
 )
-from gateway.oauth.store import FlowStatus
+from gateway.oauth_client.store import FlowStatus
 
 _KIND_ID = "5f0c1d2e-8a3b-4c4d-9e5f-6a7b8c9d0e1f"
 CONNECTOR = {

@@ -5,7 +5,6 @@ Accept, Authorization and Content-Type are told by media types and the security 
 
 from typing import Any
 
-from gateway.authorization.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
 from gateway.http.bodies import MAX_WAIT
 from gateway.http.openapi.parts import ID
 from gateway.http.openapi.paths import (
@@ -22,6 +21,7 @@ from gateway.http.openapi.paths import (
     TOKENS,
 )
 from gateway.http.route import Route
+from gateway.oauth_server.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0}

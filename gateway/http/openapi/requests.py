@@ -5,7 +5,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gateway.authorization.metadata import AUTHORIZE, REGISTER
 from gateway.http.handlers.tokens import RevokeToken, TokenRequest
 from gateway.http.openapi.parts import ID, REF, Schema, ref, text
 from gateway.http.openapi.paths import (
@@ -23,6 +22,7 @@ from gateway.http.openapi.paths import (
 )
 from gateway.http.route import Route
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.oauth_server.metadata import AUTHORIZE, REGISTER
 
 #: those of RFC 6749 and 7009 take forms, and answer with their own errors
 FORMS: dict[str, type[BaseModel]] = {TOKEN: TokenRequest, REVOKE: RevokeToken}

@@ -4,7 +4,6 @@ import json
 import re
 from urllib.parse import urlencode
 
-from gateway.authorization.metadata import AUTHORIZE
 from gateway.http.openapi.paths import (
     CALLBACK,
     CONNECTOR,
@@ -19,6 +18,7 @@ from gateway.http.openapi.paths import (
 )
 from gateway.http.openapi.requests import body_example, is_form, path_example, query_example
 from gateway.http.route import Route
+from gateway.oauth_server.metadata import AUTHORIZE
 
 #: shell variables that stand for the ids of a path
 _VARIABLES = {

@@ -15,8 +15,8 @@ from gateway.kinds.catalog import Catalog
 from gateway.upstream.oauth_tokens.model import App
 from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
 from gateway.upstream.upstreams import Upstreams
-from tests.oauth.conftest import opened_upstreams
-from tests.oauth.stand_in import StandIn
+from tests.oauth_client.conftest import opened_upstreams
+from tests.oauth_client.stand_in import StandIn
 
 APP = {"client_id": "app-1", "client_secret": "app-secret-1"}
 

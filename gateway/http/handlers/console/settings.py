@@ -11,7 +11,7 @@ from gateway.http.handlers.console.page import console_page, see_other
 from gateway.http.keys import AUDIT, CALLER, SERVICES
 from gateway.identity.model import Scope
 from gateway.identity.tokens import hashed, new_secret
-from gateway.oauth.consent_request import require_oauth
+from gateway.oauth_client.consent_request import require_oauth
 
 _PAGE = "/console/settings"
 

@@ -7,13 +7,13 @@ import pytest
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from yarl import URL
 
-from gateway.authorization.hosts import Hosts
-from gateway.authorization.model import AuthorizationRequest, NewGrant, OAuthError
-from gateway.authorization.service import AuthorizationServer
-from gateway.authorization.store import AuthorizationStore
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens, hashed
 from gateway.identity.wrong_secrets import WrongSecrets
+from gateway.oauth_server.hosts import Hosts
+from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError
+from gateway.oauth_server.service import AuthorizationServer
+from gateway.oauth_server.store import AuthorizationStore
 
 VERIFIER, RESOURCE, REDIRECT = "v" * 50, "https://gateway.example/mcp", "https://host.example/callback?x=1"
 

@@ -10,13 +10,13 @@ from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.apps import RegisteredApps
-from gateway.oauth.authorizers import OAuthAuthorizers
-from gateway.oauth.flows import Flows
-from gateway.oauth.leases import LeaseStore
-from gateway.oauth.renewals import Renewals
-from gateway.oauth.store import FlowStore
-from gateway.oauth.token_persistence import TokenPersistence
+from gateway.oauth_client.apps import RegisteredApps
+from gateway.oauth_client.authorizers import OAuthAuthorizers
+from gateway.oauth_client.flows import Flows
+from gateway.oauth_client.leases import LeaseStore
+from gateway.oauth_client.renewals import Renewals
+from gateway.oauth_client.store import FlowStore
+from gateway.oauth_client.token_persistence import TokenPersistence
 from gateway.upstream.upstreams import Upstreams
 from gateway.vault.vault import Vault
 

@@ -9,8 +9,8 @@ from yarl import URL
 
 from gateway.aio.remembered import Remembered
 from gateway.kinds.spec import OAuthEndpoints
-from gateway.openid.id_token import ALGORITHMS
-from gateway.openid.model import ProviderSettings, ProviderUnavailable, SignInRefused
+from gateway.sign_in.id_token import ALGORITHMS
+from gateway.sign_in.model import ProviderSettings, ProviderUnavailable, SignInRefused
 from gateway.upstream.egress import EgressConnector, EgressPolicy
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, code_request, consent_url
 from gateway.upstream.oauth_tokens.model import App

@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping
 from urllib.parse import urlencode
 from uuid import UUID
 
-from gateway.authorization.hosts import Hosts
-from gateway.authorization.model import AuthorizationRequest, Grant, NewGrant, OAuthError, TokenPair
-from gateway.authorization.requests import is_verified
-from gateway.authorization.store import AuthorizationStore
 from gateway.errors import NotFound
 from gateway.identity.tokens import Tokens, hashed
+from gateway.oauth_server.hosts import Hosts
+from gateway.oauth_server.model import AuthorizationRequest, Grant, NewGrant, OAuthError, TokenPair
+from gateway.oauth_server.requests import is_verified
+from gateway.oauth_server.store import AuthorizationStore
 
 #: seconds that a code, and an unused refresh token, are good for
 _CODE_SECONDS, _REFRESH_SECONDS = 60, 30 * 86400

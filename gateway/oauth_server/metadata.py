@@ -4,7 +4,7 @@ from typing import Any
 
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 
-from gateway.authorization.model import SCOPES
+from gateway.oauth_server.model import SCOPES
 
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 SERVER_METADATA = "/.well-known/oauth-authorization-server"

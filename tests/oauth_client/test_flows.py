@@ -9,10 +9,10 @@ import pytest
 from pydantic import SecretStr
 
 from gateway.errors import Conflict, InvalidParams, NotFound
-from gateway.oauth.consent_request import ConsentRequest
-from gateway.oauth.flows import RedirectResult
-from gateway.oauth.store import FlowStatus
-from tests.oauth.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
+from gateway.oauth_client.consent_request import ConsentRequest
+from gateway.oauth_client.flows import RedirectResult
+from gateway.oauth_client.store import FlowStatus
+from tests.oauth_client.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
 
 WISH = ConsentRequest("w", "work-management", REDIRECT)
 KINDS = {

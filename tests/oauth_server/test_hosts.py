@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.authorization.hosts import Hosts
-from gateway.authorization.model import OAuthError
-from gateway.authorization.store import AuthorizationStore
+from gateway.oauth_server.hosts import Hosts
+from gateway.oauth_server.model import OAuthError
+from gateway.oauth_server.store import AuthorizationStore
 from tests.harness.applications import Applications
 
 URL = "https://host.example/client.json"

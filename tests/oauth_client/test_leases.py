@@ -3,8 +3,8 @@
 import asyncio
 from uuid import UUID
 
-from gateway.oauth.leases import LeaseStore
-from tests.oauth.conftest import World
+from gateway.oauth_client.leases import LeaseStore
+from tests.oauth_client.conftest import World
 
 
 async def _connector(world: World) -> UUID:

@@ -8,7 +8,7 @@ from uuid import UUID
 from gateway.connectors.model import Secret
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Connection, Database
-from gateway.oauth.leases import LeaseStore, RenewalLease
+from gateway.oauth_client.leases import LeaseStore, RenewalLease
 
 # A connector that was given up comes back; one that its owner switched off stays off.
 _UPDATE_CONNECTOR = """

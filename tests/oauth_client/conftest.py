@@ -20,14 +20,14 @@ from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog
 from gateway.limits.rate_limiter import SharedRateLimiter
-from gateway.oauth.flows import RedirectResult
-from gateway.oauth.service import OAuth, open_oauth
+from gateway.oauth_client.flows import RedirectResult
+from gateway.oauth_client.service import OAuth, open_oauth
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 from gateway.vault.vault import Vault
 from tests.harness.catalog import shipped_catalog
-from tests.oauth.stand_in import StandIn
+from tests.oauth_client.stand_in import StandIn
 
 KEY = ("k1", bytes(range(32)))
 REDIRECT = "https://app.example/redirected?tab=1"

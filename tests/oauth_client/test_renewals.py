@@ -14,7 +14,7 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamRateLimited,
 )
-from tests.oauth.conftest import Opening, World
+from tests.oauth_client.conftest import Opening, World
 
 KIND = "work-management"
 

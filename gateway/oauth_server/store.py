@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from gateway.authorization.model import AuthorizationRequest, CodeRow, Grant, Host, ListedGrant, NewGrant
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
+from gateway.oauth_server.model import AuthorizationRequest, CodeRow, Grant, Host, ListedGrant, NewGrant
 
 _INSERT_HOST = "INSERT INTO agent_hosts (id, name, redirect_uris) VALUES ($1, $2, $3)"
 _HOST = "SELECT id::text, name, redirect_uris FROM agent_hosts WHERE id = $1"

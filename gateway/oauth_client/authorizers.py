@@ -13,9 +13,9 @@ from gateway.connectors.store import ConnectorStore
 from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
-from gateway.oauth.apps import RegisteredApps
-from gateway.oauth.renewals import Renewals
-from gateway.oauth.token_persistence import TokenPersistence
+from gateway.oauth_client.apps import RegisteredApps
+from gateway.oauth_client.renewals import Renewals
+from gateway.oauth_client.token_persistence import TokenPersistence
 from gateway.upstream.auth import Authorizer, headers_for
 from gateway.upstream.oauth_tokens.client import TokenClient
 from gateway.upstream.oauth_tokens.model import is_due, is_renewable, missing_token_variables

@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from gateway.kinds.catalog import Catalog
-from gateway.oauth.callback import read_code, redirect_error, result_url, single
+from gateway.oauth_client.callback import read_code, redirect_error, result_url, single
 from gateway.upstream.oauth_tokens.model import TokenError
 
 ALLOWED = ["https://app.example/redirected", "https://app.example/with?kept=1", "http://plain.example/redirected"]

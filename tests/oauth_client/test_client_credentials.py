@@ -10,8 +10,8 @@ from gateway.errors import ReauthorizationRequired, UpstreamError
 from gateway.kinds.catalog import Catalog
 from gateway.upstream.auth import checked_credentials
 from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
-from tests.oauth.conftest import World, opened_upstreams
-from tests.oauth.stand_in import StandIn
+from tests.oauth_client.conftest import World, opened_upstreams
+from tests.oauth_client.stand_in import StandIn
 
 KIND, METHOD = "support-desk", "client_credentials"
 APP = {"client_id": "desk_client", "client_secret": "desk-secret"}

@@ -21,9 +21,9 @@ from gateway.connectors.store import ConnectorStore
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod
-from gateway.oauth.apps import RegisteredApps
-from gateway.oauth.leases import HEARTBEAT, LeaseStore, RenewalLease
-from gateway.oauth.token_persistence import TokenPersistence
+from gateway.oauth_client.apps import RegisteredApps
+from gateway.oauth_client.leases import HEARTBEAT, LeaseStore, RenewalLease
+from gateway.oauth_client.token_persistence import TokenPersistence
 from gateway.telemetry.metrics import REFRESHES
 from gateway.upstream.oauth_tokens.client import TokenClient
 from gateway.upstream.oauth_tokens.model import (

@@ -27,10 +27,10 @@ from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.oauth import callback, consent_request
-from gateway.oauth.apps import RegisteredApps
-from gateway.oauth.consent_request import ConsentRequest
-from gateway.oauth.store import Flow, FlowState, FlowStore
+from gateway.oauth_client import callback, consent_request
+from gateway.oauth_client.apps import RegisteredApps
+from gateway.oauth_client.consent_request import ConsentRequest
+from gateway.oauth_client.store import Flow, FlowState, FlowStore
 from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.oauth_tokens.client import TokenClient
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint, oauth_of

@@ -9,11 +9,11 @@ from gateway.aio.clock import CLOCK
 from gateway.identity.model import Client
 from gateway.identity.people import People
 from gateway.identity.tokens import hashed
-from gateway.oauth.callback import Query, single
-from gateway.openid.id_token import ExpectedToken, UnknownKey, login_in, verified_claims
-from gateway.openid.model import CALLBACK_PATH, SignInRefused
-from gateway.openid.provider import Provider, words
-from gateway.openid.store import SignInStore
+from gateway.oauth_client.callback import Query, single
+from gateway.sign_in.id_token import ExpectedToken, UnknownKey, login_in, verified_claims
+from gateway.sign_in.model import CALLBACK_PATH, SignInRefused
+from gateway.sign_in.provider import Provider, words
+from gateway.sign_in.store import SignInStore
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams
 from gateway.vault.sealed_text import NotOurs, SealedText
 

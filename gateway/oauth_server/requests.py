@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from authlib.oauth2.rfc7636.challenge import CODE_CHALLENGE_PATTERN, CODE_VERIFIER_PATTERN, create_s256_code_challenge
 from yarl import URL
 
-from gateway.authorization.model import SCOPES, AuthorizationRequest, Host, OAuthError
+from gateway.oauth_server.model import SCOPES, AuthorizationRequest, Host, OAuthError
 
 #: schemes that a browser would run or read instead of handing over
 _UNSAFE_SCHEMES = frozenset(

@@ -9,9 +9,9 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from gateway.authorization.model import Host, OAuthError
-from gateway.authorization.requests import is_redirect_uri
-from gateway.authorization.store import AuthorizationStore
+from gateway.oauth_server.model import Host, OAuthError
+from gateway.oauth_server.requests import is_redirect_uri
+from gateway.oauth_server.store import AuthorizationStore
 from gateway.upstream.egress import EgressConnector, EgressPolicy
 
 #: bytes of a document, seconds to get it, seconds that it is remembered, and how many are

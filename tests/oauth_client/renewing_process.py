@@ -1,6 +1,6 @@
 """A process of the gateway that renews: says `ready`, waits for a line, and calls `headers` many times at once.
 
-python -m tests.oauth.renewing_process DATABASE_URL ORIGIN ORGANIZATION_ID CONNECTOR_ID CALLS
+python -m tests.oauth_client.renewing_process DATABASE_URL ORIGIN ORGANIZATION_ID CONNECTOR_ID CALLS
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import load_catalog
-from gateway.oauth.service import open_oauth
+from gateway.oauth_client.service import open_oauth
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
