@@ -14,18 +14,18 @@ from uuid import uuid4
 
 from gateway.aio.loops import every, running
 from gateway.aio.remembered import Remembered
+from gateway.audit.log import Audit
 from gateway.connect_links.service import ConnectLinks
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.connectors.service import ConnectorService
 from gateway.connectors.store import ConnectorStore
-from gateway.console.sessions import ConsoleSessions
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
 from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.db.pool import Database
-from gateway.identity.audit import Audit
+from gateway.identity.console_sessions import ConsoleSessions
 from gateway.identity.people import People
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens

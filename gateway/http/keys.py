@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from aiohttp import web
 
 from gateway.aio.remembered import Remembered
+from gateway.audit.log import Entry
 from gateway.health_checks import CheckResult
 from gateway.http.admission import Limits, LoadShedding
 from gateway.http.readiness import Readiness
 from gateway.http.route import Route
-from gateway.identity.audit import Entry
 from gateway.identity.model import Caller
 from gateway.pages.rendering import Pages
 from gateway.services import Services

@@ -10,6 +10,7 @@ from random import getrandbits
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from gateway.audit.log import Entry
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -25,7 +26,6 @@ from gateway.http.handlers.jobs import follower
 from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES
 from gateway.http.responses import html_response
 from gateway.http.route import Route
-from gateway.identity.audit import Entry
 from gateway.identity.model import Caller, id_of
 from gateway.oauth_server.metadata import challenge
 from gateway.oauth_server.model import SCOPES

@@ -4,8 +4,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.audit.log import Audit, Entry
 from gateway.db.pool import Database
-from gateway.identity.audit import Audit, Entry
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
 from tests.harness.databases import refusing
 from tests.harness.waiting import eventually
