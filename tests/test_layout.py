@@ -44,7 +44,7 @@ USE_CASES = CALLS | {
     "gateway.sign_in",
     "gateway.settings",
 }
-PROCESSES = USE_CASES | {"gateway.services", "gateway.mcp", "gateway.telemetry.prometheus"}
+PROCESSES = USE_CASES | {"gateway.services", "gateway.agents.mcp", "gateway.telemetry.prometheus"}
 #: part → the other parts that it may import
 ALLOWED: Mapping[str, set[str]] = {
     "gateway": {"gateway.errors", "gateway.in_process"},
@@ -80,21 +80,27 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.key_rotation.sealed_tables": CREDENTIALS | {"gateway.jobs", "gateway.oauth_client"},
     "gateway.health_checks": CREDENTIALS
     | {"gateway.settings", "gateway.key_rotation.sealed_tables", "gateway.telemetry.prometheus"},
-    "gateway.mcp": GROUND | {"gateway.credentials"},
-    "gateway.services": USE_CASES | {"gateway.mcp"},
+    "gateway.agents.mcp": GROUND | {"gateway.credentials"},
+    "gateway.services": USE_CASES | {"gateway.agents.mcp"},
     "gateway.saving": GROUND,
     "gateway.in_process": ENGINE
     | {"gateway.upstream.oauth_tokens", "gateway.upstream.field_selection", "gateway.saving"},
     "gateway.pages": SPECS | {"gateway.settings"},
-    "gateway.agent_tools": PROCESSES | {"gateway.in_process"},
-    "gateway.http": PROCESSES | {"gateway.agent_tools", "gateway.health_checks", "gateway.pages"},
+    "gateway.agents.tools": PROCESSES | {"gateway.in_process"},
+    "gateway.http": PROCESSES | {"gateway.agents.tools", "gateway.health_checks", "gateway.pages"},
     "gateway.sandbox": SPECS,
-    "gateway.client": {"gateway.errors", "gateway.aio", "gateway.operation_search", "gateway.mcp", "gateway.saving"},
+    "gateway.client": {
+        "gateway.errors",
+        "gateway.aio",
+        "gateway.operation_search",
+        "gateway.agents.mcp",
+        "gateway.saving",
+    },
     "gateway.embedded": {"gateway.errors", "gateway.settings", "gateway.db"},
     "gateway.cli": PROCESSES
     | {
         "gateway",
-        "gateway.agent_tools",
+        "gateway.agents.tools",
         "gateway.client",
         "gateway.embedded",
         "gateway.health_checks",
@@ -112,7 +118,7 @@ LIBRARIES = {
     "authlib": {"gateway.oauth_client", "gateway.upstream.oauth_tokens", "gateway.oauth_server", "gateway.sign_in"},
     "joserfc": {"gateway.sign_in"},
     "jinja2": {"gateway.pages", "gateway.oauth_server"},
-    "mcp_types": {"gateway.mcp", "gateway.agent_tools", "gateway.client"},
+    "mcp_types": {"gateway.agents.mcp", "gateway.agents.tools", "gateway.client"},
 }
 
 

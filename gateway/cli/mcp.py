@@ -37,7 +37,7 @@ async def _serve(
     workspace: str | None,
     organization: str | None,
 ) -> None:
-    from gateway.mcp import stdio  # loaded when it is spoken, as the rest of the command
+    from gateway.agents.mcp import stdio  # loaded when it is spoken, as the rest of the command
 
     async with AsyncExitStack() as stack:
         if in_process is None:
@@ -65,11 +65,11 @@ async def _bridge(
 
 async def _local(stack: AsyncExitStack, kind: str, upstream: str | None) -> Any:
     from gateway import connect
-    from gateway.agent_tools.local import LocalBackend, environment_credentials, variables_of
-    from gateway.agent_tools.server import Servers
+    from gateway.agents.mcp.stdio import StdioServer
+    from gateway.agents.tools.local import LocalBackend, environment_credentials, variables_of
+    from gateway.agents.tools.server import Servers
     from gateway.errors import InvalidCredentials
     from gateway.kinds.catalog import load_catalog
-    from gateway.mcp.stdio import StdioServer
 
     catalog = load_catalog()
     try:

@@ -7,11 +7,11 @@ import aiohttp
 import mcp_types as types
 import msgspec
 
+from gateway.agents.mcp.context import Send
+from gateway.agents.mcp.headers import METHOD, NAME, NAMED_BY, VERSION, encoded
+from gateway.agents.mcp.messages import HANDSHAKE_VERSIONS, Message, RpcError, error_response, id_of, message_of
 from gateway.client.session import ApiRequest, Session
 from gateway.errors import GatewayError
-from gateway.mcp.context import Send
-from gateway.mcp.headers import METHOD, NAME, NAMED_BY, VERSION, encoded
-from gateway.mcp.messages import HANDSHAKE_VERSIONS, Message, RpcError, error_response, id_of, message_of
 
 _ACCEPT = {"Accept": "application/json, text/event-stream"}
 

@@ -4,13 +4,13 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.errors import Forbidden, GatewayError
 from gateway.http.bodies import read_form_fields
 from gateway.http.cookies import host_cookie
 from gateway.http.keys import SERVICES, SESSION
 from gateway.identity.console_sessions import LIFETIME
 from gateway.identity.model import Caller
-from gateway.mcp.origins import is_origin_allowed, origins_of
 
 _COOKIE = "gateway-console"
 SIGN_IN = "/console/sign-in"

@@ -5,11 +5,11 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
-from gateway.agent_tools.hosted import HostedBackend, HostedCaller, HostedJobs
-from gateway.agent_tools.server import Servers
+from gateway.agents.mcp import http
+from gateway.agents.mcp.request_state import RequestStates
+from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedJobs
+from gateway.agents.tools.server import Servers
 from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
-from gateway.mcp import http
-from gateway.mcp.request_state import RequestStates
 from gateway.operation_search.index import OperationIndex
 from gateway.services import Services
 from gateway.telemetry import tracing

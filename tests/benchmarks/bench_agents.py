@@ -9,12 +9,12 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
+from tests.agents.mcp.conftest import CAPABILITIES, VERSION, headers_of
 from tests.benchmarks.bench_execute import Target, own_gateway
 from tests.benchmarks.processes import application, beside_the_server
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
 from tests.harness.processes import free_port
-from tests.mcp.conftest import CAPABILITIES, VERSION, headers_of
 
 _NAME = {"name": "read"}
 

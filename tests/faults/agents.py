@@ -16,11 +16,11 @@ from typing import Any
 
 import aiohttp
 
+from tests.agents.mcp.conftest import Raw, Reply
 from tests.faults.arena import Arena, arena, ticket
 from tests.faults.storm import IN_FLIGHT
 from tests.harness.round_robin import round_robin
 from tests.harness.waiting import PATIENCE
-from tests.mcp.conftest import Raw, Reply
 
 TASKS, KILLS = 300, 10
 #: agents at work at the same time, below the number of batches that the application takes at a time

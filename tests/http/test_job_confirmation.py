@@ -7,9 +7,9 @@ from uuid import UUID
 import aiohttp
 import pytest
 
+from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.in_process import FrontEnd
-from tests.mcp.conftest import Raw
 
 FORM = {"elicitation": {"form": {}}}
 LOST = """

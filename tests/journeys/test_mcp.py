@@ -12,8 +12,8 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.agents.mcp.conftest import Raw
 from tests.harness.waiting import eventually
-from tests.mcp.conftest import Raw
 
 #: a file of the sandbox, which makes one of any number
 ATTACHMENT = 24

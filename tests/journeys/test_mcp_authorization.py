@@ -15,10 +15,10 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
+from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api
 from tests.harness.databases import created_database, url_of
 from tests.harness.up import brought_up
-from tests.mcp.conftest import Raw
 
 REDIRECT = "http://127.0.0.1:33333/callback"
 

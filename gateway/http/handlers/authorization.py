@@ -10,6 +10,7 @@ from uuid import UUID
 from aiohttp import web
 from multidict import MultiDict
 
+from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
 from gateway.http.keys import AUDIT, PAGES, SERVICES
@@ -17,7 +18,6 @@ from gateway.http.provider_sign_in import leave_for_provider, sign_in_ways
 from gateway.http.responses import html_response, json_response
 from gateway.identity.model import Client
 from gateway.identity.tokens import hashed
-from gateway.mcp.origins import is_origin_allowed, origins_of
 from gateway.oauth_server import metadata
 from gateway.oauth_server.hosts import redirect_uris_of, registered_name
 from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 from pydantic import Field
 
+from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.aio.remembered import Remembered
 from gateway.errors import Forbidden
 from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import SERVICES
-from gateway.mcp.origins import is_origin_allowed, origins_of
 from gateway.services import Services
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Agents: the Model Context Protocol and the gateway's tools."""

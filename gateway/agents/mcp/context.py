@@ -1,0 +1,70 @@
+"""One request in hand: who asks, what their client can do, and the way to tell of progress."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import mcp_types as types
+
+from gateway.agents.mcp.messages import Message, missing_capability, notification
+
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+#: RFC 5424, the least severe first
+_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a tool, prompt or resource is given beside its arguments."""
+
+    message: Message
+    version: str
+    #: sends a notification that belongs to this request
+    send: Send
+    #: whoever the transport found the caller to be; the protocol does not look into it
+    caller: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        return self.message.capabilities
+
+    def can(self, capability: str, mode: str | None = None) -> bool:
+        """Whether the client declared a capability, and a mode of it; a bare `elicitation` means forms only."""
+        declared = self.capabilities.get(capability)
+        if not isinstance(declared, Mapping) or mode is None:
+            return isinstance(declared, Mapping)
+        return mode in declared or (mode == "form" and not declared)
+
+    def require(self, **capabilities: Any) -> None:
+        """Raise RpcError unless the client declared each of them."""
+        missing = {name: value for name, value in capabilities.items() if not self.can(name)}
+        if missing:
+            raise missing_capability(missing)
+
+    @property
+    def input_responses(self) -> Mapping[str, Any]:
+        """What the user answered, by the keys of the questions."""
+        value = self.message.params.get("inputResponses")
+        return value if isinstance(value, Mapping) else {}
+
+    @property
+    def request_state(self) -> str | None:
+        value = self.message.params.get("requestState")
+        return value if isinstance(value, str) else None
+
+    async def progress(self, progress: float, total: float | None = None, text: str | None = None) -> None:
+        """Tell how far the request is, when the client asked to be told."""
+        token = self.message.meta.get("progressToken")
+        if token is None:
+            return
+        members = {"progressToken": token, "progress": progress, "total": total, "message": text}
+        params = {name: value for name, value in members.items() if value is not None}
+        await self.send(notification("notifications/progress", params))
+
+    async def log(self, level: str, data: Any) -> None:
+        """A log event for the client, when the request set a level that lets it through."""
+        least = self.message.meta.get(types.LOG_LEVEL_META_KEY)
+        if least in _LEVELS and _LEVELS.index(level) >= _LEVELS.index(least):
+            await self.send(notification("notifications/message", {"level": level, "data": data}))

@@ -1,0 +1,136 @@
+"""What a server can register: tools, resources, prompts, completions, tasks and subscriptions."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import jsonschema_rs
+
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.results import Result
+
+Call = Callable[[Context, Mapping[str, Any]], Awaitable[Result]]
+
+
+@dataclass(frozen=True)
+class ServerTool:
+    """A tool as it is listed, and what runs it."""
+
+    name: str
+    description: str
+    call: Call
+    input_schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Mapping[str, Any] | None = None
+    title: str | None = None
+    #: whether it cannot be served to a client without the extension for tasks
+    needs_tasks: bool = False
+
+    def as_document(self) -> dict[str, Any]:
+        """The tool as `tools/list` shows it."""
+        members = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": self.annotations,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+    @cached_property
+    def validator(self) -> jsonschema_rs.Draft202012Validator:
+        return jsonschema_rs.Draft202012Validator(dict(self.input_schema))
+
+    def faults(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Everything wrong with the arguments, a sentence each."""
+        return [
+            f"{'.'.join(map(str, fault.instance_path)) or 'arguments'}: {fault.message}"
+            for fault in self.validator.iter_errors(dict(arguments))
+        ]
+
+
+@dataclass(frozen=True)
+class ListPage:
+    """One page of a list; `ttl_ms` is for how long it may be kept, `scope` for whom: `public` or `private`."""
+
+    items: Sequence[Mapping[str, Any]]
+    ttl_ms: int = 300_000
+    scope: str = "private"
+    next_cursor: str | None = None
+
+
+class Tools(Protocol):
+    """The tools that a caller may use."""
+
+    async def listed(self, context: Context) -> ListPage:
+        """All of them, in a fixed order."""
+
+    async def named(self, context: Context, name: str) -> ServerTool | None:
+        """The one of that name."""
+
+
+class Resources(Protocol):
+    """What can be read by its URI."""
+
+    async def listed(self, context: Context) -> ListPage: ...
+
+    async def templates(self, context: Context) -> ListPage: ...
+
+    async def read(self, context: Context, uri: str) -> Result:
+        """`{contents, ttlMs, cacheScope}`; raises RpcError for what is not there."""
+
+
+class Prompts(Protocol):
+    """Messages to begin with."""
+
+    async def listed(self, context: Context) -> ListPage: ...
+
+    async def get(self, context: Context, name: str, arguments: Mapping[str, str]) -> Result: ...
+
+
+class Completions(Protocol):
+    """Suggestions for an argument of a prompt or a resource template."""
+
+    async def complete(self, context: Context, params: Mapping[str, Any]) -> Result: ...
+
+
+class Tasks(Protocol):
+    """Calls that go on in the background; each raises RpcError for a task that is not the caller's."""
+
+    async def get(self, context: Context, task_id: str) -> Result: ...
+
+    async def update(self, context: Context, task_id: str, responses: Mapping[str, Any]) -> None: ...
+
+    async def cancel(self, context: Context, task_id: str) -> None: ...
+
+
+class Subscriptions(Protocol):
+    """Notifications that a client stays to hear."""
+
+    #: the `listChanged` and `subscribe` members of the capabilities, by feature
+    capabilities: Mapping[str, Mapping[str, Any]]
+
+    def honored(self, context: Context, subscription_filter: Mapping[str, Any]) -> dict[str, Any]:
+        """The part of a filter that is served."""
+
+    def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """Notifications as they come, until the server stops."""
+
+
+@dataclass(frozen=True)
+class StaticTools:
+    """Tools that are the same for every caller."""
+
+    tools: Sequence[ServerTool]
+
+    @cached_property
+    def _by_name(self) -> dict[str, ServerTool]:
+        return {tool.name: tool for tool in self.tools}
+
+    async def listed(self, context: Context) -> ListPage:
+        return ListPage([tool.as_document() for tool in self.tools], scope="public")
+
+    async def named(self, context: Context, name: str) -> ServerTool | None:
+        return self._by_name.get(name)

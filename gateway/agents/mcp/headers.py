@@ -1,0 +1,126 @@
+"""The HTTP headers that repeat members of the body, so that intermediaries can route: they must agree with it."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import mcp_types as types
+
+from gateway.agents.mcp.messages import HANDSHAKE_VERSIONS, VERSIONS, Message, RpcError, unsupported_version
+
+VERSION = "MCP-Protocol-Version"
+METHOD = "Mcp-Method"
+NAME = "Mcp-Name"
+PARAM_PREFIX = "Mcp-Param-"
+#: method → the member of params that `Mcp-Name` repeats
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+#: the keyword of a tool's input schema that names a param's header
+_KEYWORD = "x-mcp-header"
+_ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+
+
+def version_of(message: Message, headers: Mapping[str, str]) -> str:
+    """The revision that a request is to be served by; raises RpcError when header and body do not agree on one."""
+    header = headers.get(VERSION)
+    if message.version is not None or header not in (None, *HANDSHAKE_VERSIONS):
+        return _version_of_each(message, header)
+    if header is None and message.method != "initialize":
+        raise _mismatch(f"{VERSION} is missing")
+    return header or HANDSHAKE_VERSIONS[0]
+
+
+def _version_of_each(message: Message, header: str | None) -> str:
+    """Of a client that names it in every request."""
+    if message.version is None:
+        if header not in VERSIONS:
+            raise unsupported_version(str(header))
+        raise RpcError(types.INVALID_PARAMS, f"_meta lacks {types.PROTOCOL_VERSION_META_KEY}")
+    if header != message.version:
+        raise _mismatch(f"{VERSION} is {header!r}, and the body says {message.version!r}")
+    if message.version not in VERSIONS:
+        raise unsupported_version(message.version)
+    return message.version
+
+
+def check_names(message: Message, headers: Mapping[str, str]) -> None:
+    """Raise RpcError unless `Mcp-Method` and `Mcp-Name` say what the body says."""
+    if headers.get(METHOD) != message.method:
+        raise _mismatch(f"{METHOD} is {headers.get(METHOD)!r}, and the body says {message.method!r}")
+    member = NAMED_BY.get(message.method)
+    if member is None:
+        return
+    header, expected = headers.get(NAME), message.params.get(member)
+    if header is None or decoded(header) != expected:
+        raise _mismatch(f"{NAME} is {header!r}, and the body says {expected!r}")
+
+
+def check_params(schema: Mapping[str, Any], arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    """Raise RpcError unless each `Mcp-Param-…` header of a tool says what the argument says."""
+    for name, path, kind in annotated(schema):
+        header, value = headers.get(PARAM_PREFIX + name), _at(arguments, path)
+        if value is None and header is None:
+            continue
+        if value is None or header is None or not _agree(decoded(header), value, kind):
+            raise _mismatch(f"{PARAM_PREFIX}{name} is {header!r}, and the argument {'.'.join(path)} says {value!r}")
+
+
+def annotated(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """The params of a tool that have a header: its name, where the value stands, and its type."""
+    for member, inner in (schema.get("properties") or {}).items():
+        if not isinstance(inner, dict):
+            continue
+        if _KEYWORD in inner:
+            yield inner[_KEYWORD], (*path, member), str(inner.get("type"))
+        yield from annotated(inner, (*path, member))
+
+
+def decoded(value: str) -> str:
+    """A header's value, out of its base64 form where it has that; raises RpcError for what cannot be read."""
+    match = _ENCODED.fullmatch(value)
+    if match is None:
+        if not all(character == "\t" or " " <= character <= "~" for character in value):
+            raise _mismatch(f"a header holds characters that are not visible ASCII: {value!r}")
+        return value
+    try:
+        return base64.b64decode(match[1], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise _mismatch(f"{value!r} is not base64 of UTF-8") from error
+
+
+def encoded(value: str) -> str:
+    """A header's value as a client sends it: plain where that is safe."""
+    is_plain = all(" " <= character <= "~" for character in value) and value == value.strip()
+    if is_plain and not _ENCODED.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+
+
+def _at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = arguments
+    for member in path:
+        value = value.get(member) if isinstance(value, Mapping) else None
+    return value
+
+
+def _agree(text: str, value: Any, kind: str) -> bool:
+    if kind == "boolean":
+        return text == ("true" if value else "false")
+    if kind == "integer":
+        try:
+            return float(text) == float(value)
+        except (TypeError, ValueError):
+            return False
+    return bool(text == value)
+
+
+def _mismatch(message: str) -> RpcError:
+    return RpcError(types.HEADER_MISMATCH, f"header mismatch: {message}")

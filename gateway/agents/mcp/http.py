@@ -1,0 +1,152 @@
+"""The Streamable HTTP transport: one POST, one JSON answer or one stream of events; leaving the stream cancels."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+import msgspec
+from aiohttp import web
+
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.headers import check_names, version_of
+from gateway.agents.mcp.messages import (
+    HANDSHAKE_VERSIONS,
+    Message,
+    RpcError,
+    error_response,
+    id_of,
+    message_of,
+    response,
+)
+from gateway.agents.mcp.server import Server
+
+_EVENTS = "text/event-stream"
+#: seconds between looks whether the client is still there, and of idle time after which a stream says that it lives
+_POLL_INTERVAL, _KEEP_ALIVE = 0.5, 10.0
+#: seconds after which a silent answer becomes a stream, so that proxies do not give it up
+_TIMEOUT = 5.0
+
+
+async def handle(
+    request: web.Request,
+    server: Server,
+    document: Any,
+    *,
+    caller: Any = None,
+    response_headers: Mapping[str, str] | None = None,
+) -> web.StreamResponse:
+    """The answer to one POST whose body was parsed."""
+    try:
+        message = message_of(document)
+        if message.is_notification:
+            return web.Response(status=202, headers=response_headers)
+        version = version_of(message, request.headers)
+        if version not in HANDSHAKE_VERSIONS:
+            check_names(message, request.headers)
+    except RpcError as error:
+        return _json(error_response(id_of(document), error), error.status, response_headers)
+    exchange = _Exchange(request, server, message, version, caller, response_headers)
+    return await exchange.answered()
+
+
+def method_not_allowed() -> web.Response:
+    """GET and DELETE: there are no streams to reopen and no sessions to end."""
+    return web.Response(status=405, headers={"Allow": "POST"})
+
+
+def parse_error() -> web.Response:
+    """The body is no JSON."""
+    error = RpcError(types.PARSE_ERROR, "the body is not JSON")
+    return _json(error_response(None, error), error.status, None)
+
+
+class _Exchange:
+    """One request on its way: answered as JSON when that comes soon and alone, as a stream otherwise."""
+
+    def __init__(
+        self,
+        request: web.Request,
+        server: Server,
+        message: Message,
+        version: str,
+        caller: Any,
+        headers: Mapping[str, str] | None,
+    ) -> None:
+        self._request = request
+        self._message = message
+        self._headers = headers
+        #: notifications, and None behind the last
+        self._pending: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
+        context = Context(message, version, self._pending.put, caller, request.headers)
+        self._serving = asyncio.create_task(server.serve(context))
+        self._serving.add_done_callback(lambda _: self._pending.put_nowait(None))
+        self._stream: web.StreamResponse | None = None
+        self._streams = _EVENTS in request.headers.get("Accept", "")
+
+    async def answered(self) -> web.StreamResponse:
+        """The response, sent whole; raises ConnectionError when the client has left."""
+        try:
+            await self._follow()
+            document, status = self._outcome()
+            if self._stream is None:
+                return _json(document, status, self._headers)
+            await self._write(document)
+            await self._stream.write_eof()
+            return self._stream
+        finally:
+            await _ended(self._serving)
+
+    def _outcome(self) -> tuple[dict[str, Any], int]:
+        try:
+            return response(self._message.id, self._serving.result()), 200
+        except RpcError as error:
+            return error_response(self._message.id, error), error.status
+
+    async def _follow(self) -> None:
+        """Pass notifications on until the result is there."""
+        clock = asyncio.get_running_loop().time
+        last = clock()
+        while True:
+            try:
+                async with asyncio.timeout(_POLL_INTERVAL):
+                    notification = await self._pending.get()
+            except TimeoutError:
+                self._require_client()
+                if self._streams and clock() - last > (_KEEP_ALIVE if self._stream else _TIMEOUT):
+                    await (await self._opened()).write(b": alive\n\n")
+                    last = clock()
+                continue
+            if notification is None:
+                return
+            if self._streams:
+                await self._write(notification)
+                last = clock()
+
+    def _require_client(self) -> None:
+        transport = self._request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client closed the stream, which cancels the request")
+
+    async def _opened(self) -> web.StreamResponse:
+        if self._stream is None:
+            headers = {"Content-Type": _EVENTS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+            self._stream = web.StreamResponse(headers={**headers, **(self._headers or {})})
+            await self._stream.prepare(self._request)
+        return self._stream
+
+    async def _write(self, document: Mapping[str, Any]) -> None:
+        await (await self._opened()).write(b"event: message\ndata: " + msgspec.json.encode(document) + b"\n\n")
+
+
+def _json(document: Mapping[str, Any], status: int, headers: Mapping[str, str] | None) -> web.Response:
+    body = msgspec.json.encode(document)
+    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
+
+
+async def _ended(task: "asyncio.Task[Any]") -> None:
+    """Wait until the task is over, canceled if need be."""
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError, Exception):
+        await task

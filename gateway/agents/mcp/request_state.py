@@ -1,0 +1,39 @@
+"""What a server wants back with the answers to its questions: sealed, for one caller, one call and a short time."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.agents.mcp.messages import Message, invalid_params
+from gateway.vault.sealed_text import NotOurs, SealedText
+
+
+class RequestStates:
+    """States as clients carry them from a question to its answer."""
+
+    def __init__(self, texts: SealedText) -> None:
+        self._texts = texts
+
+    def sealed(self, message: Message, caller: str, state: Mapping[str, Any]) -> str:
+        """The state for the caller to send back with the same call."""
+        return self._texts.sealed(state, _bound(message, caller))
+
+    def opened(self, message: Message, caller: str) -> dict[str, Any] | None:
+        """The state that came back, None when none did; raises RpcError for what was altered, is another's or old."""
+        sealed = message.params.get("requestState")
+        if sealed is None:
+            return None
+        try:
+            return self._texts.opened(str(sealed), _bound(message, caller))
+        except NotOurs as error:
+            said = "requestState is not one of ours for this call, or it has expired; call again without it"
+            raise invalid_params(said) from error
+
+
+def _bound(message: Message, caller: str) -> bytes:
+    """What the state holds for: the caller and the call, whatever was answered since."""
+    params = message.params
+    whole = [caller, message.method, params.get("name") or params.get("uri"), params.get("arguments")]
+    return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).digest()

@@ -1,0 +1,269 @@
+"""A server of the protocol: its methods, and what each revision makes of their results."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+import mcp_types as types
+from mcp_types.methods import CLIENT_REQUESTS, validate_client_request
+from pydantic import ValidationError
+
+from gateway.agents.mcp import headers as header_rules
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.features import Completions, ListPage, Prompts, Resources, Subscriptions, Tasks, Tools
+from gateway.agents.mcp.messages import (
+    HANDSHAKE_VERSIONS,
+    SUBSCRIPTION_ID,
+    TASKS,
+    VERSIONS,
+    RpcError,
+    invalid_params,
+    missing_capability,
+    notification,
+)
+from gateway.agents.mcp.results import Result, page, text, tool_result
+
+log = logging.getLogger(__name__)
+
+#: milliseconds that a client may keep what the server says of itself
+_TTL = 3_600_000
+#: results of these methods may ask for input
+_MAY_ASK = frozenset({"tools/call", "prompts/get", "resources/read"})
+#: members of results that came with 2026-07-28
+_NEW_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})
+
+Method = Callable[[Context], Awaitable[Result]]
+
+
+class Server:
+    """Serves requests one by one; nothing is remembered between them."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        *,
+        title: str | None = None,
+        instructions: str | None = None,
+        tools: Tools | None = None,
+        resources: Resources | None = None,
+        prompts: Prompts | None = None,
+        completions: Completions | None = None,
+        tasks: Tasks | None = None,
+        subscriptions: Subscriptions | None = None,
+    ) -> None:
+        info = {"name": name, "version": version}
+        self._info = info if title is None else {**info, "title": title}
+        self._instructions = instructions
+        self._tools = tools
+        self._resources = resources
+        self._prompts = prompts
+        self._completions = completions
+        self._tasks = tasks
+        self._subscriptions = subscriptions
+        self._methods = self._all_methods()
+
+    def _all_methods(self) -> dict[str, Method]:
+        methods: dict[str, Method] = {
+            "server/discover": self._discover,
+            "initialize": self._initialize,
+            "ping": self._ping,
+        }
+        if self._tools:
+            methods |= {"tools/list": self._list_tools, "tools/call": self._call_tool}
+        if self._resources:
+            methods |= {
+                "resources/list": self._list_resources,
+                "resources/templates/list": self._list_templates,
+                "resources/read": self._read_resource,
+            }
+        if self._prompts:
+            methods |= {"prompts/list": self._list_prompts, "prompts/get": self._get_prompt}
+        if self._completions:
+            methods["completion/complete"] = self._complete
+        if self._tasks:
+            methods |= {
+                "tasks/get": self._get_task,
+                "tasks/update": self._update_task,
+                "tasks/cancel": self._cancel_task,
+            }
+        if self._subscriptions:
+            methods["subscriptions/listen"] = self._listen
+        return methods
+
+    async def serve(self, context: Context) -> Result:
+        """The result of one request, as its revision has it; raises RpcError."""
+        method = self._method(context)
+        _check_shape(context)
+        try:
+            return self._rendered(context, await method(context))
+        except RpcError:
+            raise
+        except Exception as error:
+            log.exception("a request failed by a bug")
+            raise RpcError(types.INTERNAL_ERROR, "internal error") from error
+
+    def _method(self, context: Context) -> Method:
+        name, is_handshake = context.message.method, context.version in HANDSHAKE_VERSIONS
+        method = self._methods.get(name)
+        # The extension for tasks has methods of its own; all others are in the registry of the revisions.
+        is_known = (name, context.version) in CLIENT_REQUESTS or (name.startswith("tasks/") and not is_handshake)
+        if method is None or not is_known:
+            raise RpcError(types.METHOD_NOT_FOUND, f"there is no method {name}")
+        return method
+
+    def _rendered(self, context: Context, result: Result) -> Result:
+        if context.version in HANDSHAKE_VERSIONS:
+            return {name: value for name, value in result.items() if name not in _NEW_MEMBERS}
+        kind = result.get("resultType", "complete")
+        assert kind != "input_required" or context.message.method in _MAY_ASK
+        meta = {types.SERVER_INFO_META_KEY: self._info, **result.get("_meta", {})}
+        return {"resultType": kind, **result, "_meta": meta}
+
+    # --- what the server is ---
+
+    def _capabilities(self, *, is_handshake: bool) -> dict[str, Any]:
+        registered = {
+            "tools": self._tools,
+            "resources": self._resources,
+            "prompts": self._prompts,
+            "completions": self._completions,
+        }
+        capabilities: dict[str, Any] = {name: {} for name, feature in registered.items() if feature}
+        if is_handshake:
+            return capabilities
+        if self._subscriptions:
+            capabilities |= {name: dict(members) for name, members in self._subscriptions.capabilities.items()}
+        return {**capabilities, "extensions": {TASKS: {}}} if self._tasks else capabilities
+
+    async def _discover(self, context: Context) -> Result:
+        return {
+            "supportedVersions": list(VERSIONS),
+            "capabilities": self._capabilities(is_handshake=False),
+            **({"instructions": self._instructions} if self._instructions else {}),
+            "ttlMs": _TTL,
+            "cacheScope": "public",
+        }
+
+    async def _initialize(self, context: Context) -> Result:
+        """The handshake of earlier revisions; no session comes of it."""
+        version = context.message.params.get("protocolVersion")
+        return {
+            "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0],
+            "capabilities": self._capabilities(is_handshake=True),
+            "serverInfo": self._info,
+            **({"instructions": self._instructions} if self._instructions else {}),
+        }
+
+    async def _ping(self, context: Context) -> Result:
+        return {}
+
+    # --- tools ---
+
+    async def _list_tools(self, context: Context) -> Result:
+        assert self._tools
+        return _page("tools", await self._tools.listed(context))
+
+    async def _call_tool(self, context: Context) -> Result:
+        assert self._tools
+        name, arguments = context.message.params["name"], context.message.params.get("arguments") or {}
+        tool = await self._tools.named(context, name)
+        if tool is None:
+            raise invalid_params(f"there is no tool {name!r}; tools/list has them all")
+        if context.headers and context.version not in HANDSHAKE_VERSIONS:
+            header_rules.check_params(tool.input_schema, arguments, context.headers)
+        if tool.needs_tasks and not context.message.takes_tasks:
+            raise missing_capability({"extensions": {TASKS: {}}})
+        faults = tool.faults(arguments)
+        if faults:
+            return tool_result(text("; ".join(faults)), is_error=True)
+        return await tool.call(context, arguments)
+
+    # --- resources, prompts, completions ---
+
+    async def _list_resources(self, context: Context) -> Result:
+        assert self._resources
+        return _page("resources", await self._resources.listed(context))
+
+    async def _list_templates(self, context: Context) -> Result:
+        assert self._resources
+        return _page("resourceTemplates", await self._resources.templates(context))
+
+    async def _read_resource(self, context: Context) -> Result:
+        assert self._resources
+        return await self._resources.read(context, context.message.params["uri"])
+
+    async def _list_prompts(self, context: Context) -> Result:
+        assert self._prompts
+        return _page("prompts", await self._prompts.listed(context))
+
+    async def _get_prompt(self, context: Context) -> Result:
+        assert self._prompts
+        params = context.message.params
+        return await self._prompts.get(context, params["name"], params.get("arguments") or {})
+
+    async def _complete(self, context: Context) -> Result:
+        assert self._completions
+        return await self._completions.complete(context, context.message.params)
+
+    # --- tasks ---
+
+    async def _get_task(self, context: Context) -> Result:
+        assert self._tasks
+        return await self._tasks.get(context, _task_id(context))
+
+    async def _update_task(self, context: Context) -> Result:
+        assert self._tasks
+        task_id, responses = _task_id(context), context.message.params.get("inputResponses")
+        if not isinstance(responses, Mapping):
+            raise invalid_params("inputResponses must be an object: the answers by the keys of their questions")
+        await self._tasks.update(context, task_id, responses)
+        return {}
+
+    async def _cancel_task(self, context: Context) -> Result:
+        assert self._tasks
+        await self._tasks.cancel(context, _task_id(context))
+        return {}
+
+    # --- subscriptions ---
+
+    async def _listen(self, context: Context) -> Result:
+        assert self._subscriptions
+        meta = {SUBSCRIPTION_ID: context.message.id}
+        honored = self._subscriptions.honored(context, context.message.params["notifications"])
+        acknowledgment = {"_meta": meta, "notifications": honored}
+        await context.send(notification("notifications/subscriptions/acknowledged", acknowledgment))
+        async with aclosing(self._subscriptions.notifications(context, honored)) as notifications:  # type: ignore[type-var]
+            async for each in notifications:
+                tagged = {**each["params"], "_meta": {**each["params"].get("_meta", {}), **meta}}
+                await context.send({**each, "params": tagged})
+        return {"_meta": meta}
+
+
+def _check_shape(context: Context) -> None:
+    """Raise RpcError unless params and _meta are what the revision's schema says."""
+    message = context.message
+    if (message.method, context.version) not in CLIENT_REQUESTS:
+        if types.CLIENT_CAPABILITIES_META_KEY not in message.meta:
+            raise invalid_params(f"_meta lacks {types.CLIENT_CAPABILITIES_META_KEY}")
+        return
+    try:
+        validate_client_request(message.method, context.version, message.params)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_url=False)]
+        raise invalid_params("; ".join(faults)) from error
+
+
+def _page(member: str, listing: ListPage) -> Result:
+    return page(member, listing.items, ttl_ms=listing.ttl_ms, scope=listing.scope, next_cursor=listing.next_cursor)
+
+
+def _task_id(context: Context) -> str:
+    """The task that a request is about; only clients that declared the extension may ask."""
+    if not context.message.takes_tasks:
+        raise missing_capability({"extensions": {TASKS: {}}})
+    task_id = context.message.params.get("taskId")
+    if not isinstance(task_id, str):
+        raise invalid_params("taskId must be a string")
+    return task_id

@@ -1,0 +1,129 @@
+"""The stdio transport: a message a line on standard input, answers and notifications a line on standard output."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Protocol
+
+import mcp_types as types
+import msgspec
+
+from gateway.agents.mcp.context import Context, Send
+from gateway.agents.mcp.messages import (
+    HANDSHAKE_VERSIONS,
+    VERSIONS,
+    RpcError,
+    error_response,
+    id_of,
+    invalid_params,
+    message_of,
+    response,
+    unsupported_version,
+)
+from gateway.agents.mcp.server import Server
+
+#: bytes of one message
+_LINE = 64 << 20
+#: seconds that requests in progress may take once the client has closed its end
+_TIMEOUT = 10.0
+
+#: the answer to one request, sending notifications on the way
+Answer = Callable[[Any, Send], Awaitable[Mapping[str, Any]]]
+
+
+class Writer(Protocol):
+    """Where lines go."""
+
+    def write(self, data: bytes) -> None: ...
+
+    async def drain(self) -> None: ...
+
+
+async def serve(reader: asyncio.StreamReader, writer: Writer, answer: Answer) -> None:
+    """Answer requests side by side until the client closes its end."""
+    running: dict[str | int | None, asyncio.Task[None]] = {}
+
+    async def send(document: Mapping[str, Any]) -> None:
+        writer.write(msgspec.json.encode(document) + b"\n")
+        await writer.drain()
+
+    async def respond(document: Any) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await send(await answer(document, send))
+
+    while line := await reader.readline():
+        if not line.strip():
+            continue
+        try:
+            document = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            await send(error_response(None, RpcError(types.PARSE_ERROR, "the line is not JSON")))
+            continue
+        if isinstance(document, dict) and "id" not in document:
+            _cancel(document, running)
+            continue
+        request_id = id_of(document)
+        task = running[request_id] = asyncio.create_task(respond(document))
+        task.add_done_callback(partial(_forget, running, request_id))
+    if running:
+        await asyncio.wait(running.values(), timeout=_TIMEOUT)
+
+
+def _forget(
+    running: "dict[str | int | None, asyncio.Task[None]]", request_id: str | int | None, task: "asyncio.Task[None]"
+) -> None:
+    if running.get(request_id) is task:
+        del running[request_id]
+
+
+def _cancel(document: Mapping[str, Any], running: Mapping[str | int | None, "asyncio.Task[None]"]) -> None:
+    """`notifications/cancelled` ends a request; there is no stream to close as over HTTP."""
+    params = document.get("params")
+    if document.get("method") == "notifications/cancelled" and isinstance(params, dict):
+        task = running.get(params.get("requestId"))
+        if task is not None:
+            task.cancel()
+
+
+@asynccontextmanager
+async def standard_streams() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Standard input and output of this process."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+class StdioServer:
+    """A server in this process; a client that began with `initialize` keeps its revision."""
+
+    def __init__(self, server: Server, caller: Any = None) -> None:
+        self._server = server
+        self._caller = caller
+        self._negotiated: str | None = None
+
+    async def answer(self, document: Any, send: Send) -> Mapping[str, Any]:
+        """The response to one request."""
+        try:
+            message = message_of(document)
+            version = message.version or self._negotiated
+            if message.method == "initialize":
+                version = HANDSHAKE_VERSIONS[0]
+            if version is None:
+                raise invalid_params(f"_meta lacks {types.PROTOCOL_VERSION_META_KEY}")
+            if version not in VERSIONS:
+                raise unsupported_version(version)
+            result = await self._server.serve(Context(message, version, send, self._caller))
+        except RpcError as error:
+            return error_response(id_of(document), error)
+        if message.method == "initialize":
+            self._negotiated = result["protocolVersion"]
+        return response(message.id, result)

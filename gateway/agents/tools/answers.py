@@ -1,0 +1,170 @@
+"""What a model is told of an answer, an error or a job: pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.agents.mcp.results import Result, resource_link, structured
+from gateway.errors import GatewayError, UpstreamRejected
+from gateway.jobs.model import JobStatus, JobSummary, moment
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.operation_search.entries import OperationEntry
+from gateway.operation_search.signatures import signature_of
+from gateway.upstream import pagination
+from gateway.upstream.responses import OperationResult
+
+#: bytes of a preview, and characters of a text in it
+_PREVIEW, _TEXT = 2000, 200
+#: milliseconds after which a client may ask for a task again
+POLL_MS = 1000
+_WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
+
+
+def continuation(entry: OperationEntry, params: Mapping[str, Any], answer: OperationResult) -> dict[str, Any]:
+    """How a list goes on: `next`, the params of the next page, or `incomplete`, why there is no way to the rest.
+
+    Empty at the end, and for what has no pages.
+    """
+    if entry.action_id == SEARCH_ACTION:
+        meta = answer.decoded()["meta"]
+        return {"next": {**params, "cursor": meta["cursor"]}} if meta["has_more"] else {}
+    operation = entry.kind.operation(entry.entity_id, entry.action_id)
+    try:
+        following = pagination.next_params(operation, params, answer.meta)
+    except UpstreamRejected as error:
+        return {"incomplete": error.detail}
+    return {} if following is None else {"next": dict(following)}
+
+
+def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The params with the largest page that the application gives, unless they say how large it is to be."""
+    if entry.action is None:
+        return params
+    paging = entry.kind.operation(entry.entity_id, entry.action_id).paging
+    size = paging.size if paging else None
+    if size is None or size in params or "limit" in params or "maximum" not in entry.action.params.get(size, {}):
+        return params
+    return {**params, size: entry.action.params[size]["maximum"]}
+
+
+def inline(answer: OperationResult, continued: Mapping[str, Any]) -> Result:
+    """An answer that is short enough for a conversation."""
+    return structured({"result": answer.result, **continued})
+
+
+def linked(result_id: str, name: str, answer: OperationResult, continued: Mapping[str, Any]) -> Result:
+    """The first rows of a long answer, and a link to all of it."""
+    decoded, size = answer.decoded(), len(bytes(answer.result))
+    rows = _rows(decoded)
+    uri = resource_uri(result_id)
+    document: dict[str, Any] = {"preview": preview(decoded), "bytes": size, "resource": uri, **continued}
+    if rows is not None:
+        document["records"] = rows
+    about = "read it in parts: ?offset=&limit=" + (" in bytes" if rows is None else f" of its {rows} records")
+    return structured(document, resource_link(uri, name, about, "application/json", size))
+
+
+def resource_uri(result_id: str, offset: int | None = None, limit: int | None = None) -> str:
+    """Where a kept answer or a job's file is read."""
+    query = "&".join(f"{name}={value}" for name, value in (("offset", offset), ("limit", limit)) if value is not None)
+    return f"gateway://results/{result_id}{'?' + query if query else ''}"
+
+
+def preview(document: Any) -> Any:
+    """The beginning of a document, in so few bytes that a model can look at it."""
+    if not isinstance(document, list):
+        return _shortened(document) if isinstance(document, dict) else document
+    shown: list[Any] = []
+    used = 0
+    for record in document:
+        short = _shortened(record)
+        used += len(msgspec.json.encode(short))
+        if shown and used > _PREVIEW:
+            break
+        shown.append(short)
+    return shown
+
+
+def _rows(document: Any) -> int | None:
+    if isinstance(document, dict) and isinstance(document.get("data"), list):
+        return len(document["data"])
+    return len(document) if isinstance(document, list) else None
+
+
+def _shortened(value: Any, depth: int = 3) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _TEXT else value[:_TEXT] + "…"
+    if isinstance(value, list):
+        return [_shortened(item, depth - 1) for item in value[:3]] if depth else "…"
+    if isinstance(value, dict):
+        return {name: _shortened(member, depth - 1) for name, member in value.items()} if depth else "…"
+    return value
+
+
+def refused(error: GatewayError, entry: OperationEntry | None = None, **more: Any) -> Result:
+    """An error for the model to correct its call by: all faults, and an example of a call that holds."""
+    document: dict[str, Any] = {
+        "error": error.code,
+        "message": error.detail,
+        "retryable": error.retryable,
+        **({"retry_after": error.retry_after} if error.retry_after is not None else {}),
+        **({"faults": [fault.message for fault in error.faults]} if error.faults else {}),
+        **({"upstream": _upstream(error)} if error.upstream else {}),
+        **{name: value for name, value in error.extra.items() if name in ("outcome", "known", "connector_status")},
+        **more,
+    }
+    if entry is not None:
+        document["signature"] = signature_of(entry)
+        document["example"] = {"operation": entry.name, "params": entry.example}
+    return structured(document, is_error=True)
+
+
+def _upstream(error: GatewayError) -> dict[str, Any]:
+    assert error.upstream
+    members = {"status": error.upstream.status, "code": error.upstream.code, "message": error.upstream.message}
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def job_document(job: JobSummary) -> dict[str, Any]:
+    """A job in the few members that tell an agent where it stands."""
+    members = {
+        "job_id": str(job.id),
+        "status": job.status.value,
+        "done": job.is_done,
+        "progress": job.progress,
+        "total": job.total,
+        "message": job.message,
+        "operation": f"{job.kind}.{job.entity}.{job.action}" if job.entity else job.task,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def unknown_outcome(job: JobSummary) -> Result:
+    """The truth about a write whose answer was lost: it may have happened, and this is what is known of it."""
+    error = job.error or {}
+    return structured(
+        {
+            **job_document(job),
+            "known": error.get("known", {}),
+            "safe_to_retry": bool(error.get("safe_to_retry", False)),
+            "advice": "The write was sent and its answer was lost: it may have happened. "
+            "Look the record up before you send it again.",
+        }
+    )
+
+
+def task_document(job: JobSummary) -> dict[str, Any]:
+    """A job as the task that stands for it; what it came to is added where it has ended."""
+    status = "working" if job.status in _WORKING else "cancelled" if job.status is JobStatus.CANCELED else "completed"
+    message = job.message or (f"{job.progress} of {job.total}" if job.total is not None else job.status.value)
+    lifetime = None if job.expires_at is None else round((job.expires_at - job.created_at).total_seconds() * 1000)
+    return {
+        "taskId": str(job.id),
+        "status": status,
+        "statusMessage": message,
+        "createdAt": moment(job.created_at),
+        "lastUpdatedAt": moment(job.finished_at or job.started_at or job.created_at),
+        "ttlMs": lifetime,
+        "pollIntervalMs": POLL_MS,
+    }

@@ -1,0 +1,164 @@
+"""Running an operation for an agent: now, as a task, or as a job it is told of."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.results import Result, resource_link, structured
+from gateway.agents.tools import answers
+from gateway.agents.tools.backend import AgentCall, Backend, ConnectorInfo, JobsBackend
+from gateway.agents.tools.surface import DEFAULT_BYTES, MAX_WAIT
+from gateway.errors import GatewayError, InvalidParams, JobNotCancelable
+from gateway.jobs.model import JobStatus, JobSummary
+from gateway.kinds.spec import Effect
+from gateway.operation_search.entries import OperationEntry
+from gateway.upstream.responses import OperationResult
+
+#: pages that `all_pages` reads at most, and the seconds after which it begins no further one
+_MAX_PAGES, _PAGES_SECONDS = 100, 40.0
+
+
+class Calls:
+    """Operations as agents call them."""
+
+    def __init__(self, backend: Backend, jobs: JobsBackend | None) -> None:
+        self._backend = backend
+        self._jobs = jobs
+
+    async def run(self, context: Context, call: AgentCall, *, max_bytes: int = DEFAULT_BYTES) -> Result:
+        """The answer; a task for a client that takes tasks; else the answer within 50 seconds, or the job's id."""
+        outcome = await self._start(context, call)
+        if isinstance(outcome, OperationResult):
+            return await self._result(context, call, outcome, max_bytes)
+        if context.message.takes_tasks:
+            return {"resultType": "task", **answers.task_document(outcome)}
+        try:
+            return await self.outcome(context, await self.follow(context, outcome, MAX_WAIT), max_bytes)
+        except asyncio.CancelledError:
+            # Nobody was told of the job, so nobody else could cancel it.
+            await self._give_up(context, outcome)
+            raise
+
+    async def _start(self, context: Context, call: AgentCall) -> OperationResult | JobSummary:
+        """A write goes on to its end though its caller leaves: what was sent cannot be taken back."""
+        running = asyncio.ensure_future(self._backend.execute(context.caller, call))
+        if call.entry.effect is Effect.READ:
+            return await running
+        return await asyncio.shield(running)
+
+    async def _result(self, context: Context, call: AgentCall, answer: OperationResult, max_bytes: int) -> Result:
+        continued = answers.continuation(call.entry, call.params, answer)
+        return await self._fitted(context, call, answer, continued, max_bytes)
+
+    async def _fitted(
+        self, context: Context, call: AgentCall, answer: OperationResult, continued: Mapping[str, Any], max_bytes: int
+    ) -> Result:
+        if len(bytes(answer.result)) <= max_bytes:
+            return answers.inline(answer, continued)
+        result_id = await self._backend.save(context.caller, call, answer)
+        return answers.linked(result_id, call.entry.name, answer, continued)
+
+    async def all_pages(self, context: Context, call: AgentCall, max_bytes: int) -> Result:
+        """The records of all pages as one answer; where there are more than are read, `next` goes on."""
+        records: list[msgspec.Raw] = []
+        continued: dict[str, Any] = {"next": answers.largest_pages(call.entry, call.params)}
+        began, pages = time.monotonic(), 0
+        while "next" in continued and pages < _MAX_PAGES and time.monotonic() - began < _PAGES_SECONDS:
+            page_call = AgentCall(call.entry, call.connector, continued["next"], call.fields)
+            page = await self._backend.execute(context.caller, page_call)
+            if isinstance(page, JobSummary):
+                raise InvalidParams(f"a page takes long and goes on as job {page.id}; read page by page")
+            records += _records(page)
+            continued, pages = answers.continuation(call.entry, page_call.params, page), pages + 1
+            await context.progress(pages, text=f"{len(records)} records read")
+        all_records = OperationResult(msgspec.Raw(msgspec.json.encode(records)))
+        return await self._fitted(context, call, all_records, continued, max_bytes)
+
+    # --- jobs ---
+
+    async def follow(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
+        """The job when it has ended, or as it is after so many seconds; its progress is told on the way."""
+        deadline, reported = time.monotonic() + seconds, -1
+        while not job.is_done and (remaining := deadline - time.monotonic()) > 0:
+            if job.progress > reported:
+                await context.progress(job.progress, job.total, job.message)
+                reported = job.progress
+            job = await self.changed(context, job, remaining)
+        return job
+
+    async def changed(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
+        """The job as soon as it is another or done, or as it is after so many seconds."""
+        return await self._hosted().changed(context.caller, job, seconds)
+
+    async def outcome(self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES) -> Result:
+        """What a job came to, or where it stands."""
+        if job.status is JobStatus.UNKNOWN:
+            return answers.unknown_outcome(job)
+        if not job.is_done or job.status is JobStatus.CANCELED:
+            return structured(answers.job_document(job))
+        if job.action == "download" and job.status is JobStatus.SUCCEEDED:
+            return await self._file(context, job)
+        try:
+            answer = await self._hosted().answer(context.caller, job)
+        except GatewayError as error:
+            return answers.refused(error, **answers.job_document(job))
+        if len(bytes(answer.result)) <= max_bytes:
+            return structured({**answers.job_document(job), "result": answer.result})
+        return answers.linked(str(job.id), f"result of {job.entity}.{job.action}", answer, {})
+
+    async def _file(self, context: Context, job: JobSummary) -> Result:
+        part = await self._backend.part(context.caller, str(job.id), 0, 0)
+        uri = answers.resource_uri(str(job.id))
+        about = "read it in ranges: ?offset=&limit= in bytes"
+        link = resource_link(uri, f"file of {job.entity}", about, part.media_type, part.total)
+        return structured({**answers.job_document(job), "resource": uri, "bytes": part.total}, link)
+
+    async def cancel(self, context: Context, job: JobSummary) -> JobSummary:
+        return await self._hosted().cancel(context.caller, job)
+
+    async def retry(self, context: Context, job: JobSummary, *, confirm: bool) -> JobSummary:
+        return await self._hosted().retry(context.caller, job, confirm=confirm)
+
+    async def job(self, context: Context, job_id: str) -> JobSummary:
+        """The job of that id; raises NotFound."""
+        try:
+            return await self._hosted().get(context.caller, UUID(job_id))
+        except ValueError as error:
+            raise InvalidParams(f"{job_id!r} is no job id; a job's id is a UUID") from error
+
+    async def _give_up(self, context: Context, job: JobSummary) -> None:
+        try:
+            await self._hosted().cancel(context.caller, job)
+        except JobNotCancelable:
+            return
+
+    def _hosted(self) -> JobsBackend:
+        assert self._jobs is not None
+        return self._jobs
+
+
+def _records(answer: OperationResult) -> list[msgspec.Raw]:
+    """The records of a page; those of a search stand in `data`."""
+    if bytes(answer.result)[:1] == b"[":
+        return answer.records
+    return list(msgspec.json.decode(answer.result, type=_SearchPage).data)
+
+
+class _SearchPage(msgspec.Struct):
+    data: list[msgspec.Raw]
+
+
+def call_of(entry: OperationEntry, connector: ConnectorInfo, arguments: Mapping[str, Any]) -> AgentCall:
+    """The call that a tool's arguments mean."""
+    return AgentCall(
+        entry,
+        connector,
+        arguments.get("params") or {},
+        arguments.get("fields"),
+        arguments.get("idempotency_key"),
+    )

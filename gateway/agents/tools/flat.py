@@ -1,0 +1,64 @@
+"""A tool for each operation, for hosts that search tools themselves."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.features import Call, ListPage, ServerTool
+from gateway.agents.mcp.results import Result
+from gateway.agents.tools.backend import Backend
+from gateway.agents.tools.six import SixTools, errors_as_results
+from gateway.operation_search.entries import OperationEntry
+from gateway.operation_search.formats import annotations_of
+from gateway.operation_search.tools import tool_of
+
+#: the argument that names the connector, where several fit; no operation has a param of this name
+_CONNECTOR = "connector_name"
+_CONNECTOR_SCHEMA = {"type": "string", "description": "name or id of the connector, if several fit"}
+
+
+class FlatTools:
+    """The operations whose names fit a pattern, each as a tool; built when first asked for."""
+
+    def __init__(self, backend: Backend, six: SixTools, patterns: tuple[str, ...]) -> None:
+        self._backend = backend
+        self._six = six
+        self._patterns = patterns
+
+    @cached_property
+    def _tools(self) -> dict[str, ServerTool]:
+        entries = (
+            entry
+            for entry in self._backend.index.entries
+            if any(fnmatchcase(entry.name, pattern) for pattern in self._patterns)
+        )
+        tools = [self._tool(entry) for entry in entries]
+        return {tool.name: tool for tool in tools}
+
+    async def listed(self, context: Context) -> ListPage:
+        return ListPage([tool.as_document() for tool in self._tools.values()], scope="public")
+
+    async def named(self, context: Context, name: str) -> ServerTool | None:
+        return self._tools.get(name)
+
+    def _tool(self, entry: OperationEntry) -> ServerTool:
+        tool = tool_of(entry)
+        properties = {**tool.schema["properties"], _CONNECTOR: _CONNECTOR_SCHEMA}
+        return ServerTool(
+            tool.name,
+            tool.description,
+            errors_as_results(self._call(entry)),
+            {**tool.schema, "properties": properties},
+            {"type": "object"},
+            annotations_of(tool),
+            tool.title,
+        )
+
+    def _call(self, entry: OperationEntry) -> Call:
+        async def call(context: Context, arguments: Mapping[str, Any]) -> Result:
+            params = {name: value for name, value in arguments.items() if name != _CONNECTOR}
+            return await self._six.run(context, entry, {"params": params, "connector": arguments.get(_CONNECTOR)})
+
+        return call

@@ -1,0 +1,241 @@
+"""The tools' backend in a gateway: connectors, execution and jobs of the caller's organization."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from msgspec.structs import replace
+
+from gateway.agents.tools.backend import AgentCall, ConnectorInfo, ConsentLink, Part
+from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
+from gateway.connect_links.store import SessionStatus
+from gateway.connectors.model import ConnectorRecord, ConnectorStatus
+from gateway.errors import GatewayError, JobNotCancelable, NotFound
+from gateway.identity.model import Caller, Scope
+from gateway.jobs import results
+from gateway.jobs.model import JobSummary, NewJob
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.spec import Effect
+from gateway.operation_search.index import OperationIndex
+from gateway.operations.call import Done, OperationCall
+from gateway.services import Services
+from gateway.stored_files.blobs import read_all
+from gateway.stored_files.store import StoredFile
+from gateway.upstream.field_selection import FieldSelection
+from gateway.upstream.responses import OperationResult
+
+log = logging.getLogger(__name__)
+
+#: seconds that a person may take to open a link
+_LINK_SECONDS = 1800
+#: the workspace of connectors that come by an agent where there is none, or more than one to choose from
+_WORKSPACE = "default"
+#: seconds between looks whether a person has given consent
+_POLL_INTERVAL = 1.0
+
+
+@dataclass(frozen=True)
+class HostedCaller:
+    """Who calls, and the request's part in the logs and the audit."""
+
+    caller: Caller
+    request_id: str
+    #: the address by which this caller reaches the gateway
+    base_url: str
+    #: takes note of what an operation does: connector and `entity.action`
+    audit: Callable[[UUID, str], None]
+    #: around what a request waits for without work
+    parked: Callable[[], AbstractContextManager[None]]
+
+    @property
+    def organization_id(self) -> UUID:
+        return self.caller.organization_id
+
+    def may_see(self, workspace_name: str | None) -> bool:
+        """Whether what was granted reaches a workspace."""
+        allowed = self.caller.client.workspaces
+        return allowed is None or workspace_name in allowed
+
+    @property
+    def principal(self) -> str:
+        """What sealed states are bound to."""
+        return f"{self.caller.client_id}:{self.caller.organization_id}"
+
+
+class HostedBackend:
+    """Operations through the gateway's execution."""
+
+    def __init__(self, services: Services, index: OperationIndex) -> None:
+        self._services = services
+        self.index = index
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._services.catalog
+
+    async def connectors(self, caller: HostedCaller) -> Sequence[ConnectorInfo]:
+        caller.caller.require(Scope.READ)
+        records = await self._services.connector_store.find(caller.organization_id)
+        return [_info(record) for record in records if _may_use(caller, record)]
+
+    async def connector(self, caller: HostedCaller, name: str) -> ConnectorInfo | None:
+        """As it was opened last, so that a warm call looks nothing up."""
+        caller.caller.require(Scope.READ)
+        try:
+            resolved = await self._services.connectors.get(caller.organization_id, UUID(name))
+        except (ValueError, GatewayError):
+            return None
+        return _info(resolved.record) if _may_use(caller, resolved.record) else None
+
+    async def execute(self, caller: HostedCaller, call: AgentCall) -> OperationResult | JobSummary:
+        operation_call = self._call(caller, call)
+        caller.audit(operation_call.connector_id, f"{operation_call.entity}.{operation_call.action}")
+        if operation_call.action == SEARCH_ACTION:
+            return (await self._services.copy_search.search(caller.caller, operation_call)).answer
+        # A file is stored, so that it can be read in ranges.
+        is_file = call.entry.action is not None and call.entry.action.download is not None
+        outcome = await self._services.execution.execute(caller.caller, replace(operation_call, respond_async=is_file))
+        return outcome.answer if isinstance(outcome, Done) else outcome.job
+
+    async def dry_run(self, caller: HostedCaller, call: AgentCall) -> list[dict[str, Any]]:
+        return await self._services.execution.dry_run(caller.caller, self._call(caller, call))
+
+    def _call(self, caller: HostedCaller, call: AgentCall) -> OperationCall:
+        return OperationCall(
+            connector_id=UUID(call.connector.id),
+            entity=call.entry.entity_id,
+            action=call.entry.action_id,
+            params=call.params,
+            selection=FieldSelection(select_fields=call.fields),
+            idempotency_key=call.idempotency_key,
+            request_id=caller.request_id,
+            base_url=caller.base_url,
+        )
+
+    async def save(self, caller: HostedCaller, call: AgentCall, answer: OperationResult) -> str:
+        """As the result of a job that has nothing left to do: any process answers for it, until it expires."""
+        services = self._services
+        new = NewJob(
+            id=uuid4(),
+            organization_id=caller.organization_id,
+            client_id=caller.caller.client_id,
+            connector_id=UUID(call.connector.id),
+            workspace_name=call.connector.workspace_name,
+            kind=call.entry.kind.name,
+            entity=call.entry.entity_id,
+            action=call.entry.action_id,
+            params=call.params,
+            effect=Effect.READ,
+            request_id=caller.request_id,
+        )
+        job = (await services.jobs.accept(new, claimed_by=services.runner.worker)).job
+        ready: asyncio.Future[OperationResult] = asyncio.get_running_loop().create_future()
+        ready.set_result(answer)
+        services.runner.adopt(job, ready)
+        return str(job.id)
+
+    async def part(self, caller: HostedCaller, result_id: str, offset: int, limit: int | None) -> Part:
+        caller.caller.require(Scope.READ)
+        services = self._services
+        job = await _visible_job(services, caller, _job_id(result_id))
+        job = await services.job_waiters.done(caller.organization_id, job.id, _POLL_INTERVAL)
+        head = results.completed(results.require_result(job, await services.jobs.head(job)), job, caller.base_url)
+        if job.action == "download":
+            file = StoredFile.of(head["result"])
+            async with services.files.open(file) as blob:
+                media_type = file.headers.get("Content-Type", "application/octet-stream")
+                return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))
+        lines = services.jobs.lines(job, results.stored_parts(job, head))
+        if head["collected"] == results.ROOT:
+            return await part_of_records(lines, offset, limit)
+        return await part_of_text(results.document(head, lines), offset, limit)
+
+
+def _may_use(caller: HostedCaller, record: ConnectorRecord) -> bool:
+    return record.status is not ConnectorStatus.DISABLED and caller.may_see(record.workspace_name)
+
+
+def _info(record: ConnectorRecord) -> ConnectorInfo:
+    return ConnectorInfo(
+        str(record.id), record.name, record.kind, record.status.value, record.workspace_name, record.status_reason
+    )
+
+
+class HostedJobs:
+    """Jobs of the caller's organization, and links for its people."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def get(self, caller: HostedCaller, job_id: UUID) -> JobSummary:
+        caller.caller.require(Scope.READ)
+        return await _visible_job(self._services, caller, job_id)
+
+    async def changed(self, caller: HostedCaller, job: JobSummary, seconds: float) -> JobSummary:
+        return await self._services.job_waiters.changed(job.organization_id, job.id, job.version, seconds)
+
+    async def cancel(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
+        caller.caller.require(Scope.WRITE)
+        canceled = await self._services.jobs.request_cancel(job.organization_id, job.id)
+        if canceled is None:
+            raise JobNotCancelable(f"the job has ended: it is {job.status}")
+        return canceled
+
+    async def retry(self, caller: HostedCaller, job: JobSummary, *, confirm: bool) -> JobSummary:
+        caller.caller.require(Scope.WRITE)
+        return await self._services.execution.retry(caller.caller, job, confirm=confirm, request_id=caller.request_id)
+
+    async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
+        return await self._services.execution.outcome(job, caller.base_url)
+
+    async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConsentLink:
+        caller.caller.require(Scope.WRITE)
+        link = await self._services.connect_links.create(
+            caller.caller,
+            await self._workspace(caller, connector),
+            [kind],
+            None if connector is None else UUID(connector.id),
+            None,
+            _LINK_SECONDS,
+        )
+        return ConsentLink(link.url, str(link.id))
+
+    async def _workspace(self, caller: HostedCaller, connector: ConnectorInfo | None) -> str:
+        """That of the connector, or the organization's only one."""
+        if connector is not None and connector.workspace_name is not None:
+            return connector.workspace_name
+        allowed = caller.caller.client.workspaces
+        if allowed is not None:
+            return min(allowed) if allowed else _WORKSPACE
+        workspaces = await self._services.identity.workspaces(caller.organization_id, None, None, 2)
+        return workspaces[0].name if len(workspaces) == 1 else _WORKSPACE
+
+    async def is_connected(self, caller: HostedCaller, link_id: str, seconds: float) -> bool:
+        links, clock = self._services.connect_links, asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        session = await links.get(caller.caller, UUID(link_id))
+        while session.status is SessionStatus.PENDING and clock() < deadline:
+            with caller.parked():
+                await asyncio.sleep(_POLL_INTERVAL)
+            session = await links.get(caller.caller, UUID(link_id))
+        return session.status is SessionStatus.COMPLETED
+
+
+async def _visible_job(services: Services, caller: HostedCaller, job_id: UUID) -> JobSummary:
+    """The job; raises NotFound for one of a workspace that was not granted, as for another organization's."""
+    job = await services.jobs.get(caller.organization_id, job_id)
+    if not caller.may_see(job.workspace_name):
+        raise NotFound("there is no such job")
+    return job
+
+
+def _job_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise NotFound("there is no such result") from error

@@ -1,0 +1,105 @@
+"""The tools' backend in this process: one application, whose credentials nobody else sees, and no server."""
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from gateway.agents.tools.answers import resource_uri
+from gateway.agents.tools.backend import AgentCall, ConnectorInfo, Part
+from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
+from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge
+from gateway.in_process import LocalConnector
+from gateway.jobs.model import StoredJob
+from gateway.kinds.catalog import Catalog
+from gateway.operation_search.index import OperationIndex
+from gateway.upstream.field_selection import FieldSelection, selected
+from gateway.upstream.responses import OperationResult
+
+#: long answers and files that are kept, and bytes of one
+_MAX_RESULTS, _MAX_BYTES = 32, 32 << 20
+
+
+class LocalBackend:
+    """Operations of one connector; what is long is kept in memory, the oldest goes first."""
+
+    def __init__(self, connector: LocalConnector) -> None:
+        self._connector = connector
+        self.catalog = Catalog([connector.kind])
+        self.index = OperationIndex(self.catalog)
+        self._results: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
+
+    async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
+        kind = self._connector.kind
+        return [ConnectorInfo(kind.name, kind.spec.title, kind.name)]
+
+    async def connector(self, caller: Any, name: str) -> ConnectorInfo | None:
+        return next((each for each in await self.connectors(caller) if each.id == name), None)
+
+    async def execute(self, caller: Any, call: AgentCall) -> OperationResult | StoredJob:
+        if call.idempotency_key is not None:
+            raise InvalidParams("idempotency_key needs a gateway, which remembers it; leave it out here")
+        if call.entry.action is not None and call.entry.action.download is not None:
+            return await self._file(call)
+        page = await self._connector.execute(call.entry.entity_id, call.entry.action_id, call.params)
+        return selected(page.answer, FieldSelection(select_fields=call.fields))
+
+    async def _file(self, call: AgentCall) -> OperationResult:
+        """The file kept, and where its ranges are read."""
+        content = bytearray()
+        async for chunk in self._connector.download(call.entry.entity_id, call.params):
+            content += chunk
+            if len(content) > _MAX_BYTES:
+                raise UpstreamTooLarge(f"the file is larger than {_MAX_BYTES} bytes; only a gateway takes longer ones")
+        result_id = self._save(bytes(content), "application/octet-stream")
+        return OperationResult(
+            msgspec.Raw(msgspec.json.encode({"resource": resource_uri(result_id), "bytes": len(content)}))
+        )
+
+    async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:
+        return self._connector.dry_run(call.entry.entity_id, call.entry.action_id, call.params)
+
+    async def save(self, caller: Any, call: AgentCall, answer: OperationResult) -> str:
+        return self._save(bytes(answer.result), "application/json")
+
+    def _save(self, content: bytes, media_type: str) -> str:
+        result_id = str(uuid4())
+        self._results[result_id] = (content, media_type)
+        if len(self._results) > _MAX_RESULTS:
+            self._results.popitem(last=False)
+        return result_id
+
+    async def part(self, caller: Any, result_id: str, offset: int, limit: int | None) -> Part:
+        if result_id not in self._results:
+            raise NotFound("there is no such result; long answers are kept for a while only")
+        content, media_type = self._results[result_id]
+        if media_type != "application/json":
+            return await part_of_file(
+                len(content), media_type, offset, limit, lambda part: _each(content[part.start : part.end + 1])
+            )
+        if content.startswith(b"["):
+            records = msgspec.json.decode(content, type=list[msgspec.Raw])
+            lines = "".join(f"{bytes(record).decode()}\n" for record in records)
+            return await part_of_records(_each(lines), offset, limit)
+        return await part_of_text(_each(content), offset, limit)
+
+
+async def _each(*items: Any) -> AsyncIterator[Any]:
+    for item in items:
+        yield item
+
+
+def environment_credentials(kind_name: str, catalog: Catalog, environ: Mapping[str, str]) -> dict[str, str]:
+    """A kind's credentials and variables from the environment: `SUPPORT_DESK_API_TOKEN`, `SUPPORT_DESK_SUBDOMAIN`."""
+    names = variables_of(kind_name, catalog)
+    return {field: environ[name] for field, name in names.items() if environ.get(name)}
+
+
+def variables_of(kind_name: str, catalog: Catalog) -> dict[str, str]:
+    """Field → the variable of the environment that holds it."""
+    spec = catalog.kind(kind_name).spec
+    fields = [*spec.environment, *(field for method in spec.authentication.values() for field in method.credentials)]
+    prefix = spec.kind.replace("-", "_").upper()
+    return {field: f"{prefix}_{field.upper()}" for field in dict.fromkeys(fields)}

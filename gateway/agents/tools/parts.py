@@ -1,0 +1,68 @@
+"""Ranges of what is kept, read a piece at a time, whatever its size."""
+
+from collections.abc import AsyncIterator, Callable
+from itertools import islice
+
+from gateway.agents.tools.backend import Part
+from gateway.upstream.http_ranges.ranges import Slice
+
+#: records, and bytes of anything else, that one read answers unless told otherwise, and at most
+_RECORDS, _MAX_RECORDS = 100, 1000
+_BYTES, _MAX_BYTES = 65_536, 1 << 20
+_TEXTUAL = ("text/", "application/json", "application/xml", "application/x-ndjson")
+
+
+async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | None) -> Part:
+    """Records of a list, one a line (NDJSON)."""
+    count = min(_RECORDS if limit is None else limit, _MAX_RECORDS)
+    rows_of_part: list[str] = []
+    position, is_last = 0, True
+    async for part in lines:
+        rows = part.splitlines()
+        rows_of_part += islice(rows, max(offset - position, 0), max(offset + count - position, 0))
+        position += len(rows)
+        if position > offset + count:
+            is_last = False
+            break
+    data = "\n".join(rows_of_part)
+    return Part(data, "application/x-ndjson", offset, len(rows_of_part), position if is_last else None, is_last)
+
+
+async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | None) -> Part:
+    """Bytes of a JSON document; a character that a boundary would cut belongs to the part in which it begins."""
+    count = min(_BYTES if limit is None else limit, _MAX_BYTES)
+    content, position = bytearray(), 0
+    async for chunk in chunks:
+        content += chunk[max(offset - position, 0) : max(offset + count + 4 - position, 0)]
+        position += len(chunk)
+    end = count
+    while end < len(content) and _continues(content[end]):
+        end += 1
+    data = bytes(content[:end])
+    return Part(
+        data.decode(errors="replace"), "application/json", offset, len(data), position, offset + len(data) >= position
+    )
+
+
+async def part_of_file(
+    size: int, media_type: str, offset: int, limit: int | None, read: Callable[[Slice], AsyncIterator[bytes]]
+) -> Part:
+    """Bytes of a file; `read` gives those of a slice."""
+    count = min(_BYTES if limit is None else limit, _MAX_BYTES)
+    end = min(offset + count, size)
+    data = b"".join([chunk async for chunk in read(Slice(offset, end - 1))]) if end > offset else b""
+    return Part(_text(data, media_type), media_type, offset, len(data), size, end >= size)
+
+
+def _text(data: bytes, media_type: str) -> str | bytes:
+    """Text as text where it is whole characters of UTF-8."""
+    if not media_type.startswith(_TEXTUAL):
+        return data
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
+
+
+def _continues(byte: int) -> bool:
+    return byte & 0xC0 == 0x80

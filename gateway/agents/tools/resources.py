@@ -1,0 +1,110 @@
+"""Answers and files that were too long for a conversation, read in parts; and what is written of each kind."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from yarl import URL
+
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.features import ListPage
+from gateway.agents.mcp.messages import RpcError, invalid_params
+from gateway.agents.mcp.results import Result, page
+from gateway.agents.tools.answers import resource_uri
+from gateway.agents.tools.backend import Backend, Part
+from gateway.errors import GatewayError
+from gateway.kinds.agent_docs import skill_docs
+
+#: milliseconds that a part may be kept: what is stored does not change
+_TTL = 3_600_000
+
+
+class ResultResources:
+    """`gateway://results/{id}{?offset,limit}`: records of a list, bytes of anything else."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    async def listed(self, context: Context) -> ListPage:
+        """What is written of each kind; results are found by their links."""
+        documents = [
+            {
+                "uri": f"gateway://kinds/{kind.name}",
+                "name": kind.name,
+                "title": kind.spec.title,
+                "description": kind.spec.description,
+                "mimeType": "text/markdown",
+            }
+            for kind in self._backend.catalog
+        ]
+        return ListPage(documents, scope="public")
+
+    async def templates(self, context: Context) -> ListPage:
+        result = {
+            "uriTemplate": "gateway://results/{id}{?offset,limit}",
+            "name": "result",
+            "description": "A kept answer or file; offset and limit count the records of a list, else bytes",
+        }
+        return ListPage([result], scope="public")
+
+    async def read(self, context: Context, uri: str) -> Result:
+        """The part that the URI names; raises RpcError for what is not there."""
+        try:
+            url = URL(uri)
+            if (url.scheme, url.host) == ("gateway", "kinds"):
+                return self._kind(uri, url.path.strip("/"))
+            if (url.scheme, url.host) != ("gateway", "results"):
+                raise _missing(uri)
+            offset, limit = _number(url.query, "offset") or 0, _number(url.query, "limit")
+            part = await self._backend.part(context.caller, url.path.strip("/"), offset, limit)
+        except (GatewayError, ValueError) as error:
+            raise _missing(uri, str(error)) from error
+        return _contents(uri, url.path.strip("/"), part)
+
+    def _kind(self, uri: str, name: str) -> Result:
+        document = skill_docs(self._backend.catalog.kind(name))
+        text = "\n\n".join(_markdown(block) for block in document["content"])
+        content = {"uri": uri, "mimeType": "text/markdown", "text": text}
+        return page("contents", [content], ttl_ms=_TTL, scope="public")
+
+
+def _contents(uri: str, result_id: str, part: Part) -> Result:
+    """The part, and where the next one is read."""
+    content: dict[str, Any] = {"uri": uri, "mimeType": part.media_type}
+    if isinstance(part.data, str):
+        content["text"] = part.data
+    else:
+        content["blob"] = base64.b64encode(part.data).decode()
+    about: dict[str, Any] = {"offset": part.offset, "count": part.count}
+    if part.total is not None:
+        about["total"] = part.total
+    if not part.is_last:
+        about["next"] = resource_uri(result_id, part.offset + part.count, part.count)
+    return page("contents", [{**content, "_meta": {"gateway/range": about}}], ttl_ms=_TTL, scope="private")
+
+
+def _number(query: Mapping[str, str], name: str) -> int | None:
+    if name not in query:
+        return None
+    if not (query[name].isascii() and query[name].isdigit()):
+        raise invalid_params(f"{name} is {query[name]!r}; it is a number, at least 0")
+    return int(query[name])
+
+
+def _missing(uri: str, why: str = "there is no such resource") -> RpcError:
+    return RpcError(-32602, f"{uri}: {why}", {"uri": uri})
+
+
+def _markdown(block: Mapping[str, Any]) -> str:
+    match block["type"]:
+        case "heading":
+            return f"{'#' * block['level']} {block['text']}"
+        case "table":
+            rows = [block["headers"], ["---"] * len(block["headers"]), *block["rows"]]
+            return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+        case "code":
+            return f"```{block['language']}\n{block['code']}\n```"
+        case "list":
+            return "\n".join(f"- {item}" for item in block["items"])
+        case _:
+            return str(block["text"])

@@ -1,0 +1,54 @@
+"""Servers of the protocol with the gateway's tools."""
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from gateway.agents.mcp.features import StaticTools, Tools
+from gateway.agents.mcp.server import Server
+from gateway.agents.tools import surface
+from gateway.agents.tools.backend import Backend, JobsBackend
+from gateway.agents.tools.calls import Calls
+from gateway.agents.tools.confirmation import RetryConfirmation
+from gateway.agents.tools.consent import PendingConsents
+from gateway.agents.tools.flat import FlatTools
+from gateway.agents.tools.resources import ResultResources
+from gateway.agents.tools.six import SixTools
+from gateway.agents.tools.subscriptions import TaskSubscriptions
+from gateway.agents.tools.tasks import JobTasks
+
+if TYPE_CHECKING:
+    from gateway.agents.mcp.request_state import RequestStates
+
+_NAME, _TITLE = "agent-connector-gateway", "Agent connector gateway"
+
+
+class Servers:
+    """The server with six tools, and those with a tool for each operation."""
+
+    def __init__(
+        self, backend: Backend, jobs: JobsBackend | None = None, states: "RequestStates | None" = None
+    ) -> None:
+        self._backend = backend
+        self._jobs = jobs
+        self._calls = Calls(backend, jobs)
+        consent = PendingConsents(jobs, states) if jobs is not None and states is not None else None
+        confirmation = None if states is None else RetryConfirmation(states)
+        self._six = SixTools(backend, self._calls, jobs, consent, confirmation)
+        self.six = self._server(StaticTools(self._six.tools()))
+
+    def flat(self, patterns: tuple[str, ...]) -> Server:
+        """A server with a tool for each operation whose name fits one of the patterns, such as `team-chat.*`."""
+        return self._server(FlatTools(self._backend, self._six, patterns))
+
+    def _server(self, tools: Tools) -> Server:
+        has_tasks = self._jobs is not None
+        return Server(
+            _NAME,
+            version(_NAME),
+            title=_TITLE,
+            instructions=surface.INSTRUCTIONS,
+            tools=tools,
+            resources=ResultResources(self._backend),
+            tasks=JobTasks(self._calls) if has_tasks else None,
+            subscriptions=TaskSubscriptions(self._calls) if has_tasks else None,
+        )

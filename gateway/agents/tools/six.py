@@ -1,0 +1,192 @@
+"""The six tools: find an operation, describe it, read, write, follow a job, connect an application."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.features import Call, ServerTool
+from gateway.agents.mcp.results import Result, structured
+from gateway.agents.tools import answers, surface
+from gateway.agents.tools.backend import ACTIVE, Backend, ConnectorInfo, JobsBackend
+from gateway.agents.tools.calls import Calls, call_of
+from gateway.agents.tools.choosing import NotConnected, choose
+from gateway.agents.tools.confirmation import RetryConfirmation
+from gateway.agents.tools.consent import PendingConsents
+from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
+from gateway.jobs.model import JobStatus, JobSummary
+from gateway.kinds.spec import Effect
+from gateway.operation_search.descriptions import describe
+from gateway.operation_search.entries import OperationEntry, entry_of
+from gateway.operation_search.signatures import signature_of
+
+#: operations that a search names unless told otherwise
+_FOUND = 6
+
+
+class SixTools:
+    """The tools over a backend; without jobs (in process) there are four."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        calls: Calls,
+        jobs: JobsBackend | None,
+        consent: PendingConsents | None,
+        confirmation: RetryConfirmation | None = None,
+    ) -> None:
+        self._backend = backend
+        self._calls = calls
+        self._jobs = jobs
+        self._consent = consent
+        self._confirmation = confirmation
+
+    def tools(self) -> list[ServerTool]:
+        """The tools in the order in which an agent needs them."""
+        calls: dict[str, Call] = {
+            "find_operations": self.find,
+            "describe_operation": self.describe,
+            "read": self.read,
+            "write": self.write,
+        }
+        if self._jobs is not None:
+            calls |= {"job": self.job, "connect": self.connect}
+        return [_tool(name, errors_as_results(call)) for name, call in calls.items()]
+
+    async def find(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """The operations that fit, one line each, those of connected kinds first among equals."""
+        connectors = await self._backend.connectors(context.caller)
+        kind = arguments.get("kind")
+        matches = self._backend.index.search(
+            arguments["task"],
+            kind=None if kind is None else self._backend.catalog.kind(kind).name,
+            effect=arguments.get("effect"),
+            limit=arguments.get("limit", _FOUND),
+            connected={each.kind for each in connectors},
+        )
+        operations = [
+            {
+                "operation": match.entry.name,
+                "signature": signature_of(match.entry),
+                "effect": match.entry.effect.value,
+                "connectors": _names(connectors, match.entry.kind.name),
+            }
+            for match in matches
+        ]
+        return structured({"operations": operations})
+
+    async def describe(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """Everything there is to know before a call."""
+        entry = entry_of(self._backend.catalog, arguments["operation"])
+        connectors = await self._backend.connectors(context.caller)
+        return structured({**describe(entry), "connectors": _names(connectors, entry.kind.name)})
+
+    async def read(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """Run what changes nothing."""
+        entry = entry_of(self._backend.catalog, arguments["operation"])
+        if entry.effect is not Effect.READ:
+            raise InvalidParams(f"{entry.name} changes data (effect {entry.effect.value}); use write")
+        return await self.run(context, entry, arguments)
+
+    async def write(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """Run what changes data, or show what would be sent."""
+        entry = entry_of(self._backend.catalog, arguments["operation"])
+        if entry.effect is Effect.READ:
+            raise InvalidParams(f"{entry.name} changes nothing; use read")
+        return await self.run(context, entry, arguments)
+
+    async def run(self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any]) -> Result:
+        """Run an operation; where a person has to connect the application first, ask for that."""
+        try:
+            connector = await self._choose(context, entry, arguments.get("connector"))
+            call = call_of(entry, connector, arguments)
+            if arguments.get("dry_run"):
+                return structured({"dry_run": True, "requests": await self._backend.dry_run(context.caller, call)})
+            max_bytes = arguments.get("max_bytes", surface.DEFAULT_BYTES)
+            if arguments.get("all_pages"):
+                return await self._calls.all_pages(context, call, max_bytes)
+            return await self._calls.run(context, call, max_bytes=max_bytes)
+        except NotConnected as error:
+            return await self._ask_for_consent(context, error, error.connector)
+        except (ReauthorizationRequired, ConnectorNotReady) as error:
+            return await self._ask_for_consent(context, error, connector)
+        except GatewayError as error:
+            return answers.refused(error, entry)
+
+    async def _choose(self, context: Context, entry: OperationEntry, name: str | None) -> ConnectorInfo:
+        connector = None if name is None else await self._backend.connector(context.caller, name)
+        if connector is not None and connector.kind == entry.kind.name and connector.status == ACTIVE:
+            return connector
+        try:
+            return choose(await self._backend.connectors(context.caller), entry.kind.name, name)
+        except NotConnected:
+            if self._consent is None or not await self._consent.is_granted(context):
+                raise
+            return choose(await self._backend.connectors(context.caller), entry.kind.name, name)
+
+    async def _ask_for_consent(self, context: Context, error: GatewayError, connector: ConnectorInfo | None) -> Result:
+        kind = error.kind if isinstance(error, NotConnected) else (connector.kind if connector else "")
+        if self._consent is None:
+            return answers.refused(error)
+        return await self._consent.ask(context, error, kind, connector)
+
+    async def job(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """Follow a job, cancel it, or do its work again."""
+        job = await self._calls.job(context, arguments["job_id"])
+        match arguments.get("do", "follow"):
+            case "cancel":
+                job = await self._calls.cancel(context, job)
+            case "retry":
+                confirm = arguments.get("confirm", False) or self._was_confirmed(context, job)
+                if job.status is JobStatus.UNKNOWN and not confirm and self._confirmation is not None:
+                    return self._confirmation.ask(context, job)
+                job = await self._calls.retry(context, job, confirm=confirm)
+        job = await self._calls.follow(context, job, arguments.get("wait_seconds", 0))
+        return await self._calls.outcome(context, job)
+
+    def _was_confirmed(self, context: Context, job: JobSummary) -> bool:
+        return self._confirmation is not None and self._confirmation.is_confirmed(context, job)
+
+    async def connect(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """The connectors and their state, and a link where one is to be connected."""
+        connectors = await self._backend.connectors(context.caller)
+        kind, name = arguments.get("kind"), arguments.get("connector")
+        if kind is not None:
+            kind = self._backend.catalog.kind(kind).name
+            connectors = [each for each in connectors if each.kind == kind]
+        if name is not None:
+            connectors = [each for each in connectors if name in (each.id, each.name)]
+        shown = [each.as_document() for each in connectors]
+        if kind is None and name is None:
+            return structured({"connectors": shown, "kinds": list(self._backend.catalog.kinds)})
+        assert self._consent is not None
+        if name is not None and not connectors:
+            raise InvalidParams(f"there is no connector {name!r}; call connect without arguments to see all")
+        again = connectors[0] if name is not None else None
+        return await self._consent.offered(context, again.kind if again else str(kind), again, shown)
+
+
+def errors_as_results(call: Call) -> Call:
+    """The tool with errors as results that tell the model what to correct."""
+
+    async def safe(context: Context, arguments: Mapping[str, Any]) -> Result:
+        try:
+            return await call(context, arguments)
+        except GatewayError as error:
+            return answers.refused(error)
+
+    return safe
+
+
+def _tool(name: str, call: Call) -> ServerTool:
+    return ServerTool(
+        name,
+        surface.DESCRIPTIONS[name],
+        call,
+        surface.input_schema(name),
+        surface.OUTPUTS[name],
+        surface.ANNOTATIONS[name],
+    )
+
+
+def _names(connectors: Sequence[ConnectorInfo], kind: str) -> list[str]:
+    return [each.name for each in connectors if each.kind == kind]

@@ -1,0 +1,150 @@
+"""The transport, asked as clients of each revision ask it."""
+
+import asyncio
+import json
+
+import aiohttp
+import pytest
+from mcp_types.methods import validate_server_result
+
+from tests.agents.mcp import fixture_server
+from tests.agents.mcp.conftest import headers_of
+
+EVENTS = "text/event-stream"
+LEGACY = {"MCP-Protocol-Version": "2025-06-18", "Mcp-Method": None, "Mcp-Name": None}
+
+
+def message(method: str, **params: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+@pytest.mark.parametrize("method", ["server/discover", "tools/list", "resources/list", "prompts/list"])
+async def test_every_list_is_what_the_schema_of_the_revision_says(raw, method):
+    reply = await raw(method)
+
+    assert reply.status == 200
+    validate_server_result(method, "2026-07-28", reply.result)
+    assert reply.result["resultType"] == "complete"
+    assert reply.result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "fixture"
+    assert {"ttlMs", "cacheScope"} <= reply.result.keys()
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
+async def test_an_earlier_client_is_served_without_a_session(raw, version):
+    hello = message("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "c", "version": "1"})
+    started = await raw("", body=hello, headers={**LEGACY, "MCP-Protocol-Version": None})
+    listed = await raw("", body=message("tools/list"), headers={**LEGACY, "MCP-Protocol-Version": version})
+
+    assert started.result["protocolVersion"] == version
+    assert "Mcp-Session-Id" not in started.headers
+    validate_server_result("tools/list", version, listed.result)
+    assert {"resultType", "ttlMs", "cacheScope", "_meta"} & listed.result.keys() == set()
+
+
+async def test_a_revision_older_than_those_served_is_answered_with_one_that_is(raw):
+    hello = message(
+        "initialize", protocolVersion="2024-11-05", capabilities={}, clientInfo={"name": "c", "version": "1"}
+    )
+
+    reply = await raw("", body=hello, headers={**LEGACY, "MCP-Protocol-Version": None})
+
+    assert reply.result["protocolVersion"] == "2025-11-25"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, -32700),
+        ([], 400, -32600),
+        ({"jsonrpc": "1.0", "id": 1, "method": "ping"}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": 1}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": None, "method": "tools/list"}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": []}, 400, -32602),
+    ],
+)
+async def test_a_body_that_is_no_message_is_refused(raw, body, status, code):
+    reply = await raw("tools/list", body=body)
+
+    assert (reply.status, reply.code) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "status", "code"),
+    [
+        ("ping", {}, 404, -32601),
+        ("tasks/list", {}, 404, -32601),
+        ("tools/call", {"name": "nothing"}, 400, -32602),
+        ("resources/read", {"uri": "test://nothing"}, 400, -32602),
+        ("tasks/get", {"taskId": "t"}, 400, -32021),
+        ("tools/call", {"name": "failing_job"}, 400, -32021),
+    ],
+)
+async def test_what_cannot_be_served_is_an_error_with_its_status(raw, method, params, status, code):
+    reply = await raw(method, params)
+
+    assert (reply.status, reply.code, reply.document["id"]) == (status, code, 1)
+
+
+async def test_arguments_that_do_not_hold_are_told_to_the_model(raw):
+    reply = await raw("tools/call", {"name": "greet", "arguments": {"name": 1}})
+
+    assert reply.result["isError"]
+    assert "name: 1 is not of type" in reply.result["content"][0]["text"]
+
+
+async def test_a_notification_is_accepted_without_an_answer(raw):
+    reply = await raw("", body={"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    assert (reply.status, reply.document) == (202, "")
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_there_is_no_stream_to_reopen_and_no_session_to_end(fixture_url, method):
+    async with aiohttp.request(method, fixture_url) as response:
+        assert (response.status, response.headers["Allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(("origin", "status"), [("http://evil.example.com", 403), ("null", 403), (None, 200)])
+async def test_a_foreign_page_is_refused(raw, origin, status):
+    assert (await raw("tools/list", headers={"Origin": origin})).status == status
+
+
+async def test_a_page_of_the_server_itself_may_call(raw):
+    origin = raw.url.removesuffix("/mcp").replace("127.0.0.1", "localhost")
+
+    assert (await raw("tools/list", headers={"Origin": origin})).status == 200
+
+
+async def test_progress_makes_the_answer_a_stream(raw):
+    reply = await raw("tools/call", {"name": "test_tool_with_progress", "_meta": {"progressToken": "p"}})
+
+    documents = [json.loads(line[6:]) for line in reply.document.splitlines() if line.startswith("data: ")]
+    assert reply.headers["Content-Type"] == EVENTS
+    assert [each["params"]["progress"] for each in documents[:-1]] == [0, 50, 100]
+    assert documents[-1]["result"]["content"][0]["text"] == "done"
+
+
+async def test_a_client_that_takes_no_streams_gets_the_answer_alone(raw):
+    params = {"name": "test_tool_with_progress", "_meta": {"progressToken": "p"}}
+
+    reply = await raw("tools/call", params, headers={"Accept": "application/json"})
+
+    assert reply.result["content"][0]["text"] == "done"
+
+
+async def test_leaving_the_stream_cancels_the_call(raw):
+    fixture_server.CANCELED.clear()
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "progressToken": 1,
+    }
+    params = {"name": "wait_until_canceled", "_meta": meta}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(raw.url, json=message("tools/call", **params), headers=headers_of("tools/call", params)) as reply,
+    ):
+        await reply.content.readline()
+
+    async with asyncio.timeout(10):
+        await fixture_server.CANCELED.wait()

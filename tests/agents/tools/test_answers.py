@@ -1,0 +1,101 @@
+"""What a model is told of answers, errors and jobs."""
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.agents.tools import answers
+from gateway.errors import FieldError, InvalidParams
+from gateway.jobs.model import JobStatus
+from gateway.operation_search.entries import entry_of
+from gateway.upstream.responses import OperationResult
+from tests.harness.catalog import shipped_catalog
+
+CATALOG = shipped_catalog()
+LIST = entry_of(CATALOG, "support-desk.tickets.list")
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def job(status: JobStatus, **members: Any) -> Any:
+    """The members of a job that are told."""
+    known = {
+        "id": "j", "status": status, "is_done": status not in ("queued", "running", "waiting"), "progress": 3,
+        "total": 9, "message": None, "kind": "support-desk", "entity": "tickets", "action": "create",
+        "task": "operation", "error": None, "created_at": NOW, "started_at": None, "finished_at": None,
+        "expires_at": None,
+    }  # fmt: skip
+    return SimpleNamespace(**{**known, **members})
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (JobStatus.QUEUED, "working"),
+        (JobStatus.RUNNING, "working"),
+        (JobStatus.WAITING, "working"),
+        (JobStatus.SUCCEEDED, "completed"),
+        (JobStatus.FAILED, "completed"),
+        (JobStatus.UNKNOWN, "completed"),
+        (JobStatus.CANCELED, "cancelled"),
+    ],
+)
+def test_a_job_is_a_task_and_never_a_failed_one(status, expected):
+    assert answers.task_document(job(status))["status"] == expected
+
+
+def test_a_task_tells_how_far_it_is_and_how_long_it_is_kept():
+    task = answers.task_document(job(JobStatus.RUNNING, expires_at=NOW + timedelta(days=1)))
+
+    assert task["statusMessage"] == "3 of 9"
+    assert task["ttlMs"] == 86_400_000
+    assert task["lastUpdatedAt"] == "2026-01-02T00:00:00Z"
+
+
+def test_an_unknown_outcome_is_told_with_what_is_known_and_is_no_error():
+    known = {"sent_at": "2026-01-02T00:00:00Z", "find_by": "tickets.list"}
+    result = answers.unknown_outcome(job(JobStatus.UNKNOWN, error={"known": known, "safe_to_retry": False}))
+
+    document = msgspec.json.decode(result["structuredContent"])
+    assert "isError" not in result
+    assert (document["status"], document["known"], document["safe_to_retry"]) == ("unknown", known, False)
+    assert "may have happened" in document["advice"]
+
+
+def test_a_refusal_tells_all_faults_the_signature_and_an_example():
+    faults = [FieldError("/params/page", "page", "minimum", "page is 0"), FieldError("/params/x", "x", "unknown", "x?")]
+    result = answers.refused(InvalidParams(faults=faults), LIST)
+
+    document = msgspec.json.decode(result["structuredContent"])
+    assert result["isError"]
+    assert document["faults"] == ["page is 0", "x?"]
+    assert document["example"]["operation"] == "support-desk.tickets.list"
+    assert document["signature"].startswith("tickets.list(")
+
+
+def test_a_preview_is_the_first_rows_in_few_bytes():
+    rows = [{"id": number, "body": "b" * 5000} for number in range(100)]
+
+    shown = answers.preview(rows)
+
+    assert 1 <= len(shown) < 20
+    assert len(msgspec.json.encode(shown)) <= 2300
+    assert shown[0]["body"].endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        ({"next_page": "https://x/?page=2", "previous_page": None, "count": 9}, {"next": {"per_page": 2, "page": 2}}),
+        ({"next_page": None, "previous_page": None, "count": 2}, {}),
+    ],
+)
+def test_a_list_says_how_it_goes_on(meta, expected):
+    assert answers.continuation(LIST, {"per_page": 2}, OperationResult(msgspec.Raw(b"[]"), meta)) == expected
+
+
+def test_pages_are_as_large_as_the_application_gives_unless_their_size_is_named():
+    assert answers.largest_pages(LIST, {}) == {"per_page": 100}
+    assert answers.largest_pages(LIST, {"per_page": 7}) == {"per_page": 7}

@@ -1,0 +1,45 @@
+"""Which connector a call is for."""
+
+import pytest
+
+from gateway.agents.tools.backend import ConnectorInfo
+from gateway.agents.tools.choosing import NotConnected, choose
+from gateway.errors import InvalidParams
+
+DESK = ConnectorInfo("1", "Acme desk", "support-desk", workspace_name="acme")
+OTHER = ConnectorInfo("2", "Other desk", "support-desk", workspace_name="other")
+STALE = ConnectorInfo("3", "Old desk", "support-desk", "needs_reauth", "acme")
+CHAT = ConnectorInfo("4", "Chat", "team-chat")
+
+
+@pytest.mark.parametrize(
+    ("connectors", "wanted", "expected"),
+    [
+        ([DESK, CHAT], None, DESK),
+        ([DESK, STALE], None, DESK),
+        ([DESK, OTHER], "2", OTHER),
+        ([DESK, OTHER], "Acme desk", DESK),
+    ],
+)
+def test_the_connector_named_or_the_only_one_that_is_ready_is_taken(connectors, wanted, expected):
+    assert choose(connectors, "support-desk", wanted) is expected
+
+
+def test_several_that_fit_are_named():
+    with pytest.raises(InvalidParams, match=r"Acme desk \(1, workspace acme\), Other desk \(2, workspace other\)"):
+        choose([DESK, OTHER], "support-desk", None)
+
+
+def test_a_name_that_is_not_there_brings_the_nearest():
+    with pytest.raises(InvalidParams, match="Acme desk"):
+        choose([DESK], "support-desk", "acme dsk")
+
+
+@pytest.mark.parametrize(
+    ("connectors", "wanted", "connector"), [([CHAT], None, None), ([STALE], None, STALE), ([DESK, STALE], "3", STALE)]
+)
+def test_where_none_is_ready_a_person_has_to_connect(connectors, wanted, connector):
+    with pytest.raises(NotConnected) as refusal:
+        choose(connectors, "support-desk", wanted)
+
+    assert refusal.value.connector is connector

@@ -1,0 +1,42 @@
+"""Ranges of what is kept."""
+
+import pytest
+
+from gateway.agents.tools.parts import part_of_records, part_of_text
+
+
+async def pieces(*each):
+    for piece in each:
+        yield piece
+
+
+LINES = ('{"id":1}\n{"id":2}\n', '{"id":3}\n')
+
+
+@pytest.mark.parametrize(
+    ("offset", "limit", "data", "total", "is_last"),
+    [
+        (0, None, '{"id":1}\n{"id":2}\n{"id":3}', 3, True),
+        (0, 2, '{"id":1}\n{"id":2}', None, False),
+        (1, 2, '{"id":2}\n{"id":3}', 3, True),
+        (2, 5, '{"id":3}', 3, True),
+        (3, 5, "", 3, True),
+        (0, 0, "", None, False),
+    ],
+)
+async def test_records_are_read_by_their_number(offset, limit, data, total, is_last):
+    part = await part_of_records(pieces(*LINES), offset, limit)
+
+    assert (part.data, part.total, part.is_last) == (data, total, is_last)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+async def test_text_is_read_in_parts_that_cut_no_character(size):
+    whole = '{"name":"Zoë","note":"日本"}'
+    encoded, read, offset = whole.encode(), "", 0
+
+    while offset < len(encoded):
+        part = await part_of_text(pieces(encoded[:9], encoded[9:]), offset, size)
+        read, offset = read + part.data, offset + part.count
+
+    assert (read, part.is_last, part.total) == (whole, True, len(encoded))
