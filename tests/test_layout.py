@@ -17,7 +17,7 @@ MODULES = {
     for path in (ROOT / folder).rglob("*.py")
 }
 #: a module that stands above the rest of its package: what a process tells Prometheus comes from the database too
-APART = {"gateway.telemetry.statistics": "gateway.telemetry.prometheus"}
+APART = {"gateway.monitoring.statistics": "gateway.monitoring.prometheus"}
 #: what everything may import: errors, and what knows nothing of the gateway
 GROUND = {"gateway.errors", "gateway.telemetry", "gateway.aio"}
 SPECS = GROUND | {"gateway.kinds"}
@@ -44,7 +44,7 @@ USE_CASES = CALLS | {
     "gateway.sign_in",
     "gateway.settings",
 }
-PROCESSES = USE_CASES | {"gateway.services", "gateway.agents.mcp", "gateway.telemetry.prometheus"}
+PROCESSES = USE_CASES | {"gateway.services", "gateway.agents.mcp", "gateway.monitoring.prometheus"}
 #: part → the other parts that it may import
 ALLOWED: Mapping[str, set[str]] = {
     "gateway": {"gateway.errors", "gateway.in_process"},
@@ -53,7 +53,7 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.telemetry": {"gateway.errors"},
     "gateway.aio": {"gateway.errors", "gateway.telemetry"},
     "gateway.db": GROUND,
-    "gateway.telemetry.prometheus": GROUND | {"gateway.db"},
+    "gateway.monitoring.prometheus": GROUND | {"gateway.db"},
     "gateway.kinds": GROUND,
     "gateway.upstream.http_ranges": GROUND,
     "gateway.operation_search": SPECS,
@@ -78,8 +78,8 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.operations.execution": CALLS | {"gateway.operations.call"},
     "gateway.operations.copy_search": CALLS | {"gateway.operations.call"},
     "gateway.key_rotation.sealed_tables": CREDENTIALS | {"gateway.jobs", "gateway.oauth_client"},
-    "gateway.health_checks": CREDENTIALS
-    | {"gateway.settings", "gateway.key_rotation.sealed_tables", "gateway.telemetry.prometheus"},
+    "gateway.monitoring.health_checks": CREDENTIALS
+    | {"gateway.settings", "gateway.key_rotation.sealed_tables", "gateway.monitoring.prometheus"},
     "gateway.agents.mcp": GROUND | {"gateway.credentials"},
     "gateway.services": USE_CASES | {"gateway.agents.mcp"},
     "gateway.saving": GROUND,
@@ -87,7 +87,7 @@ ALLOWED: Mapping[str, set[str]] = {
     | {"gateway.upstream.oauth_tokens", "gateway.upstream.field_selection", "gateway.saving"},
     "gateway.pages": SPECS | {"gateway.settings"},
     "gateway.agents.tools": PROCESSES | {"gateway.in_process"},
-    "gateway.http": PROCESSES | {"gateway.agents.tools", "gateway.health_checks", "gateway.pages"},
+    "gateway.http": PROCESSES | {"gateway.agents.tools", "gateway.monitoring.health_checks", "gateway.pages"},
     "gateway.sandbox": SPECS,
     "gateway.client": {
         "gateway.errors",
@@ -103,7 +103,7 @@ ALLOWED: Mapping[str, set[str]] = {
         "gateway.agents.tools",
         "gateway.client",
         "gateway.embedded",
-        "gateway.health_checks",
+        "gateway.monitoring.health_checks",
         "gateway.key_rotation.sealed_tables",
         "gateway.http",
         "gateway.in_process",

@@ -20,10 +20,10 @@ from gateway.jobs.model import StoredJob
 from gateway.jobs.pruning import prune_jobs
 from gateway.jobs.wakeup import NotifiedWorker
 from gateway.kinds.catalog import Catalog
+from gateway.monitoring.prometheus import exposed
 from gateway.services import CLOSING, Services, open_services
 from gateway.settings import Settings
 from gateway.sign_in.store import SignInStore
-from gateway.telemetry.prometheus import exposed
 from gateway.telemetry.tracing import configure_tracing
 from gateway.upstream.responses import OperationResult
 from workers.delete_connector import delete_connector, delete_workspace

@@ -28,11 +28,11 @@ from gateway.http.keys import (
 from gateway.http.middleware import request_middleware, set_common_headers
 from gateway.http.readiness import health_checks, readiness
 from gateway.http.routes import ROUTES
+from gateway.monitoring.prometheus import PrometheusExporter, exposed
 from gateway.pages.brand import Brand
 from gateway.pages.rendering import Pages
 from gateway.services import Services, open_services
 from gateway.settings import Settings
-from gateway.telemetry.prometheus import PrometheusExporter, exposed
 from gateway.telemetry.tracing import configure_tracing
 
 

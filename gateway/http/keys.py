@@ -7,14 +7,14 @@ from aiohttp import web
 
 from gateway.aio.remembered import Remembered
 from gateway.audit.log import Entry
-from gateway.health_checks import CheckResult
 from gateway.http.admission import Limits, LoadShedding
 from gateway.http.readiness import Readiness
 from gateway.http.route import Route
 from gateway.identity.model import Caller
+from gateway.monitoring.health_checks import CheckResult
+from gateway.monitoring.prometheus import PrometheusExporter
 from gateway.pages.rendering import Pages
 from gateway.services import Services
-from gateway.telemetry.prometheus import PrometheusExporter
 
 SERVICES = web.AppKey("services", Services)
 #: set while the process drains: it takes no new traffic

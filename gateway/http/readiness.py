@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gateway.aio.remembered import Remembered
 from gateway.errors import Unavailable
-from gateway.health_checks import CheckResult, check_results
+from gateway.monitoring.health_checks import CheckResult, check_results
 from gateway.services import Services
 from gateway.settings import Settings
 

@@ -2,7 +2,7 @@
 
 Labels are routes, kinds, entities, actions and codes of ours, never what a caller wrote. A process counts in one
 thread, so that plain numbers do, without the lock that `prometheus_client` takes for each; it makes text of them when
-somebody asks (`gateway.telemetry.prometheus`).
+somebody asks (`gateway.monitoring.prometheus`).
 """
 
 from bisect import bisect_left

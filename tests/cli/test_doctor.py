@@ -12,7 +12,8 @@ import pytest
 
 from gateway.connectors.model import NewConnector
 from gateway.connectors.store import ConnectorStore
-from gateway.health_checks import (
+from gateway.identity.store import IdentityStore
+from gateway.monitoring.health_checks import (
     CheckStatus,
     of_environment,
     of_front_end,
@@ -22,7 +23,6 @@ from gateway.health_checks import (
     of_settings,
     of_sunsets,
 )
-from gateway.identity.store import IdentityStore
 from gateway.settings import Settings
 from gateway.vault.vault import Vault, new_key, read_keys
 from tests.harness.command_line import invoked

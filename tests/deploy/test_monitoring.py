@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from gateway.db.pool import Database
+from gateway.monitoring.prometheus import PrometheusExporter
 from gateway.telemetry import metrics
 from gateway.telemetry.metrics import Counter, Histogram
-from gateway.telemetry.prometheus import PrometheusExporter
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]

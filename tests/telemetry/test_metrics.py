@@ -3,9 +3,9 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.db.pool import Database
+from gateway.monitoring.prometheus import PrometheusExporter
 from gateway.telemetry import metrics
 from gateway.telemetry.metrics import REGISTRY, Counter, Gauge, Histogram
-from gateway.telemetry.prometheus import PrometheusExporter
 
 
 async def scraped(database: Database) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:

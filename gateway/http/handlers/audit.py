@@ -13,7 +13,7 @@ from gateway.http.bodies import Moment, QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.jobs.model import moment
-from gateway.telemetry.statistics import read_in_hand
+from gateway.monitoring.statistics import read_in_hand
 
 #: points of a usage answer
 _MAX_POINTS = 2000

@@ -11,7 +11,7 @@ from gateway.http.handlers.console.page import console_page
 from gateway.http.keys import CALLER, HEALTH_CHECKS, READINESS, SERVICES
 from gateway.jobs.model import moment
 from gateway.jobs.store import JobFilter
-from gateway.telemetry.statistics import read_in_hand, read_statistics
+from gateway.monitoring.statistics import read_in_hand, read_statistics
 
 #: spans that the plots show: name → how far back, and the step between points
 _SPANS = {

@@ -23,8 +23,8 @@ from gateway.kinds.catalog import load_catalog
 from gateway.kinds.sources import SpecError
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
+from gateway.monitoring.statistics import read_statistics
 from gateway.settings import Settings, platform_apps, upstream_overrides
-from gateway.telemetry.statistics import read_statistics
 from gateway.vault.vault import KeyListError, Vault, read_keys
 
 #: the oldest version that works; the context store needs the collations of 15 and later

@@ -21,8 +21,8 @@ from prometheus_client.registry import Collector
 from gateway.aio.remembered import Remembered
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
+from gateway.monitoring.statistics import Statistics, read_statistics
 from gateway.telemetry.metrics import REGISTRY
-from gateway.telemetry.statistics import Statistics, read_statistics
 
 #: seconds for which the database's statistics are remembered
 _FRESH = 10.0

@@ -1,0 +1,1 @@
+"""Prometheus metrics, statistics from PostgreSQL, and health checks."""
