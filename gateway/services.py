@@ -37,6 +37,8 @@ from gateway.jobs.removal import JobRemoval
 from gateway.jobs.rows import JobSealing
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import JobStore
+from gateway.jobs.stored_files.blobs import Blobs, FolderBlobs
+from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, load_catalog
@@ -53,8 +55,6 @@ from gateway.operations.response_cache import WRITING, ResponseCache
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.sign_in.model import ProviderSettings
 from gateway.sign_in.store import SignInStore
-from gateway.stored_files.blobs import Blobs, FolderBlobs
-from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.loop_lag import LoopLag
 from gateway.telemetry.metrics import LOOP_LAG
 from gateway.upstream.egress import EgressPolicy
@@ -297,7 +297,7 @@ def open_blobs(settings: Settings) -> Blobs:
     url = settings.files_url or str(settings.data_dir / "blobs")
     if not url.startswith("s3://"):
         return FolderBlobs(Path(url.removeprefix("file://")))
-    from gateway.stored_files.bucket import BucketBlobs  # its library is needed only here
+    from gateway.jobs.stored_files.bucket import BucketBlobs  # its library is needed only here
 
     return BucketBlobs(url)
 

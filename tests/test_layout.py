@@ -28,7 +28,7 @@ DOMAINS = CREDENTIALS | {
     "gateway.oauth_client",
     "gateway.limits",
     "gateway.jobs",
-    "gateway.stored_files",
+    "gateway.jobs.stored_files",
     "gateway.context_store",
     "gateway.operation_search",
 }
@@ -62,7 +62,7 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.settings": ENGINE,
     "gateway.upstream.field_selection": ENGINE,
     "gateway.limits": STORED,
-    "gateway.stored_files": STORED,
+    "gateway.jobs.stored_files": STORED,
     "gateway.identity": STORED,
     "gateway.operations.response_cache": STORED,
     "gateway.credentials": STORED | {"gateway.identity", "gateway.upstream.oauth_tokens"},

@@ -24,9 +24,9 @@ from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE, JobRemoval
 from gateway.jobs.store import JobStore
+from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.wakeup import Wakeup
 from gateway.oauth_client.authorizers import OAuthAuthorizers
-from gateway.stored_files.store import StoredFiles
 from gateway.upstream.responses import OperationResult
 
 #: seconds for which running jobs may come to their own end, and between looks

@@ -34,6 +34,7 @@ from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
+from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Operation
@@ -41,7 +42,6 @@ from gateway.kinds.spec import Effect
 from gateway.kinds.sunsets import explain_refusal
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
-from gateway.stored_files.store import StoredFiles
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected

@@ -21,10 +21,10 @@ from gateway.jobs.leases import JobOutcome, Leases, LostLease
 from gateway.jobs.model import JobStatus, NewJob, StoredJob
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.store import IdempotencyKey, JobStore
+from gateway.jobs.stored_files.blobs import FolderBlobs
+from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.deletion import Deletion
-from gateway.stored_files.blobs import FolderBlobs
-from gateway.stored_files.store import StoredFiles
 from tests.harness.waiting import eventually
 from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 

@@ -18,14 +18,14 @@ from gateway.errors import GatewayError, JobNotCancelable, NotFound
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
+from gateway.jobs.stored_files.blobs import read_all
+from gateway.jobs.stored_files.store import StoredFile
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import Effect
 from gateway.operation_search.index import OperationIndex
 from gateway.operations.call import Done, OperationCall
 from gateway.services import Services
-from gateway.stored_files.blobs import read_all
-from gateway.stored_files.store import StoredFile
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import OperationResult
 

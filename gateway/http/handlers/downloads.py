@@ -15,9 +15,9 @@ from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.responses import audit_call, envelope
 from gateway.http.streaming import caller_present, send
 from gateway.jobs.model import JobSummary
+from gateway.jobs.stored_files.blobs import read_all
+from gateway.jobs.stored_files.store import StoredFile
 from gateway.operations.call import OperationCall
-from gateway.stored_files.blobs import read_all
-from gateway.stored_files.store import StoredFile
 from gateway.upstream.download import ACTION
 from gateway.upstream.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
 from gateway.upstream.http_ranges.responses import RangeRequest, stored_reply

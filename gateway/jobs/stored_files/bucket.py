@@ -10,7 +10,7 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from gateway.errors import Unavailable
-from gateway.stored_files.blobs import Blob, gone
+from gateway.jobs.stored_files.blobs import Blob, gone
 from gateway.upstream.http_ranges.ranges import Slice
 
 #: bytes of one part of an upload (5 MiB is the least that S3 takes, 10,000 parts the most), and of one chunk read

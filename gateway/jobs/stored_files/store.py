@@ -9,7 +9,7 @@ from uuid import UUID
 
 from gateway.db.pool import Database
 from gateway.errors import UpstreamTooLarge
-from gateway.stored_files.blobs import Blob, Blobs
+from gateway.jobs.stored_files.blobs import Blob, Blobs
 from gateway.upstream.http_ranges.integrity import File
 
 # A blob is kept while the very run that writes it holds the job, and then for as long as the job's result.

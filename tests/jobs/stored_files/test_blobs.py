@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import ResultExpired, Unavailable, UpstreamTruncated
-from gateway.stored_files.blobs import Blobs, FolderBlobs, read_all
+from gateway.jobs.stored_files.blobs import Blobs, FolderBlobs, read_all
 from gateway.upstream.http_ranges.ranges import Slice
 
 NAME = "owner/item.1"
@@ -37,7 +37,7 @@ def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
     if request.param == "folder":
         return FolderBlobs(tmp_path / "blobs")
     config = request.getfixturevalue("bucket")
-    from gateway.stored_files.bucket import BucketBlobs
+    from gateway.jobs.stored_files.bucket import BucketBlobs
 
     return BucketBlobs(f"s3://bucket/{tmp_path.name}", config=config, client_options=HTTP)
 
@@ -120,7 +120,7 @@ async def test_files_are_nobody_elses(tmp_path: Path):
 
 
 async def test_a_store_that_is_away_is_unavailable():
-    bucket = pytest.importorskip("gateway.stored_files.bucket", reason="the extra s3 is not installed")
+    bucket = pytest.importorskip("gateway.jobs.stored_files.bucket", reason="the extra s3 is not installed")
     config = {"aws_endpoint": "http://127.0.0.1:1", "aws_region": "r", "aws_skip_signature": "true"}
     away = bucket.BucketBlobs("s3://bucket", config=config, client_options=HTTP, retry_config={"max_retries": 0})
 
