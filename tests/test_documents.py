@@ -7,7 +7,7 @@ import pytest
 
 from gateway.cli.failures import EXIT_CODES
 from gateway.errors import GatewayError
-from gateway.http.console_session import ForeignForm
+from gateway.http.console.session import ForeignForm
 from gateway.http.error_advice import ADVICE
 from gateway.http.errors import status_of
 from gateway.kinds.search_schema import search_params_schema

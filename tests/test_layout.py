@@ -85,9 +85,9 @@ ALLOWED: Mapping[str, set[str]] = {
     "gateway.saving": GROUND,
     "gateway.in_process": ENGINE
     | {"gateway.upstream.oauth_tokens", "gateway.upstream.field_selection", "gateway.saving"},
-    "gateway.pages": SPECS | {"gateway.settings"},
+    "gateway.http.pages": SPECS | {"gateway.settings"},
     "gateway.agents.tools": PROCESSES | {"gateway.in_process"},
-    "gateway.http": PROCESSES | {"gateway.agents.tools", "gateway.monitoring.health_checks", "gateway.pages"},
+    "gateway.http": PROCESSES | {"gateway.agents.tools", "gateway.monitoring.health_checks", "gateway.http.pages"},
     "gateway.sandbox": SPECS,
     "gateway.client": {
         "gateway.errors",
@@ -117,7 +117,7 @@ LIBRARIES = {
     "arq": {"gateway.jobs.wakeup"},
     "authlib": {"gateway.oauth_client", "gateway.upstream.oauth_tokens", "gateway.oauth_server", "gateway.sign_in"},
     "joserfc": {"gateway.sign_in"},
-    "jinja2": {"gateway.pages", "gateway.oauth_server"},
+    "jinja2": {"gateway.http.pages", "gateway.oauth_server"},
     "mcp_types": {"gateway.agents.mcp", "gateway.agents.tools", "gateway.client"},
 }
 
@@ -216,7 +216,7 @@ _SERVER_LIBRARIES = {"asyncpg", "redis", "arq", "aiohttp.web"}
         ("import gateway", _SERVER_LIBRARIES),
         ("from gateway import connect", _SERVER_LIBRARIES),
         ("from gateway.client import Gateway", _SERVER_LIBRARIES),
-        ("import gateway.http.serve", {"mcp_types", "joserfc", "snowballstemmer", "gateway.http.openapi"}),
+        ("import gateway.http.server.serve", {"mcp_types", "joserfc", "snowballstemmer", "gateway.http.openapi"}),
         ("import workers.main", {"mcp_types", "joserfc", "snowballstemmer", "jinja2"}),
     ],
 )

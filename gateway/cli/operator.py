@@ -122,7 +122,7 @@ async def _first_client(database_url: str) -> Any:
 @click.option("--reuse-port", is_flag=True, help="Share the port with other front ends.")
 def serve(bind: str | None, reuse_port: bool) -> None:
     """Run one front end."""
-    from gateway.http.serve import serve as start
+    from gateway.http.server.serve import serve as start
 
     settings = _settings(bind=bind)
     _raise_file_limit()

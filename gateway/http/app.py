@@ -10,8 +10,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.aio.remembered import Remembered
-from gateway.http.admission import Limits, LoadShedding
-from gateway.http.handlers.mcp import offer_mcp
+from gateway.http.api.mcp import offer_mcp
 from gateway.http.keys import (
     EXPORTER,
     HEALTH_CHECKS,
@@ -25,12 +24,13 @@ from gateway.http.keys import (
     ROUTE_OF,
     SERVICES,
 )
-from gateway.http.middleware import request_middleware, set_common_headers
+from gateway.http.pages.brand import Brand
+from gateway.http.pages.rendering import Pages
 from gateway.http.readiness import health_checks, readiness
 from gateway.http.routes import ROUTES
+from gateway.http.server.admission import Limits, LoadShedding
+from gateway.http.server.middleware import request_middleware, set_common_headers
 from gateway.monitoring.prometheus import PrometheusExporter, exposed
-from gateway.pages.brand import Brand
-from gateway.pages.rendering import Pages
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.tracing import configure_tracing

@@ -7,13 +7,13 @@ from aiohttp import web
 
 from gateway.aio.remembered import Remembered
 from gateway.audit.log import Entry
-from gateway.http.admission import Limits, LoadShedding
+from gateway.http.pages.rendering import Pages
 from gateway.http.readiness import Readiness
 from gateway.http.route import Route
+from gateway.http.server.admission import Limits, LoadShedding
 from gateway.identity.model import Caller
 from gateway.monitoring.health_checks import CheckResult
 from gateway.monitoring.prometheus import PrometheusExporter
-from gateway.pages.rendering import Pages
 from gateway.services import Services
 
 SERVICES = web.AppKey("services", Services)

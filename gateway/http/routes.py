@@ -1,7 +1,6 @@
 """Every URL in one table: method, path, handler, and what the OpenAPI document says of it."""
 
-from gateway.http.console_routes import CONSOLE_ROUTES
-from gateway.http.handlers import (
+from gateway.http.api import (
     audit,
     authorization,
     clients,
@@ -22,6 +21,7 @@ from gateway.http.handlers import (
     sign_in,
     tokens,
 )
+from gateway.http.console.routes import CONSOLE_ROUTES
 from gateway.http.route import Route
 from gateway.identity.model import Scope
 from gateway.oauth_server.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA

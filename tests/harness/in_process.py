@@ -12,8 +12,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from gateway.http.app import create_app
-from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.http.keys import SERVICES
+from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.sandbox.app import create_sandbox
 from gateway.services import Services
 from gateway.settings import Settings

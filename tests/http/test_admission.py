@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from gateway.errors import Unavailable
-from gateway.http.admission import Bucket, Limits, Rates
-from gateway.http.overload import FEW_REFUSALS, Overload, Refusals
+from gateway.http.server.admission import Bucket, Limits, Rates
+from gateway.http.server.overload import FEW_REFUSALS, Overload, Refusals
 from gateway.identity.model import Caller, Client
 from gateway.settings import Settings
 from gateway.telemetry.loop_lag import LoopLag

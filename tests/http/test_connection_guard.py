@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.http.connection_guard import ConnectionLimits, GuardedRunner, pause_sender
+from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner, pause_sender
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\n"
 WHOLE = HEAD + b"Content-Length: 5\r\n\r\nhello"

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from gateway.http.console_routes import CONSOLE_ROUTES
+from gateway.http.console.routes import CONSOLE_ROUTES
 from tests.harness.caller import Api
 from tests.harness.clients import EVERY_SCOPE
 from tests.harness.console import ConsoleBrowser, new_browser, signed_in

@@ -9,7 +9,7 @@ import pytest
 from gateway.context_store import entities
 from gateway.context_store.sync import schedule, sources
 from gateway.errors import GatewayError, UpstreamError, UpstreamFault, UpstreamTimeout
-from gateway.http.console_routes import CONSOLE_ROUTES
+from gateway.http.console.routes import CONSOLE_ROUTES
 from gateway.jobs.lease import JobRunContext, Task
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.kinds.spec import Effect

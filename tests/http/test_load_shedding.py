@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.http.admission import Limits, LoadShedding
-from gateway.http.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.http.keys import LOAD_SHEDDING
-from gateway.http.overload import FEW_REFUSALS
+from gateway.http.server.admission import Limits, LoadShedding
+from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
+from gateway.http.server.overload import FEW_REFUSALS
 from gateway.settings import Settings
 
 PROBE = "/healthz"

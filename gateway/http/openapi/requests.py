@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gateway.http.handlers.tokens import RevokeToken, TokenRequest
+from gateway.http.api.tokens import RevokeToken, TokenRequest
 from gateway.http.openapi.parts import ID, REF, Schema, ref, text
 from gateway.http.openapi.paths import (
     CALLBACK,

@@ -1,1 +1,0 @@
-"""The console: people who are signed in, and forms made of schemas."""

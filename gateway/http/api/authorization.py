@@ -1,0 +1,314 @@
+"""The authorization server for agents' hosts: metadata, sign-in, consent, registration."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+from aiohttp import web
+from multidict import MultiDict
+
+from gateway.agents.mcp.origins import is_origin_allowed, origins_of
+from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
+from gateway.http.bodies import read_json
+from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
+from gateway.http.keys import AUDIT, PAGES, SERVICES
+from gateway.http.responses import html_response, json_response
+from gateway.identity.model import Client
+from gateway.identity.tokens import hashed
+from gateway.oauth_server import metadata
+from gateway.oauth_server.hosts import redirect_uris_of, registered_name
+from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError
+from gateway.oauth_server.requests import redirect_of, redirect_place, redirect_source, request_of
+from gateway.services import Services
+from gateway.vault.sealed_text import NotOurs
+
+#: what a sign-in by the provider is for
+AUTHORIZE_PAGE = "authorize"
+
+_COOKIE = "gateway_authorize"
+_SECONDS = 600
+_MAX_FIELDS, _MAX_WORKSPACES = 1000, 500
+_STALE = "This page is too old, or was opened in another browser. Go back to your agent and begin again."
+_MEANING = {
+    "read": "Read: look at everything that the workspaces' applications hold",
+    "write": "Write: change data there, and connect applications",
+}
+_PUBLIC = {"Cache-Control": "max-age=300", "Access-Control-Allow-Origin": "*"}
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+def resources_of(services: Services) -> dict[str, str]:
+    """The URLs that tokens may be bound to → their paths; the six tools first."""
+    paths = ["/mcp", *(f"/mcp/{kind.name}" for kind in services.catalog)]
+    return {services.settings.base_url + path: path for path in paths}
+
+
+async def resource_metadata(request: web.Request) -> web.Response:
+    """GET /.well-known/oauth-protected-resource: RFC 9728 for the six tools."""
+    return _resource_metadata(request, "/mcp")
+
+
+async def six_tools_metadata(request: web.Request) -> web.Response:
+    """GET /.well-known/oauth-protected-resource/mcp: the same, where RFC 9728 §3.1 puts it."""
+    return _resource_metadata(request, "/mcp")
+
+
+async def kind_metadata(request: web.Request) -> web.Response:
+    """GET /.well-known/oauth-protected-resource/mcp/{kind}: RFC 9728 for the flat list of a kind."""
+    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    return _resource_metadata(request, f"/mcp/{kind.name}")
+
+
+def _resource_metadata(request: web.Request, path: str) -> web.Response:
+    issuer = request.app[SERVICES].settings.base_url
+    return json_response(metadata.resource_metadata(issuer, path), headers=_PUBLIC)
+
+
+async def server_metadata(request: web.Request) -> web.Response:
+    """GET /.well-known/oauth-authorization-server: RFC 8414."""
+    settings = request.app[SERVICES].settings
+    document = metadata.server_metadata(settings.base_url, registers=settings.mcp_registration)
+    return json_response(document, headers=_PUBLIC)
+
+
+async def register(request: web.Request) -> web.Response:
+    """POST /oauth/register: a host that has no metadata document (RFC 7591), where the operator allows it."""
+    services = request.app[SERVICES]
+    if not services.settings.mcp_registration:
+        raise NotFound("hosts do not register here; a client_id is the https URL of a metadata document")
+    document = await read_json(request)
+    try:
+        host = await services.authorization.store.register(registered_name(document), redirect_uris_of(document))
+    except OAuthError as error:
+        return json_response({"error": error.code, "error_description": error.description}, 400, _NO_STORE)
+    members = {
+        "client_id": host.id,
+        "client_name": host.name,
+        "redirect_uris": list(host.redirect_uris),
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+    }
+    return json_response(members, 201, _NO_STORE)
+
+
+async def authorize(request: web.Request) -> web.Response:
+    """GET /oauth/authorize: the page to sign in on; nothing is redirected before a person has acted."""
+    services = request.app[SERVICES]
+    server, query = services.authorization, dict(request.query)
+    if len(query) < len(request.query):
+        return _refusal(request, "The request names a parameter twice.")
+    try:
+        host = await server.hosts.host(query.get("client_id", ""))
+        redirect_uri = redirect_of(query, host)
+    except OAuthError as error:
+        return _refusal(request, error.description)
+    try:
+        authorization_request = request_of(query, host, redirect_uri, resources_of(services))
+    except OAuthError as error:
+        back = server.refused(redirect_uri, query.get("state"), error)
+        return _refusal(request, error.description, back, host.name)
+    cookie = request.cookies.get(_COOKIE) or secrets.token_urlsafe(32)
+    sealed = services.page_seals.sealed({"request": asdict(authorization_request)}, hashed(cookie))
+    response = _sign_in_page(request, authorization_request, sealed)
+    response.set_cookie(
+        _COOKIE,
+        cookie,
+        max_age=_SECONDS,
+        path=metadata.AUTHORIZE,
+        httponly=True,
+        samesite="Strict",
+        secure=services.settings.base_url.startswith("https:"),
+    )
+    return response
+
+
+async def sign_in(request: web.Request) -> web.Response:
+    """POST /oauth/authorize/sign-in: the gateway's own client id and secret prove who gives."""
+    form = await _Form.read(request)
+    if form is None:
+        return _refusal(request, _STALE)
+    if not form.services.settings.secret_sign_in:
+        raise NotFound("people sign in by the provider here")
+    try:
+        client = await form.services.tokens.authenticated(
+            form.text("client_id"), form.text("client_secret"), request.remote or ""
+        )
+    except (Unauthorized, RateLimited) as error:
+        return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
+    return await _signed_in(request, form, client)
+
+
+async def leave_to_sign_in(request: web.Request) -> web.Response:
+    """POST /oauth/authorize/provider: on to the provider, which proves who gives."""
+    form = await _Form.read(request)
+    if form is None:
+        return _refusal(request, _STALE)
+    try:
+        return await leave_for_provider(request, {"page": AUTHORIZE_PAGE, **form.carried})
+    except Unavailable as error:
+        return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
+
+
+async def signed_in_by_provider(
+    request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
+) -> web.Response:
+    """Go on with a request that left for the provider: on to the consent, or the page to sign in on with the reason."""
+    form = _Form.of(request.app[SERVICES], purpose)
+    if isinstance(identified, GatewayError):
+        return _sign_in_page(request, form.authorization_request, form.sealed(), identified.detail)
+    return await _signed_in(request, form, identified)
+
+
+async def _signed_in(request: web.Request, form: "_Form", client: Client) -> web.Response:
+    """The consent, after the choice of an organization where there are several."""
+    if len(client.organization_ids) == 1:
+        return await _consent_page(request, form, client, next(iter(client.organization_ids)))
+    known = {each.id: each.name for each in await form.services.identity.organizations()}
+    names = {str(each): known[each] for each in sorted(client.organization_ids, key=known.__getitem__)}
+    sealed = form.sealed(client_id=str(client.id))
+    return _page(request, "organization", request=form.authorization_request, sealed=sealed, names=names)
+
+
+async def choose_organization(request: web.Request) -> web.Response:
+    """POST /oauth/authorize/organization: which of the client's organizations the host is to act for."""
+    form = await _Form.read(request)
+    client = None if form is None else await form.client()
+    if form is None or client is None:
+        return _refusal(request, _STALE)
+    chosen = next((each for each in client.organization_ids if str(each) == form.text("organization_id")), None)
+    return _refusal(request, _STALE) if chosen is None else await _consent_page(request, form, client, chosen)
+
+
+def _sign_in_page(
+    request: web.Request, authorization_request: AuthorizationRequest, sealed: str, error: str | None = None
+) -> web.Response:
+    place = redirect_place(authorization_request.redirect_uri)
+    return _page(
+        request,
+        "sign_in",
+        403 if error else 200,
+        request=authorization_request,
+        place=place,
+        sealed=sealed,
+        error=error,
+        **sign_in_ways(request),
+    )
+
+
+async def _consent_page(request: web.Request, form: "_Form", client: Client, organization_id: UUID) -> web.Response:
+    authorization_request = form.authorization_request
+    workspaces = await form.services.identity.workspaces(organization_id, None, None, _MAX_WORKSPACES)
+    sealed = form.sealed(client_id=str(client.id), organization_id=str(organization_id))
+    return _page(
+        request,
+        "consent",
+        form_target=redirect_source(authorization_request.redirect_uri),
+        request=authorization_request,
+        place=redirect_place(authorization_request.redirect_uri),
+        sealed=sealed,
+        client=client.name,
+        scopes={scope: _MEANING[scope] for scope in authorization_request.scopes if scope in client.scopes},
+        workspaces=[workspace.name for workspace in workspaces],
+    )
+
+
+async def consent(request: web.Request) -> web.Response:
+    """POST /oauth/authorize/consent: the host gets its code, or hears that it was denied."""
+    form = await _Form.read(request)
+    client = None if form is None else await form.client()
+    if form is None or client is None or form.organization_id not in client.organization_ids:
+        return _refusal(request, _STALE)
+    server, authorization_request = form.services.authorization, form.authorization_request
+    scopes = tuple(each for each in authorization_request.scopes if each in form.all("scope") and each in client.scopes)
+    if form.text("decision") != "allow" or not scopes:
+        denied = OAuthError("access_denied", "the person did not give access")
+        return _redirect(server.refused(authorization_request.redirect_uri, authorization_request.state, denied))
+    assert form.organization_id is not None
+    workspaces = None if form.text("all_workspaces") == "yes" else tuple(form.all("workspace"))
+    pending = request[AUDIT]
+    pending.organization_id, pending.actor, pending.target = (
+        form.organization_id,
+        client.id,
+        authorization_request.host_id,
+    )
+    return _redirect(
+        await server.granted(authorization_request, NewGrant(form.organization_id, client.id, scopes, workspaces))
+    )
+
+
+class _Form:
+    """A page's form that came back from the browser it was made for."""
+
+    def __init__(self, services: Services, fields: "MultiDict[str]", state: dict[str, Any], context: bytes) -> None:
+        self.services = services
+        self._fields = fields
+        self._state = state
+        self._context = context
+        members = state["request"]
+        self.authorization_request = AuthorizationRequest(**{**members, "scopes": tuple(members["scopes"])})
+
+    @classmethod
+    async def read(cls, request: web.Request) -> "_Form | None":
+        """The form; None for one of another browser, another site, or too long ago."""
+        services = request.app[SERVICES]
+        if not is_origin_allowed(request, origins_of(services.settings.base_url)):
+            return None
+        if request.content_type != "application/x-www-form-urlencoded":
+            raise MalformedRequest("the body must be application/x-www-form-urlencoded")
+        try:
+            text = (await request.read()).decode()
+            fields = MultiDict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
+            context = hashed(request.cookies[_COOKIE])
+            return cls(services, fields, services.page_seals.opened(fields.get("request", ""), context), context)
+        except (NotOurs, KeyError, ValueError):
+            return None
+
+    @classmethod
+    def of(cls, services: Services, carried: Mapping[str, Any]) -> "_Form":
+        """The form that left for the provider, as `carried` says it."""
+        return cls(services, MultiDict(), {"request": carried["request"]}, bytes.fromhex(carried["context"]))
+
+    @property
+    def carried(self) -> dict[str, Any]:
+        """What another page needs to go on with the request in the browser that it is for."""
+        return {"request": asdict(self.authorization_request), "context": self._context.hex()}
+
+    def text(self, name: str) -> str:
+        return self._fields.get(name, "")
+
+    def all(self, name: str) -> list[str]:
+        return self._fields.getall(name, [])
+
+    def sealed(self, **more: str) -> str:
+        """The state for the next page."""
+        return self.services.page_seals.sealed({"request": asdict(self.authorization_request), **more}, self._context)
+
+    @property
+    def organization_id(self) -> UUID | None:
+        text = self._state.get("organization_id")
+        return None if text is None else UUID(text)
+
+    async def client(self) -> Client | None:
+        """Who signed in, unless disabled since."""
+        text = self._state.get("client_id")
+        stored = None if text is None else await self.services.identity.client(UUID(text))
+        return None if stored is None or stored.client.disabled_at is not None else stored.client
+
+
+def _page(http: web.Request, name: str, status: int = 200, form_target: str = "", **context: Any) -> web.Response:
+    pages = http.app[PAGES]
+    html = pages.render(f"authorize/{name}.html", **context)
+    return html_response(html, pages.headers(form_target=form_target), status)
+
+
+def _refusal(request: web.Request, text: str, back: str | None = None, host_name: str = "") -> web.Response:
+    """Why nothing can be given; the way back is a link, so that nobody is sent anywhere unasked."""
+    return _page(request, "refusal", 400, text=text, back=back, host_name=host_name)
+
+
+def _redirect(url: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": url, **_NO_STORE, "Referrer-Policy": "no-referrer"})

@@ -1,0 +1,37 @@
+"""The copies of a connector: how fresh they are, and to have them synchronized now."""
+
+from typing import Annotated
+
+from aiohttp import web
+from pydantic import Field, StringConstraints
+
+from gateway.http.api.jobs import accepted_response
+from gateway.http.bodies import Body, path_id, read_body
+from gateway.http.keys import CALLER, SERVICES
+from gateway.http.responses import json_response
+
+EntityName = Annotated[str, StringConstraints(max_length=100)]
+
+
+class SynchronizeBody(Body):
+    """What to synchronize."""
+
+    entities: list[EntityName] | None = Field(None, min_length=1, max_length=100, description="all when left out")
+    full: bool = Field(False, description="read everything, not only what changed; finds what is gone")
+
+
+async def context_store_status(request: web.Request) -> web.Response:
+    """GET …/connectors/{id}/context-store: per entity records, freshness and the last error."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
+    return json_response({"entities": await services.synchronization.freshness(record)})
+
+
+async def synchronize(request: web.Request) -> web.Response:
+    """POST …/connectors/{id}/context-store/sync: a job that brings the copies up to date."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    body = await read_body(request, SynchronizeBody) if request.can_read_body else SynchronizeBody()
+    opened = await services.connectors.get(caller.organization_id, path_id(request, "connector_id"))
+    opened.require_active()
+    job = await services.synchronization.request(opened.record, body.entities, caller.client_id, is_full=body.full)
+    return accepted_response(request, job)

@@ -1,0 +1,100 @@
+"""POST …/connectors/{id}/execute: one operation, answered now or as a job."""
+
+from typing import Any
+
+from aiohttp import web
+from pydantic import Field
+
+from gateway.http.api.downloads import download
+from gateway.http.api.jobs import Text, accepted_response, chained
+from gateway.http.bodies import (
+    Body,
+    Preferences,
+    bearer_token,
+    idempotency_key,
+    is_sdk,
+    path_id,
+    preferences_of,
+    read_body,
+)
+from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.http.responses import audit_call, envelope, json_response
+from gateway.identity.tokens import hashed
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.operations.call import Accepted, Done, OperationCall
+from gateway.operations.response_cache import Freshness
+from gateway.upstream.download import ACTION as DOWNLOAD
+from gateway.upstream.field_selection import FieldSelection
+
+_MAX_FIELDS = 500
+
+
+class ExecuteBody(Body):
+    """One operation: entity and action, and what they take."""
+
+    entity: str = Field(max_length=100, description="what the operation is of, such as tickets")
+    action: str = Field(max_length=100, description="what to do, such as list; `search` stands for api_search")
+    params: dict[str, Any] | None = Field(None, description="what the operation takes; discovery has its schema")
+    select_fields: list[Text] | None = Field(None, max_length=_MAX_FIELDS, description="dotted paths to keep")
+    exclude_fields: list[Text] | None = Field(None, max_length=_MAX_FIELDS, description="dotted paths to leave out")
+    skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")
+    intent: Text | None = Field(None, description="why, for the audit log")
+    labels: dict[Text, Text] | None = Field(None, max_length=50, description="labels of the job, should it become one")
+    dry_run: bool | None = Field(None, description="show the application's requests and send nothing")
+
+
+async def execute(request: web.Request) -> web.StreamResponse:
+    """Run an operation of a connector."""
+    body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
+    preferences = preferences_of(request)
+    call = _call(request, body, preferences)
+    audit_call(request, call)
+    if body.dry_run:
+        request[AUDIT].what = None
+        use_case = services.copy_search if body.action == SEARCH_ACTION else services.execution
+        requests = await use_case.dry_run(request[CALLER], call)
+        return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
+    if body.action == SEARCH_ACTION:
+        done = await services.copy_search.search(request[CALLER], call)
+        return envelope(request, str(call.connector_id), done.answer, done.took_ms)
+    if body.action == DOWNLOAD and (is_sdk(request) or not preferences.respond_async):
+        return await download(request, call)
+    prepared = await services.execution.prepare(request[CALLER], call)
+    outcome = await services.execution.run(prepared)
+    return _answered(request, call, outcome, {**preferences.applied, **prepared.sunset_headers})
+
+
+def _call(request: web.Request, body: ExecuteBody, preferences: Preferences) -> OperationCall:
+    cache_control = request.headers.getall("Cache-Control", ())
+    return OperationCall(
+        connector_id=path_id(request, "connector_id"),
+        entity=body.entity,
+        action=body.action,
+        params=body.params or {},
+        selection=FieldSelection(body.select_fields, body.exclude_fields, body.skip_truncation is not False),
+        intent=body.intent,
+        labels=body.labels or {},
+        idempotency_key=idempotency_key(request),
+        respond_async=preferences.respond_async,
+        wait=preferences.wait,
+        request_id=request[REQUEST_ID],
+        base_url=request.app[LINK_BASE],
+        freshness=Freshness.of(cache_control) if cache_control else None,
+        token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
+    )
+
+
+def _answered(
+    request: web.Request, call: OperationCall, outcome: Done | Accepted, headers: dict[str, str]
+) -> web.Response:
+    if isinstance(outcome, Accepted):
+        request[AUDIT].outcome = "accepted"
+    if outcome.is_replayed:
+        headers["Idempotency-Replayed"] = "true"
+    if isinstance(outcome, Accepted):
+        if is_sdk(request):
+            return chained(outcome.job, 0)
+        return accepted_response(request, outcome.job, headers)
+    if outcome.cache is not None:
+        headers |= {"Age": str(int(outcome.age)), "Cache-Status": f"gateway; {outcome.cache}"}
+    return envelope(request, str(call.connector_id), outcome.answer, outcome.took_ms, headers)

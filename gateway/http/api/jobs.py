@@ -1,0 +1,311 @@
+"""Jobs: look at them, wait for them, stream what happens to them and what they came to."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from aiohttp import web
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest, NotFound
+from gateway.http.api.downloads import stored_file
+from gateway.http.bodies import (
+    MAX_WAIT,
+    Body,
+    Moment,
+    QueryString,
+    is_sdk,
+    path_id,
+    preferences_of,
+    read_body,
+    read_query,
+    whole_number,
+)
+from gateway.http.errors import PROBLEM, problem, status_of
+from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.http.responses import cursor_of, json_response, metadata, read_time_cursor
+from gateway.identity.model import Caller
+from gateway.identity.tokens import hashed
+from gateway.jobs import results
+from gateway.jobs.model import JobStatus, JobSummary, view
+from gateway.jobs.store import JobChange, JobFilter
+from gateway.upstream.download import ACTION as DOWNLOAD
+from gateway.upstream.responses import NULL, OperationResult
+
+#: seconds that a caller may come back after
+_RETRY_AFTER = 1
+#: hops of the chain for callers that cannot follow a job, and seconds that each waits
+_HOPS, _HOP_WAIT = 20, 240
+#: seconds that a chain lasts at most, the time between its hops included
+CHAIN_SECONDS = _HOPS * (_HOP_WAIT + 15)
+RESULT_PATH = "/api/v1/jobs/{job_id}/result"
+#: seconds between signs of life of an event stream
+_KEEP_ALIVE = 15.0
+#: the first event of every job
+ACCEPTED = '{"status":"queued","progress":0,"total":null,"message":null,"attempt":0,"cancel_requested":false}'
+
+
+Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
+
+
+def _split(value: object) -> object:
+    return value.split(",") if isinstance(value, str) else value
+
+
+class JobQuery(QueryString):
+    """Which jobs."""
+
+    status: Annotated[list[JobStatus] | None, BeforeValidator(_split)] = Field(
+        None, description="only those with one of these statuses, separated by commas"
+    )
+    connector_id: UUID | None = Field(None, description="only those of this connector")
+    workspace_name: Text | None = Field(None, description="only those of this workspace's connectors")
+    entity: Text | None = Field(None, description="only those of this entity")
+    created_after: Moment | None = Field(None, description="only those accepted after this time")
+    created_before: Moment | None = Field(None, description="only those accepted before this time")
+    limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before")
+
+
+class WaitQuery(QueryString):
+    """How long to wait, and which hop of a chain this is."""
+
+    wait: int | None = Field(None, ge=0, le=MAX_WAIT, description="seconds to wait for at most")
+    hop: int = Field(0, ge=0, le=_HOPS, description="of callers that only follow redirects: how many they followed")
+
+
+class RetryBody(Body):
+    """Whether a write that may have happened is to be sent again."""
+
+    confirm: bool = Field(False, description="of an `unknown` job: send the write again though it may have happened")
+
+
+def job_view(request: web.Request, job: JobSummary) -> dict[str, Any]:
+    return view(job, request.app[LINK_BASE])
+
+
+def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[str, str] | None = None) -> web.Response:
+    """202: the job goes on, and here is where to look."""
+    document = job_view(request, job)
+    return json_response(
+        {"status": "accepted", "result": document, "job": document},
+        202,
+        {"Location": f"/api/v1/jobs/{job.id}", "Retry-After": str(_RETRY_AFTER), **(headers or {})},
+    )
+
+
+def chained(job: JobSummary, hop: int) -> web.Response:
+    """The next hop of the chain that ends in the job's result; relative, so that the token goes with it."""
+    return web.Response(
+        status=303, headers={"Location": f"/api/v1/jobs/{job.id}/result?wait={_HOP_WAIT}&hop={hop + 1}"}
+    )
+
+
+async def follower(request: web.Request, token: str) -> Caller | None:
+    """Who follows the chain to a job's result with the token that began it and has ended since; nobody else.
+
+    Callers of the chain cannot get a new token on the way. The old one opens this one result, for as long as the
+    chain may last.
+    """
+    resource = request.match_info.route.resource
+    if not is_sdk(request) or request.method != "GET" or resource is None or resource.canonical != RESULT_PATH:
+        return None
+    services = request.app[SERVICES]
+    promised = await services.jobs.follower(path_id(request, "job_id"), hashed(token), CHAIN_SECONDS)
+    stored = await services.identity.client(promised[0]) if promised else None
+    if promised is None or stored is None or stored.client.disabled_at is not None:
+        return None
+    return stored.client.caller(request.headers.get("X-Organization-Id") or str(promised[1]))
+
+
+async def list_jobs(request: web.Request) -> web.Response:
+    """GET /api/v1/jobs: the newest first."""
+    query, caller = read_query(request, JobQuery), request[CALLER]
+    job_filter = JobFilter(
+        query.status,
+        query.connector_id,
+        query.workspace_name,
+        query.entity,
+        query.created_after,
+        query.created_before,
+    )
+    before = read_time_cursor(query.cursor)
+    jobs = await request.app[SERVICES].jobs.find(caller.organization_id, job_filter, before, query.limit + 1)
+    page = jobs[: query.limit]
+    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(jobs) > len(page) else None
+    return json_response({"data": [job_view(request, job) for job in page], "next_cursor": next_cursor})
+
+
+async def get_job(request: web.Request) -> web.Response:
+    """GET /api/v1/jobs/{id}: as it is, or as soon as it changes."""
+    query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
+    preferences, job_id = preferences_of(request), path_id(request, "job_id")
+    wait = query.wait if query.wait is not None else preferences.wait
+    etag_version = _version_of(request.headers.get("If-None-Match", ""))
+    if wait:
+        job = await services.job_waiters.changed(caller.organization_id, job_id, etag_version, wait)
+    else:
+        job = await services.jobs.get(caller.organization_id, job_id)
+    headers = {"ETag": f'"{job.version}"', **preferences.applied}
+    if not job.is_done:
+        headers["Retry-After"] = str(_RETRY_AFTER)
+    if etag_version == job.version:
+        return web.Response(status=304, headers=headers)
+    return json_response(job_view(request, job), headers=headers)
+
+
+def _version_of(etag: str) -> int | None:
+    """The version that an ETag of ours names; None for any other."""
+    return whole_number(etag.strip().removeprefix("W/").strip('"'))
+
+
+async def cancel_job(request: web.Request) -> web.Response:
+    """POST /api/v1/jobs/{id}/cancel: queued work ends, a read is stopped, a write sent runs to its true end."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    request[AUDIT].connector_id = job.connector_id
+    canceled = await services.jobs.request_cancel(job.organization_id, job.id)
+    if canceled is None:
+        raise JobNotCancelable(f"the job has ended: it is {job.status}")
+    return json_response(job_view(request, canceled), 202)
+
+
+async def retry_job(request: web.Request) -> web.Response:
+    """POST /api/v1/jobs/{id}/retry: the same work as a new job."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
+    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    request[AUDIT].connector_id = job.connector_id
+    return accepted_response(
+        request, await services.execution.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID])
+    )
+
+
+async def job_result(request: web.Request) -> web.StreamResponse:
+    """GET /api/v1/jobs/{id}/result: what the inline call would have answered, in pieces whatever its size."""
+    query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
+    preferences = preferences_of(request)
+    job_id = path_id(request, "job_id")
+    wait = query.wait if query.wait is not None else (preferences.wait or 0)
+    job = await services.job_waiters.done(caller.organization_id, job_id, wait)
+    if not job.is_done:
+        if is_sdk(request) and query.hop < _HOPS:
+            return chained(job, query.hop)
+        return accepted_response(request, job, preferences.applied)
+    stored = await services.jobs.head(job)
+    partial = results.partial_result(job, stored)
+    if partial is not None:
+        return await _partial(request, job, results.completed(partial, job, request.app[LINK_BASE]))
+    head = results.completed(results.require_result(job, stored), job, request.app[LINK_BASE])
+    if job.action == DOWNLOAD:
+        return await stored_file(request, job, head["result"])
+    as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
+    lines = services.jobs.lines(job, results.stored_parts(job, head))
+    chunks = results.records(head, lines) if as_lines else _document(request, job, head, lines)
+    return await _streamed(request, chunks, "application/x-ndjson" if as_lines else "application/json")
+
+
+async def head_job_result(request: web.Request) -> web.StreamResponse:
+    """HEAD of the same: how long a stored file is, and its tag."""
+    return await job_result(request)
+
+
+async def _document(
+    request: web.Request, job: JobSummary, head: Mapping[str, Any], lines: AsyncIterator[str]
+) -> AsyncIterator[bytes]:
+    """The envelope of an inline answer around the stored result."""
+    yield b'{"status":"success","result":'
+    async for chunk in results.document(head, lines):
+        yield chunk
+    took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
+    answer = OperationResult(NULL, head["meta"], is_page="next" in head, next=head.get("next"))
+    members = metadata(request, str(job.connector_id), answer, round(took * 1000))
+    yield b"," + msgspec.json.encode(members)[1:]
+
+
+async def _partial(request: web.Request, job: JobSummary, head: Mapping[str, Any]) -> web.StreamResponse:
+    """The error that the job ended with, and as its `result` what was done before."""
+    error = results.error_of(job)
+    members = msgspec.json.encode(problem(error, request[REQUEST_ID]))[:-1]
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield members + b',"result":'
+        async for chunk in results.document(head, request.app[SERVICES].jobs.lines(job, job.parts)):
+            yield chunk
+        yield b"}"
+
+    return await _streamed(request, chunks(), PROBLEM, status_of(error))
+
+
+async def _streamed(
+    request: web.Request, chunks: AsyncIterator[bytes], content_type: str, status: int = 200
+) -> web.StreamResponse:
+    response = web.StreamResponse(status=status, headers={"Content-Type": content_type})
+    await response.prepare(request)
+    if request.method == "HEAD":
+        return response
+    try:
+        async for chunk in chunks:
+            await response.write(chunk)
+    except GatewayError:
+        # What is cut short must not look whole.
+        if request.transport is not None:
+            request.transport.abort()
+        return response
+    await response.write_eof()
+    return response
+
+
+async def job_events(request: web.Request) -> web.StreamResponse:
+    """GET /api/v1/jobs/{id}/events: Server-Sent Events, resumed by Last-Event-ID without gap or repeat."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    last_event = _last_event(request)
+    if job.is_done and last_event >= job.version:
+        # All was told: 204 keeps an EventSource from coming back (WHATWG HTML §9.2.3).
+        return web.Response(status=204)
+    response = web.StreamResponse(
+        headers={
+            "Content-Type": "text/event-stream",
+            "Cache-Control": "no-store",
+            "X-Accel-Buffering": "no",
+        }
+    )
+    await response.prepare(request)
+    await response.write(b"retry: 1000\n\n")
+    while True:
+        async for event in _events_after(request, job, last_event):
+            await response.write(f"id: {event.number}\nevent: {event.event}\ndata: {event.data}\n\n".encode())
+            last_event = event.number
+        if job.is_done or services.job_waiters.shutting_down:
+            break
+        version = job.version
+        try:
+            job = await services.job_waiters.changed(job.organization_id, job.id, version, _KEEP_ALIVE)
+        except NotFound:
+            break  # the organization was disabled meanwhile
+        if job.version == version:
+            await response.write(b": alive\n\n")
+    await response.write_eof()
+    return response
+
+
+async def _events_after(request: web.Request, job: JobSummary, last_event: int) -> AsyncIterator[JobChange]:
+    """What happened after the event that was seen, up to the job as it is here: acceptance first, the end last."""
+    if last_event < 1:
+        yield JobChange(1, "status", ACCEPTED)
+        last_event = 1
+    while page := await request.app[SERVICES].jobs.events(job, last_event):
+        for event in page:
+            yield event
+        last_event = page[-1].number
+    if job.is_done:
+        yield JobChange(job.version, "done", msgspec.json.encode(job_view(request, job)).decode())
+
+
+def _last_event(request: web.Request) -> int:
+    number = whole_number(request.headers.get("Last-Event-ID", "0").strip())
+    if number is None:
+        raise MalformedRequest("Last-Event-ID is the id of an event of this stream")
+    return number

@@ -1,0 +1,65 @@
+"""POST /mcp: the Model Context Protocol, whose tools reach every operation of the caller's organization."""
+
+import asyncio
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+from pydantic import Field
+
+from gateway.agents.mcp.origins import is_origin_allowed, origins_of
+from gateway.aio.remembered import Remembered
+from gateway.errors import Forbidden
+from gateway.http.bodies import QueryString, read_query
+from gateway.http.keys import SERVICES
+from gateway.services import Services
+
+if TYPE_CHECKING:
+    from gateway.http.api.mcp_endpoint import McpEndpoint
+
+#: made for the first request: the models of the protocol would be a quarter of what a front end loads
+ENDPOINT: web.AppKey[Remembered["McpEndpoint"]] = web.AppKey("mcp_endpoint")
+ORIGINS = web.AppKey("mcp_origins", frozenset[str])
+
+
+class McpQuery(QueryString):
+    """Which tools."""
+
+    tools: str | None = Field(None, description="patterns such as team-chat.*.list, separated by commas")
+
+
+def offer_mcp(app: web.Application, services: Services) -> None:
+    """Have /mcp answer from the tools of this process."""
+    app[ENDPOINT] = Remembered(partial(_endpoint, services), inf)
+    app[ORIGINS] = origins_of(services.settings.base_url, *services.settings.mcp_origins)
+
+
+async def _endpoint(services: Services) -> "McpEndpoint":
+    endpoint = await asyncio.to_thread(_loaded)
+    return endpoint(services, await services.operations())
+
+
+def _loaded() -> "type[McpEndpoint]":
+    from gateway.http.api.mcp_endpoint import McpEndpoint  # a third of a second, while other requests go on
+
+    return McpEndpoint
+
+
+async def mcp(request: web.Request) -> web.StreamResponse:
+    """POST /mcp: six tools, or with `?tools=` a tool for each operation that fits one of the patterns."""
+    query = read_query(request, McpQuery)
+    return await _answer(request, None if query.tools is None else tuple(query.tools.split(",")))
+
+
+async def mcp_of_kind(request: web.Request) -> web.StreamResponse:
+    """POST /mcp/{kind}: a tool for each operation of the kind; raises UnknownConnectorType."""
+    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    return await _answer(request, (f"{kind.name}.*",))
+
+
+async def _answer(request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
+    if not is_origin_allowed(request, request.app[ORIGINS]):
+        raise Forbidden(f"pages of {request.headers['Origin']} may not call; GATEWAY_MCP_ORIGINS allows more")
+    endpoint = await request.app[ENDPOINT]()
+    return await endpoint.answer(request, patterns)

@@ -1,0 +1,201 @@
+"""OAuth: consents begun by callers and ended by browsers, and the organizations' own apps."""
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+from aiohttp import web
+from pydantic import AfterValidator, Field, SecretStr, StringConstraints
+
+from gateway.connectors.model import ConnectorRecord
+from gateway.errors import GatewayError
+from gateway.http.api.connectors import Name
+from gateway.http.bodies import Body, path_id, read_body
+from gateway.http.cookies import host_cookie
+from gateway.http.keys import AUDIT, CALLER, SERVICES
+from gateway.http.responses import json_response
+from gateway.identity.tokens import new_secret
+from gateway.jobs.model import moment
+from gateway.oauth_client.apps import OwnApp
+from gateway.oauth_client.consent_request import ConsentRequest, require_oauth
+from gateway.oauth_client.flows import RedirectResult
+from gateway.oauth_client.store import LIFETIME, Flow
+
+log = logging.getLogger(__name__)
+
+#: RFC 6749 appendix A.1 and A.2
+Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
+# The address of a callback holds a code: nothing may keep it or pass it on.
+_PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+_LEADS_NOWHERE = (
+    "This consent is unknown, was used already, has expired, or was begun in another browser. Nothing was connected.\n"
+    "Go back to where you came from and begin again.\n"
+)
+_WAS_COMPLETED = "This consent was given already, and the connector is there.\nYou may close this page.\n"
+#: what ties a consent to the browser that gives it
+_COOKIE = "gateway-consent"
+_COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+def _visible(secret: SecretStr) -> SecretStr:
+    value = secret.get_secret_value()
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError("it must be printable ASCII")
+    return secret
+
+
+class InitiateOAuth(Body):
+    """A connector that is to come from a user's consent."""
+
+    workspace_name: Name = Field(description="the workspace that the connector will belong to")
+    connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
+    redirect_url: str = Field(max_length=2000, description="where the browser lands; one of the client's")
+    name: Name | None = Field(None, description="display name; the kind's title when left out")
+    environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
+    scopes: list[str] | None = Field(None, max_length=100, description="the kind's usual ones when left out")
+    connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
+        None, description="the connector to authorize again, in place"
+    )
+    state: str | None = Field(None, max_length=1000, description="comes back on redirect_url as it is")
+
+
+class AppConfiguration(Body):
+    """An OAuth app as the application has registered it."""
+
+    client_id: Visible = Field(description="the app's id")
+    client_secret: Annotated[
+        SecretStr,
+        Field(min_length=1, max_length=1000, description="the app's secret; never comes back"),
+        AfterValidator(_visible),
+    ]
+
+
+class PutOAuthApp(Body):
+    """An organization's own OAuth app for a kind."""
+
+    connector_type: str = Field(max_length=100, description="the kind, such as support-desk")
+    configuration: AppConfiguration = Field(description="the app")
+
+
+async def initiate_oauth(request: web.Request) -> web.Response:
+    """POST …/oauth/initiate: the address to send the user's browser to."""
+    body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
+    started = await services.oauth.flows.initiate(caller, ConsentRequest(**dict(body)))
+    return json_response(
+        {
+            "consent_url": started.consent_url,
+            "flow_id": str(started.flow_id),
+            "expires_at": moment(started.expires_at),
+        },
+        headers=_PRIVATE,
+    )
+
+
+async def begin_consent(request: web.Request) -> web.Response:
+    """GET …/oauth/consent: bind the consent to this browser, and lead it on to the application."""
+    browser = _browser(request) or new_secret()
+    address = await request.app[SERVICES].oauth.flows.lead_on(list(request.query.items()), browser)
+    if address is None:
+        return await _dead_end(request)
+    response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
+    name, is_secure = host_cookie(request, _COOKIE)
+    response.set_cookie(name, browser, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
+    return response
+
+
+async def _dead_end(request: web.Request) -> web.Response:
+    """The page for a state that leads nowhere (any more)."""
+    is_done = await request.app[SERVICES].oauth.flows.was_completed(list(request.query.items()), _browser(request))
+    return web.Response(status=400, text=_WAS_COMPLETED if is_done else _LEADS_NOWHERE, headers=_PRIVATE)
+
+
+def _browser(request: web.Request) -> str | None:
+    """What the browser was told the last time it began a consent."""
+    value = request.cookies.get(host_cookie(request, _COOKIE)[0], "")
+    return value if _COOKIE_VALUE.fullmatch(value) else None
+
+
+async def finish_oauth(request: web.Request) -> web.Response:
+    """GET …/oauth/callback: the browser comes back, and lands where the caller wanted it."""
+    flows = request.app[SERVICES].oauth.flows
+    redirected = await flows.finish(list(request.query.items()), _browser(request))
+    if redirected is None:
+        return await _dead_end(request)
+    _audit_callback(request, redirected)
+    if redirected.connector is not None:
+        await _begin_copies(request, redirected.flow, redirected.connector)
+    return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
+
+
+async def _begin_copies(request: web.Request, flow: Flow, connector: ConnectorRecord) -> None:
+    """Accept the first load. The connector is committed: what goes wrong here is made up for by the workers."""
+    try:
+        await request.app[SERVICES].synchronization.begin(connector, flow.client_id)
+    except GatewayError as error:
+        log.warning("the first load begins later", extra={"connector_id": str(connector.id), "code": error.code})
+
+
+def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:
+    """The browser has no token: whose deed it is, the flow says."""
+    flow, pending = redirected.flow, request[AUDIT]
+    pending.organization_id, pending.actor = flow.organization_id, flow.client_id
+    pending.connector_id = redirected.connector.id if redirected.connector else flow.reauthorizes
+    pending.outcome = redirected.error or "succeeded"
+    if flow.reauthorizes:
+        pending.what = "connector.reauthorize"
+
+
+async def get_oauth_flow(request: web.Request) -> web.Response:
+    """GET …/oauth/flows/{flow_id}: where a consent stands, for callers without a browser."""
+    state = await request.app[SERVICES].oauth.flows.state(request[CALLER], path_id(request, "flow_id"))
+    members: Mapping[str, str | None] = {
+        "connector_id": str(state.connector_id) if state.connector_id else None,
+        "error": state.error,
+        "error_description": state.error_description,
+    }
+    return json_response(
+        {
+            "flow_id": str(state.id),
+            "status": state.status.value,
+            "expires_at": moment(state.expires_at),
+            **{name: value for name, value in members.items() if value is not None},
+        }
+    )
+
+
+async def put_oauth_app(request: web.Request) -> web.Response:
+    """PUT /api/v1/oauth/credentials: consents show the organization's own app from now on."""
+    body, caller, services = await read_body(request, PutOAuthApp), request[CALLER], request.app[SERVICES]
+    spec = services.catalog.kind(body.connector_type).spec
+    require_oauth(spec)
+    configuration = body.configuration
+    app = await services.oauth.apps.put(
+        caller.organization_id, spec.kind, configuration.client_id, configuration.client_secret
+    )
+    request[AUDIT].target = spec.kind
+    return json_response(_app_view(app))
+
+
+async def list_oauth_apps(request: web.Request) -> web.Response:
+    """GET /api/v1/oauth/credentials: the organization's own apps, without their secrets."""
+    apps = await request.app[SERVICES].oauth.apps.find(request[CALLER].organization_id)
+    return json_response({"data": [_app_view(app) for app in apps]})
+
+
+async def delete_oauth_app(request: web.Request) -> web.Response:
+    """DELETE /api/v1/oauth/credentials/connector_type/{connector_type}: the platform's app again."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    kind = services.catalog.kind(request.match_info["connector_type"]).name
+    await services.oauth.apps.delete(caller.organization_id, kind)
+    return web.Response(status=204)
+
+
+def _app_view(app: OwnApp) -> dict[str, Any]:
+    return {
+        "connector_type": app.kind,
+        "configuration": {"client_id": app.client_id},
+        "created_at": moment(app.created_at),
+        "updated_at": moment(app.updated_at),
+    }

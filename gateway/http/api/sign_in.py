@@ -1,0 +1,28 @@
+"""Where the sign-in provider sends browsers back to."""
+
+from aiohttp import web
+
+from gateway.errors import Forbidden, GatewayError, Unavailable
+from gateway.http.api.authorization import AUTHORIZE_PAGE, signed_in_by_provider
+from gateway.http.console.provider_sign_in import browser_of, provider_of
+from gateway.http.console.sign_in import console_signed_in_by_provider
+from gateway.identity.model import Client
+from gateway.sign_in.model import SignInRefused
+
+_STALE = "This sign-in is too old, was used already, or was begun in another browser. Go back and begin again."
+
+
+async def finish_sign_in(request: web.Request) -> web.Response:
+    """GET /sign-in/callback: go on where the person left, as who they are."""
+    provider, query, browser = provider_of(request), list(request.query.items()), browser_of(request)
+    pending = await provider.resume(query, browser) if browser else None
+    if pending is None:
+        raise SignInRefused(_STALE)
+    identified: Client | GatewayError
+    try:
+        identified = await provider.client(pending, query)
+    except (Forbidden, Unavailable) as error:
+        identified = error
+    if pending.purpose["page"] == AUTHORIZE_PAGE:
+        return await signed_in_by_provider(request, pending.purpose, identified)
+    return await console_signed_in_by_provider(request, pending.purpose, identified)

@@ -1,0 +1,167 @@
+"""The token endpoints: the JSON one of known SDKs, the client-credentials grant of RFC 6749, revocation of RFC 7009."""
+
+import base64
+from collections.abc import Awaitable, Mapping
+from urllib.parse import unquote_plus
+
+from aiohttp import web
+from pydantic import Field
+
+from gateway.errors import BodyTooLarge, MalformedRequest, RateLimited, RequestError, Unauthorized
+from gateway.http.api.authorization import resources_of
+from gateway.http.bodies import Body, Form, read_body, read_form
+from gateway.http.keys import SERVICES
+from gateway.http.responses import json_response
+from gateway.identity.model import Client
+from gateway.oauth_server.model import OAuthError
+
+#: characters of a client's id and of its secret
+_MAX_ID, _MAX_SECRET = 200, 500
+_NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+
+
+class TokenBody(Body):
+    """A client's id and secret."""
+
+    client_id: str = Field(max_length=_MAX_ID, description="the client's id")
+    client_secret: str = Field(max_length=_MAX_SECRET, description="its secret")
+
+
+class ClientCredentials(Form):
+    """The client-credentials grant; id and secret may come in the Authorization header instead."""
+
+    grant_type: str = Field(description="client_credentials, authorization_code or refresh_token")
+    client_id: str = Field("", max_length=_MAX_ID, description="the client's id, or the host's")
+    client_secret: str = Field("", max_length=_MAX_SECRET, description="the client's secret; a host has none")
+
+
+class TokenRequest(ClientCredentials):
+    """Any grant: a client's credentials, the code of a consent, or a refresh token (RFC 6749 §4.1.3, §4.4.2, §6)."""
+
+    code: str = Field("", max_length=_MAX_SECRET, description="of authorization_code: the code of the consent")
+    redirect_uri: str | None = Field(None, max_length=2000, description="of authorization_code: the one it came to")
+    code_verifier: str = Field("", max_length=200, description="of authorization_code: what PKCE asks for (RFC 7636)")
+    refresh_token: str = Field("", max_length=_MAX_SECRET, description="of refresh_token: the token, good once")
+    resource: str | None = Field(None, max_length=2000, description="the URL that the tokens are for (RFC 8707)")
+    scope: str = Field("", max_length=_MAX_SECRET, description="not needed: a token has what was granted")
+
+
+class RevokeToken(Form):
+    """The end of a token; id and secret of its client may come in the Authorization header instead."""
+
+    token: str = Field(min_length=1, max_length=_MAX_SECRET, description="the token that is to end")
+    token_type_hint: str = Field("", max_length=_MAX_ID, description="not needed: there is one type")
+    client_id: str = Field("", max_length=_MAX_ID, description="the client's id, or the host's")
+    client_secret: str = Field("", max_length=_MAX_SECRET, description="the client's secret; a host has none")
+
+
+class _UnsupportedGrantType(MalformedRequest):
+    """A grant other than that of a client's credentials."""
+
+
+async def issue_token(request: web.Request) -> web.Response:
+    """POST /api/v1/account/applications/token: a bearer token for a client's id and secret."""
+    body = await read_body(request, TokenBody)
+    issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret, address_of(request))
+    return json_response(
+        {
+            "access_token": issued.access_token,
+            "token_type": "bearer",
+            "expires_in": issued.expires_in,
+            "organization_id": _only_organization(issued.client),
+        },
+        headers=_NO_STORE,
+    )
+
+
+def _only_organization(client: Client) -> str | None:
+    return str(next(iter(client.organization_ids))) if len(client.organization_ids) == 1 else None
+
+
+async def grant_token(request: web.Request) -> web.Response:
+    """POST /oauth/token: the grants of RFC 6749 §4.1, §4.4 and §6, errors in its own shape (§5.2)."""
+    return await _in_oauth_shape(_grant(request))
+
+
+async def revoke_token(request: web.Request) -> web.Response:
+    """POST /oauth/revoke: a token ends (RFC 7009); one that is unknown has ended already (§2.2)."""
+    return await _in_oauth_shape(_revoke(request))
+
+
+async def _grant(request: web.Request) -> web.Response:
+    form = await read_form(request, TokenRequest)
+    if form.grant_type in ("authorization_code", "refresh_token"):
+        return await _exchange(request, form)
+    if form.grant_type != "client_credentials":
+        raise _UnsupportedGrantType("grant_type must be client_credentials, authorization_code or refresh_token")
+    issued = await request.app[SERVICES].tokens.issue(*_client_of(request, form), address_of(request))
+    scope = " ".join(sorted(issued.client.scopes))
+    members = {"access_token": issued.access_token, "token_type": "bearer", "expires_in": issued.expires_in}
+    return json_response({**members, "scope": scope}, headers=_NO_STORE)
+
+
+async def _exchange(request: web.Request, form: TokenRequest) -> web.Response:
+    """Tokens for an agent's host, which is known by its id and keeps no secret."""
+    services = request.app[SERVICES]
+    pair = await services.authorization.exchange(form.model_dump(exclude_none=True), resources_of(services))
+    return json_response(
+        {
+            "access_token": pair.access_token,
+            "token_type": "bearer",
+            "expires_in": pair.expires_in,
+            "refresh_token": pair.refresh_token,
+            "scope": " ".join(pair.scopes),
+        },
+        headers=_NO_STORE,
+    )
+
+
+async def _revoke(request: web.Request) -> web.Response:
+    form = await read_form(request, RevokeToken)
+    await request.app[SERVICES].tokens.revoke(*_client_of(request, form), form.token, address_of(request))
+    return web.Response(headers=_NO_STORE)
+
+
+async def _in_oauth_shape(answering: Awaitable[web.Response]) -> web.Response:
+    """The answer, or its error as RFC 6749 §5.2 writes it."""
+    try:
+        return await answering
+    except Unauthorized as error:
+        return _refused("invalid_client", error, 401, {"WWW-Authenticate": 'Basic realm="gateway"'})
+    except RateLimited as error:
+        return _refused("invalid_client", error, 429, {"Retry-After": str(error.retry_after or 1)})
+    except _UnsupportedGrantType as error:
+        return _refused("unsupported_grant_type", error)
+    except OAuthError as error:
+        return json_response({"error": error.code, "error_description": error.description}, 400, _NO_STORE)
+    except RequestError as error:
+        return _refused("invalid_request", error, 413 if isinstance(error, BodyTooLarge) else 400)
+
+
+def address_of(request: web.Request) -> str:
+    """Whoever connects, be it a proxy: what it says of others is not proven."""
+    return request.remote or ""
+
+
+def _client_of(request: web.Request, form: ClientCredentials | RevokeToken) -> tuple[str, str]:
+    """Id and secret of the client, from the header or else from the form."""
+    return _basic(request) or (form.client_id, form.client_secret)
+
+
+def _basic(request: web.Request) -> tuple[str, str] | None:
+    """Client id and secret from the Authorization header, each form-encoded within (RFC 6749 §2.3.1)."""
+    scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        client_id, _, client_secret = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except ValueError:  # not base64, not ASCII, not UTF-8
+        return "", ""
+    return unquote_plus(client_id), unquote_plus(client_secret)
+
+
+def _refused(
+    code: str, error: RequestError, status: int = 400, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    document = {"error": code, "error_description": error.detail}
+    return json_response(document, status, {**_NO_STORE, **(headers or {})})

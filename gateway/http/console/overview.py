@@ -1,0 +1,71 @@
+"""The console's first page: connectors, calls over time, the queue, workers, freshness; and the health of it all."""
+
+import json
+from datetime import timedelta
+
+from aiohttp import web
+
+from gateway.aio.clock import CLOCK
+from gateway.connectors.model import ConnectorStatus
+from gateway.http.console.page import console_page
+from gateway.http.keys import CALLER, HEALTH_CHECKS, READINESS, SERVICES
+from gateway.jobs.model import moment
+from gateway.jobs.store import JobFilter
+from gateway.monitoring.statistics import read_in_hand, read_statistics
+
+#: spans that the plots show: name → how far back, and the step between points
+_SPANS = {
+    "hour": (timedelta(hours=1), timedelta(minutes=1)),
+    "day": (timedelta(days=1), timedelta(minutes=20)),
+    "week": (timedelta(days=7), timedelta(hours=2)),
+}
+
+
+async def overview(request: web.Request) -> web.Response:
+    """GET /console."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    span = request.query.get("span", "hour")
+    back, step = _SPANS.get(span, _SPANS["hour"])
+    usage = await services.audit.usage(caller.organization_id, CLOCK.now() - back, step)
+    records = await services.connector_store.find(caller.organization_id)
+    in_hand = await read_in_hand(services.database, caller.organization_id)
+    recent = await services.jobs.find(caller.organization_id, JobFilter(), None, 8)
+    plots = {
+        "at": [round(point.at.timestamp()) for point in usage],
+        "calls": [point.calls for point in usage],
+        "errors": [point.errors for point in usage],
+        "p50_ms": [point.p50_ms for point in usage],
+        "p95_ms": [point.p95_ms for point in usage],
+    }
+    counts = {status.value: sum(record.status is status for record in records) for status in ConnectorStatus}
+    return console_page(
+        request,
+        "overview.html",
+        active="overview",
+        spans=list(_SPANS),
+        span=span if span in _SPANS else "hour",
+        plots=json.dumps(plots),
+        calls=sum(point.calls for point in usage),
+        errors=sum(point.errors for point in usage),
+        counts=counts,
+        attention=[record for record in records if record.status is ConnectorStatus.NEEDS_REAUTH],
+        jobs=recent,
+        in_hand=in_hand,
+        stalest=moment(in_hand.stalest),
+        checks=(await request.app[READINESS]()).checks,
+    )
+
+
+async def health(request: web.Request) -> web.Response:
+    """GET /console/health: what keeps the gateway from working, if anything does."""
+    services = request.app[SERVICES]
+    statistics = await read_statistics(services.database)
+    return console_page(
+        request,
+        "health.html",
+        active="health",
+        checks=await request.app[HEALTH_CHECKS](),
+        queues=statistics.jobs,
+        workers=statistics.workers,
+        copies=statistics.synchronization,
+    )

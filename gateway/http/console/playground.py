@@ -1,0 +1,198 @@
+"""The playground: find an operation, fill in its form, see what it would send, run it, take the call along."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from aiohttp import web
+
+from gateway.connectors.model import ConnectorRecord
+from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
+from gateway.http.console.page import console_page, see_other
+from gateway.http.console.schema_form import fields_of, params_of, table_of
+from gateway.http.console.session import read_console_form
+from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.http.responses import audit_call
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.operation_search.entries import OperationEntry, entry_of
+from gateway.operation_search.signatures import signature_of
+from gateway.operations.call import Accepted, OperationCall
+
+#: operations that are offered, and characters of an answer that are shown
+_LIMIT, _SHOWN = 8, 20_000
+_NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next"))
+
+
+async def show_playground(request: web.Request) -> web.Response:
+    """GET /console/playground: operations for a task in plain words, and the form of the one that was chosen."""
+    query, services = request.query.get("query", ""), request.app[SERVICES]
+    records = await _connectors(request)
+    entry = entry_of(services.catalog, request.query["operation"]) if request.query.get("operation") else None
+    matches = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
+    return console_page(
+        request,
+        "playground.html",
+        active="playground",
+        query=query,
+        matches=[_summary(match.entry) for match in matches],
+        **_chosen(request, entry, records, entry.example if entry else {}),
+    )
+
+
+async def run_operation(request: web.Request) -> web.Response:
+    """POST /console/playground: run the operation, or show what it would send."""
+    fields, services = await read_console_form(request), request.app[SERVICES]
+    entry = entry_of(services.catalog, fields.get("operation", ""))
+    record = await services.connector_store.get(request[CALLER].organization_id, _connector_id(fields))
+    params: dict[str, Any] = {}
+    try:
+        params = params_of(entry.schema, fields)
+        call = _call(request, record, entry, params)
+        shown = await _shown(request, call, is_dry=fields.get("do") == "dry_run")
+    except GatewayError as error:
+        request[AUDIT].outcome = error.code
+        return await _answer(request, entry, record, params, fields, {}, error)
+    if isinstance(shown, web.Response):
+        return shown
+    return await _answer(request, entry, record, params, fields, shown, None)
+
+
+async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> dict[str, Any] | web.Response:
+    services, caller = request.app[SERVICES], request[CALLER]
+    audit_call(request, call)
+    request[AUDIT].connector_id = call.connector_id
+    if is_dry:
+        request[AUDIT].what = None
+        use_case = services.copy_search if call.action == SEARCH_ACTION else services.execution
+        return {"requests": _pretty(await use_case.dry_run(caller, call))}
+    if call.action == SEARCH_ACTION:
+        outcome = await services.copy_search.search(caller, call)
+    else:
+        done = await services.execution.execute(caller, call)
+        if isinstance(done, Accepted):
+            return see_other(f"/console/jobs/{done.job.id}")
+        outcome = done
+    document = msgspec.json.decode(msgspec.json.encode(outcome.answer.result))
+    records = document.get("data", document) if isinstance(document, dict) else document
+    columns, rows = table_of(records if isinstance(records, list) else [records])
+    return {
+        "took_ms": outcome.took_ms,
+        "columns": columns,
+        "rows": rows,
+        "answer": _pretty(document)[:_SHOWN],
+        "next": _pretty(outcome.answer.next) if outcome.answer.next else None,
+    }
+
+
+async def _answer(
+    request: web.Request,
+    entry: OperationEntry,
+    record: ConnectorRecord,
+    params: dict[str, Any],
+    typed: Mapping[str, str],
+    shown: dict[str, Any],
+    error: GatewayError | None,
+) -> web.Response:
+    faults = error.faults if isinstance(error, InvalidParams) else ()
+    return console_page(
+        request,
+        "playground.html",
+        active="playground",
+        status=200 if error is None else 422,
+        query="",
+        matches=[],
+        **_chosen(request, entry, await _connectors(request), params, record, typed, faults, shown, error),
+    )
+
+
+def _chosen(
+    request: web.Request,
+    entry: OperationEntry | None,
+    records: list[ConnectorRecord],
+    params: dict[str, Any],
+    record: ConnectorRecord | None = None,
+    typed: Mapping[str, str] | None = None,
+    faults: Sequence[FieldError] = (),
+    shown: dict[str, Any] | None = None,
+    error: GatewayError | None = None,
+) -> dict[str, Any]:
+    """What the page shows of the operation that was chosen; none of it before one is."""
+    if entry is None:
+        return {"operation": None}
+    able = [each for each in records if each.kind == entry.kind.name]
+    record = record or next(iter(able), None)
+    return {
+        "operation": _summary(entry),
+        "connectors": able,
+        "connector": record,
+        "fields": fields_of(entry.schema, params, faults, typed),
+        "shown": {**_NOTHING_SHOWN, **(shown or {})},
+        "error": error.detail if error else None,
+        "snippets": _snippets(request, entry, record, params) if record else {},
+    }
+
+
+def _snippets(
+    request: web.Request, entry: OperationEntry, record: ConnectorRecord, params: dict[str, Any]
+) -> dict[str, str]:
+    """The same call as it is written elsewhere."""
+    body = {"entity": entry.entity_id, "action": entry.action_id, "params": params}
+    path = f"/api/v1/integrations/connectors/{record.id}/execute"
+    data = shlex.quote(json.dumps(body, ensure_ascii=False))
+    workspace, kind = json.dumps(record.workspace_name), json.dumps(entry.kind.name)
+    return {
+        "curl": f'curl -sS "$GATEWAY_URL{path}" -H "Authorization: Bearer $TOKEN" -d {data}',
+        "Python": (
+            f"async with Gateway(workspace_name={workspace}) as gateway:\n"
+            f"    answer = await gateway.execute({kind}, {json.dumps(entry.entity_id)}, {json.dumps(entry.action_id)}, "
+            f"{params!r})"
+        ),
+        "CLI": (
+            f"GATEWAY_WORKSPACE={shlex.quote(record.workspace_name)} gateway call {entry.kind.name} {entry.entity_id} "
+            f"{entry.action_id} "
+            + " ".join(shlex.quote(f"{name}:={json.dumps(value)}") for name, value in params.items())
+        ).rstrip(),
+    }
+
+
+def _call(
+    request: web.Request, record: ConnectorRecord, entry: OperationEntry, params: dict[str, Any]
+) -> OperationCall:
+    return OperationCall(
+        connector_id=record.id,
+        entity=entry.entity_id,
+        action=entry.action_id,
+        params=params,
+        intent="tried in the console",
+        request_id=request[REQUEST_ID],
+        base_url=request.app[SERVICES].settings.base_url,
+    )
+
+
+async def _connectors(request: web.Request) -> list[ConnectorRecord]:
+    return list(await request.app[SERVICES].connector_store.find(request[CALLER].organization_id))
+
+
+def _summary(entry: OperationEntry) -> dict[str, str]:
+    return {
+        "name": entry.name,
+        "kind": entry.kind.name,
+        "title": entry.title,
+        "signature": signature_of(entry),
+        "description": entry.description,
+        "effect": entry.effect.value,
+    }
+
+
+def _pretty(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _connector_id(fields: dict[str, str]) -> UUID:
+    try:
+        return UUID(fields.get("connector", ""))
+    except ValueError as error:
+        raise NotFound("choose a connector") from error

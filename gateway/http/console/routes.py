@@ -1,0 +1,95 @@
+"""The console's pages in one table: people who are signed in see them, and their forms change what the API changes."""
+
+from aiohttp.typedefs import Handler
+
+from gateway.http.api import jobs as api_jobs
+from gateway.http.console import (
+    connectors,
+    grants,
+    jobs,
+    overview,
+    playground,
+    records,
+    settings,
+    sign_in,
+)
+from gateway.http.route import Route
+from gateway.identity.model import Scope
+
+READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
+_TAG = "Console"
+_CONNECTOR = "/console/connectors/{connector_id}"
+_JOB = "/console/jobs/{job_id}"
+
+
+def _page(path: str, handler: Handler, summary: str, scope: Scope = READ) -> Route:
+    return Route("GET", path, handler, summary, _TAG, scope=scope, is_page=True, is_console=True)
+
+
+def _form(path: str, handler: Handler, summary: str, audit: str | None, scope: Scope = WRITE) -> Route:
+    return Route("POST", path, handler, summary, _TAG, scope=scope, audit=audit, is_page=True, is_console=True)
+
+
+CONSOLE_ROUTES: tuple[Route, ...] = (
+    Route("GET", "/console/sign-in", sign_in.show_sign_in, "Where one signs in", _TAG, is_open=True, is_page=True),
+    Route(
+        "POST",
+        "/console/sign-in",
+        sign_in.sign_in,
+        "Sign in",
+        _TAG,
+        is_open=True,
+        is_page=True,
+        audit="console.sign_in",
+    ),
+    Route(
+        "POST",
+        "/console/sign-in/provider",
+        sign_in.leave_to_sign_in,
+        "Sign in by the operator's OpenID Connect provider",
+        _TAG,
+        is_open=True,
+        is_page=True,
+    ),
+    _form("/console/sign-out", sign_in.sign_out, "Sign out", "console.sign_out", READ),
+    _page("/console", overview.overview, "How things stand"),
+    _page("/console/health", overview.health, "What keeps the gateway from working", ADMIN),
+    _page("/console/connectors", connectors.list_connectors, "All connectors"),
+    _form("/console/connectors/connect", connectors.connect, "Connect an application", "connect_session.create"),
+    _page(_CONNECTOR, connectors.show_connector, "One connector"),
+    _form(_CONNECTOR, connectors.change_connector, "Rename or switch", "connector.update"),
+    _form(_CONNECTOR + "/check", connectors.check_connector, "Ask the application", "connector.check", READ),
+    _form(_CONNECTOR + "/renew", connectors.renew_connector, "Renew its credentials", "connect_session.create"),
+    _form(_CONNECTOR + "/synchronize", connectors.synchronize, "Synchronize", "context_store.synchronize", READ),
+    _form(_CONNECTOR + "/delete", connectors.delete_connector, "Delete", "connector.delete"),
+    _page("/console/playground", playground.show_playground, "Find and try an operation"),
+    # Which scope a call needs, its operation decides.
+    _form("/console/playground", playground.run_operation, "Run an operation", "execute", READ),
+    _page("/console/jobs", jobs.list_jobs, "All jobs"),
+    _page(_JOB, jobs.show_job, "One job"),
+    _page(_JOB + "/result", api_jobs.job_result, "A job's result"),
+    _form(_JOB + "/cancel", jobs.cancel_job, "Cancel", "job.cancel"),
+    _form(_JOB + "/retry", jobs.retry_job, "Run again", "job.retry"),
+    _page("/console/search", records.search_copy, "Search the copy"),
+    _page("/console/audit", records.list_audit, "The audit log", ADMIN),
+    _page("/console/grants", grants.list_grants, "What people let agents' hosts do", ADMIN),
+    _form("/console/grants/{grant_id}/revoke", grants.revoke_grant, "Revoke", "agent.revoke", ADMIN),
+    _page("/console/settings", settings.show_settings, "Clients and OAuth apps", ADMIN),
+    _form("/console/settings/clients", settings.create_client, "Make a client", "client.create", ADMIN),
+    _form(
+        "/console/settings/clients/{client_id}/secret",
+        settings.rotate_secret,
+        "Another secret",
+        "client.rotate_secret",
+        ADMIN,
+    ),
+    _form(
+        "/console/settings/clients/{client_id}/redirect-urls",
+        settings.change_redirect_urls,
+        "Change where consents may lead to",
+        "client.update",
+        ADMIN,
+    ),
+    _form("/console/settings/apps", settings.put_app, "Use an own app", "oauth_app.put", ADMIN),
+    _form("/console/settings/apps/delete", settings.delete_app, "Use the platform's app", "oauth_app.delete", ADMIN),
+)

@@ -1,0 +1,125 @@
+"""Signing in to the console, with a client's id and secret or by the provider, and out again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from gateway.errors import (
+    Forbidden,
+    GatewayError,
+    NotFound,
+    OrganizationRequired,
+    RateLimited,
+    Unauthorized,
+    Unavailable,
+)
+from gateway.http.api.tokens import address_of
+from gateway.http.console.page import see_other
+from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
+from gateway.http.console.session import begin_session, end_session, read_console_form, read_sign_in_form
+from gateway.http.keys import AUDIT, PAGES, SERVICES, SESSION
+from gateway.http.responses import html_response
+from gateway.identity.model import Client
+
+_HOME = "/console"
+#: what a sign-in by the provider is for
+_CONSOLE_PAGE = "console"
+
+
+async def show_sign_in(request: web.Request) -> web.Response:
+    """GET /console/sign-in."""
+    return _form(request, request.query.get("next", ""))
+
+
+async def sign_in(request: web.Request) -> web.Response:
+    """POST /console/sign-in: a session with a cookie of its own, and on to the page that was wanted."""
+    fields, services = await read_sign_in_form(request), request.app[SERVICES]
+    if not services.settings.secret_sign_in:
+        raise NotFound("people sign in by the provider here")
+    client_id, secret = fields.get("client_id", "").strip(), fields.get("client_secret", "").strip()
+    next_page = fields.get("next", "")
+    try:
+        client = await services.tokens.authenticated(client_id, secret, address_of(request))
+        return await _session(request, client, fields.get("organization_id", ""), next_page)
+    except OrganizationRequired as error:
+        organizations = ", ".join(sorted(map(str, client.organization_ids)))
+        problem = OrganizationRequired(f"{error.detail}: {organizations}")
+        return _form(request, next_page, problem, client_id=client_id, asks_organization=True)
+    except (Unauthorized, RateLimited, Forbidden) as error:
+        return _form(request, next_page, error, client_id=client_id)
+
+
+async def leave_to_sign_in(request: web.Request) -> web.Response:
+    """POST /console/sign-in/provider: on to the provider, and back to the page that was wanted."""
+    fields = await read_sign_in_form(request)
+    members = {name: fields.get(name, "") for name in ("next", "organization_id")}
+    try:
+        return await leave_for_provider(request, {"page": _CONSOLE_PAGE, **members})
+    except Unavailable as error:
+        return _form(request, members["next"], error)
+
+
+async def console_signed_in_by_provider(
+    request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
+) -> web.Response:
+    """A session for whom the provider has named, or the page to sign in on with the reason why not."""
+    if isinstance(identified, GatewayError):
+        return _form(request, purpose["next"], identified)
+    try:
+        return await _session(request, identified, purpose["organization_id"], purpose["next"])
+    except OrganizationRequired:
+        all_organizations = await request.app[SERVICES].identity.organizations()
+        organizations = {
+            str(each.id): each.name for each in all_organizations if each.id in identified.organization_ids
+        }
+        return _form(request, purpose["next"], organizations=organizations)
+    except Forbidden as error:
+        return _form(request, purpose["next"], error)
+
+
+async def sign_out(request: web.Request) -> web.Response:
+    """POST /console/sign-out."""
+    await read_console_form(request)
+    await request.app[SERVICES].console_sessions.end(request[SESSION])
+    response = see_other("/console/sign-in")
+    end_session(request, response)
+    return response
+
+
+async def _session(request: web.Request, client: Client, organization: str, next_page: str) -> web.Response:
+    """Begin a session; raises OrganizationRequired and OrganizationForbidden."""
+    caller, pending = client.caller(organization.strip() or None), request[AUDIT]
+    pending.organization_id, pending.actor = caller.organization_id, client.id
+    token = await request.app[SERVICES].console_sessions.begin(caller)
+    response = see_other(_own_page(next_page))
+    begin_session(request, response, token)
+    return response
+
+
+def _own_page(next_page: str) -> str:
+    """A page of the console, never an address elsewhere."""
+    is_own = next_page == _HOME or next_page.startswith((f"{_HOME}/", f"{_HOME}?"))
+    return next_page if is_own and "\\" not in next_page and next_page.isprintable() and next_page.isascii() else _HOME
+
+
+def _form(
+    request: web.Request,
+    next_page: str,
+    error: GatewayError | None = None,
+    *,
+    client_id: str = "",
+    asks_organization: bool = False,
+    organizations: Mapping[str, str] | None = None,
+) -> web.Response:
+    pages = request.app[PAGES]
+    html = pages.render(
+        "console/sign_in.html",
+        client_id=client_id,
+        next=next_page,
+        error=error.detail if error else None,
+        asks_organization=asks_organization,
+        organizations=organizations or {},
+        **sign_in_ways(request),
+    )
+    return html_response(html, pages.headers(), 200 if error is None else 422)

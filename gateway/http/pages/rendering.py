@@ -1,0 +1,57 @@
+"""A page from its template, with the headers under which a browser shows it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jinja2
+
+from gateway.http.pages.brand import Brand
+from gateway.http.pages.static_files import icon_url, static_url
+
+#: what nobody but the person at the link may keep or pass on. Not `no-referrer`: under that browsers send the pages'
+#: own forms with `Origin: null`, like those of another site.
+PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
+
+
+def content_security_policy(frame_ancestors: str = "'none'", form_target: str = "") -> str:
+    """Everything from here, nothing inline; `frame_ancestors` are the origins that may show the page in a frame.
+
+    `form_target` is where a form may lead in the end, besides here: browsers hold redirects after a form to it.
+    """
+    form_action = f"'self' {form_target}".rstrip()
+    return (
+        f"default-src 'none'; base-uri 'none'; connect-src 'self'; font-src 'self'; form-action {form_action}; "
+        f"frame-ancestors {frame_ancestors}; img-src 'self'; script-src 'self'; style-src 'self'"
+    )
+
+
+#: of the reference, which is the same for everybody: its viewer has pictures within its style
+REFERENCE_POLICY = (
+    "default-src 'none'; base-uri 'none'; connect-src 'self'; font-src 'self'; form-action 'none'; "
+    "frame-ancestors 'none'; img-src 'self' data:; script-src 'self'; style-src 'self'"
+)
+
+
+class Pages:
+    """The templates of the package; every value in them is escaped."""
+
+    def __init__(self, brand: Brand) -> None:
+        self.brand = brand
+        self._templates = jinja2.Environment(
+            loader=jinja2.PackageLoader("gateway.http.pages"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.globals.update(
+            brand=brand.name, has_logo=brand.logo is not None, static_url=static_url, icon_url=icon_url
+        )
+
+    def render(self, template: str, **context: Any) -> str:
+        """The page as HTML."""
+        return self._templates.get_template(template).render(**context)
+
+    def headers(self, frame_ancestors: str = "'none'", form_target: str = "") -> Mapping[str, str]:
+        """What every page says beside its content."""
+        return {**PRIVATE, "Content-Security-Policy": content_security_policy(frame_ancestors, form_target)}

@@ -1,0 +1,202 @@
+"""Connections are guarded: slow senders, too many connections and what is not plainly HTTP get no further.
+
+aiohttp's parser refuses the forms that smuggle requests past proxies; here they are answered in our words.
+"""
+
+import asyncio
+import fcntl
+import logging
+import termios
+from array import array
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import Any, cast
+
+from aiohttp import StreamReader, web
+from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_server import Server
+
+from gateway.errors import InternalError, MalformedRequest, Unavailable
+from gateway.http.errors import problem_response
+from gateway.http.keys import LOAD_SHEDDING
+from gateway.http.server.admission import LoadShedding
+
+log = logging.getLogger(__name__)
+
+#: seconds that an idle connection is kept; longer than the minute after which proxies usually give theirs up
+KEEP_ALIVE = 75.0
+#: seconds to take in the rest of a body that nobody wants, so that its sender sees the answer
+_LINGER = 2.0
+#: seconds until what was on its way into this process when a connection was to be closed has been read
+_ARRIVING = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """What a sender may take."""
+
+    #: connections at a time
+    connections: int = 10_000
+    #: seconds for the head of a request from its first byte on, the first one's from the connection on
+    head: float = 10.0
+    #: seconds for its body after that
+    body: float = 30.0
+
+
+class GuardedServer(Server):
+    """Makes a guarded protocol for each connection."""
+
+    def __init__(self, behind: Server, limits: ConnectionLimits, shedding: LoadShedding | None) -> None:
+        super().__init__(
+            behind.request_handler if shedding is None else shedding.before(behind.request_handler, pause_sender),
+            request_factory=behind.request_factory,
+            handler_cancellation=behind.handler_cancellation,
+            loop=behind._loop,
+            **behind._kwargs,
+        )
+        self.limits = limits
+        self.open = 0
+
+    def __call__(self) -> RequestHandler:
+        return _GuardedProtocol(self, loop=self._loop, **self._kwargs)
+
+
+class GuardedRunner(web.AppRunner):
+    """Runs an application on guarded connections."""
+
+    def __init__(self, app: web.Application, limits: ConnectionLimits, **options: Any) -> None:
+        options.setdefault("keepalive_timeout", KEEP_ALIVE)
+        # Nothing is unpacked: a megabyte can be a thousand of them, and whoever sends it need not even have a token.
+        options |= {"auto_decompress": False, "lingering_time": _LINGER, "handler_cancellation": False}
+        super().__init__(app, access_log=None, **options)
+        self._limits = limits
+
+    async def _make_server(self) -> Server:
+        return GuardedServer(await super()._make_server(), self._limits, self.app.get(LOAD_SHEDDING))
+
+
+class _GuardedProtocol(RequestHandler):
+    """A connection whose sender must not dawdle."""
+
+    __slots__ = ("_body_limit", "_guard", "_head_limit", "_is_counted")
+
+    def __init__(self, guard: GuardedServer, **options: Any) -> None:
+        super().__init__(guard, **options)
+        self._guard = guard
+        self._is_counted = False
+        self._head_limit: asyncio.TimerHandle | None = None
+        self._body_limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self._guard.open >= self._guard.limits.connections:
+            self._force_close = True
+            refused = cast(asyncio.Transport, transport)
+            refused.write(_FULL)
+            refused.close()
+            return
+        self._guard.open += 1
+        self._is_counted = True
+        super().connection_made(transport)
+        self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self._is_counted:
+            self._guard.open -= 1
+        for limit in (self._head_limit, self._body_limit):
+            if limit is not None:
+                limit.cancel()
+        super().connection_lost(exc)
+
+    def close(self) -> None:
+        """Close as soon as no request is in progress; one whose bytes are here already is read and answered first."""
+        if self._waiter is not None and self._has_unread():
+            self._loop.call_later(_ARRIVING, super().close)
+        else:
+            super().close()
+
+    def _has_unread(self) -> bool:
+        sock = None if self.transport is None else self.transport.get_extra_info("socket")
+        if sock is None or sock.fileno() < 0:
+            return False
+        unread = array("i", [0])
+        fcntl.ioctl(sock.fileno(), termios.FIONREAD, unread)
+        return unread[0] > 0
+
+    def data_received(self, data: bytes) -> None:
+        before = self._request_count
+        super().data_received(data)
+        if not data:  # aiohttp's own call, to go on with what it has
+            return
+        if self._request_count == before:
+            # No handler runs, so these bytes begin a head; a body's are for a handler that waits for them.
+            if self._waiter is not None and self._head_limit is None:
+                self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
+            return
+        if self._head_limit is not None:
+            self._head_limit.cancel()
+            self._head_limit = None
+        body = self._messages[-1][1] if self._messages else None
+        if body is not None and not body.is_eof():
+            if self._body_limit is not None:
+                self._body_limit.cancel()
+            self._body_limit = self._loop.call_later(self._guard.limits.body, self._close_unless_complete, body)
+
+    def pause_for(self, seconds: float) -> None:
+        """Read no further request of the connection for so long; what comes meanwhile waits with its sender."""
+        if self.transport is not None:
+            self.transport.pause_reading()
+            self._loop.call_later(seconds, self._resume)
+
+    def _resume(self) -> None:
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def _close_unless_complete(self, body: StreamReader) -> None:
+        if not body.is_eof():
+            self.force_close()
+
+    def handle_error(
+        self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """Whatever goes wrong below the application leaves in the shape of every other error."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("the answer had begun when it failed")
+        if self.transport is None and isinstance(exc, ConnectionError):
+            raise exc  # the caller has gone in the middle of the body, and nobody is there to be told
+        if status == 400:
+            error: MalformedRequest | InternalError = MalformedRequest(
+                "the request is not valid HTTP/1.1, or one of its lines or its head is too long"
+            )
+            log.info("refused what is no HTTP", extra={"reason": type(exc).__name__})
+        else:
+            error = InternalError()
+            log.error("a request failed below the application", exc_info=exc)
+        response = problem_response(error, token_hex(16))
+        response.headers["Server"] = "gateway"  # in place of aiohttp's own, which tells versions
+        response.force_close()
+        return response
+
+
+def pause_sender(request: BaseRequest, seconds: float) -> None:
+    """Take no further request from the sender of a refused one before it is to come again.
+
+    Who obeys `Retry-After` notices nothing.
+    """
+    protocol = request.protocol
+    is_complete = not request.body_exists or request.content.is_eof()
+    if isinstance(protocol, _GuardedProtocol) and is_complete:
+        protocol.pause_for(seconds)
+
+
+def _raw(response: web.Response, reason: str) -> bytes:
+    """An answer for a connection that is not let in to have one of its own."""
+    assert isinstance(response.body, bytes)
+    headers = {**response.headers, "Content-Length": str(len(response.body)), "Connection": "close"}
+    lines = [f"HTTP/1.1 {response.status} {reason}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    return "\r\n".join(lines).encode() + response.body
+
+
+_FULL = _raw(
+    problem_response(Unavailable("too many connections; try again", retry_after=1), "none"), "Service Unavailable"
+)

@@ -1,0 +1,220 @@
+"""The one middleware: request id, limits, token, scope, audit, errors, metrics and access log, in one frame."""
+
+import logging
+import re
+import time
+from collections.abc import Hashable
+from functools import cache
+from random import getrandbits
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from gateway.audit.log import Entry
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    MalformedRequest,
+    Unauthorized,
+    UnsupportedEncoding,
+)
+from gateway.http.api.jobs import follower
+from gateway.http.bodies import bearer_token
+from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
+from gateway.http.errors import from_http, problem_response
+from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES
+from gateway.http.responses import html_response
+from gateway.http.route import Route
+from gateway.http.server.admission import NO_RATES, FairSlots
+from gateway.identity.model import Caller, id_of
+from gateway.oauth_server.metadata import challenge
+from gateway.oauth_server.model import SCOPES
+from gateway.services import Services
+from gateway.telemetry import tracing
+from gateway.telemetry.logs import begin_context
+from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
+
+log = logging.getLogger("gateway.access")
+bugs = logging.getLogger(__name__)
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
+#: variables of paths that say what is done to what, besides connectors
+_TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
+
+
+@web.middleware
+async def request_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Every request passes here; whatever goes wrong leaves as a problem document."""
+    started = time.perf_counter()
+    request_id = _start(request)
+    app = request.app
+    route, limits, rates = app[ROUTE_OF].get(request.match_info.route), app[LIMITS], NO_RATES
+    slots: tuple[FairSlots, Hashable] | None = None
+    outcome = "interrupted"
+    try:
+        if "Content-Encoding" in request.headers:
+            raise UnsupportedEncoding("bodies are taken as they are; send the request without Content-Encoding")
+        # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes
+        # is no secret: the contract is public.
+        is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
+        if not is_open:
+            caller = await (signed_in(request) if route and route.is_console else _caller(request, app[SERVICES]))
+            request[CALLER] = caller
+            if limits.rates.is_limiting:
+                rates = limits.rates.try_acquire(caller)
+                if rates.refusal is not None:
+                    raise rates.refusal
+            limits.requests.acquire(caller.organization_id)
+            slots = limits.requests, caller.organization_id
+        elif route is not None and not route.is_probe:
+            limits.strangers.acquire(request.remote)
+            slots = limits.strangers, request.remote
+        if route is not None:
+            _permit(request, route)
+        with tracing.span(request.method, "server", request_id=request_id):
+            response = await handler(request)
+        outcome = "accepted" if response.status == 202 else "succeeded"
+    except SignInRequired:
+        outcome = "sign_in_required"
+        response = sign_in_response(request)
+    except GatewayError as error:
+        outcome = error.code
+        response = _error_response(request, route, error)
+        if response.status == 401 and route is not None and route.is_resource:
+            # Where the client learns of the authorization server (RFC 9728 §5.1).
+            issuer = app[SERVICES].settings.base_url
+            response.headers["WWW-Authenticate"] = challenge(issuer, request.path, scope=" ".join(SCOPES))
+    except web.HTTPException as error:
+        refusal = from_http(error)
+        outcome = refusal.code
+        response = _error_response(request, route, refusal)
+    except ConnectionError:
+        raise
+    except Exception:
+        outcome = InternalError.code
+        bugs.exception("a request failed by a bug")
+        response = _error_response(request, route, InternalError())
+    finally:
+        if slots is not None:
+            slots[0].release(slots[1])
+        _record(request, outcome, time.perf_counter() - started)
+    if not response.prepared:
+        response.headers.update(rates.headers)
+        if app[IS_DRAINING].is_set():
+            # The next request belongs on another connection, to a process that stays.
+            response.force_close()
+    _count(request, response, outcome, time.perf_counter() - started)
+    return response
+
+
+async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """What every response says, streams too; nothing of the software that made it."""
+    response.headers["X-Request-Id"] = request[REQUEST_ID]
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers.pop("Server", None)
+
+
+def _permit(request: web.Request, route: Route) -> None:
+    """Begin the audit entry and check the scope, in this order, so that a refusal is on record; InsufficientScope."""
+    caller = request.get(CALLER)
+    if route.audit is not None:
+        request[AUDIT] = entry = Entry(route.audit)
+        entry.connector_id = id_of(request.match_info.get("connector_id"))
+        entry.target = request.match_info.get(_target_of(route.path))
+        if caller is not None:
+            entry.organization_id, entry.actor = caller.organization_id, caller.client.id
+    if route.scope is not None and caller is not None:
+        caller.require(route.scope)
+
+
+@cache
+def _target_of(path: str) -> str:
+    """The variable of a route's path that names what else is done to; none of it where there is none."""
+    return next((name for name in _TARGETS if f"{{{name}}}" in path), "")
+
+
+def _record(request: web.Request, outcome: str, seconds: float) -> None:
+    entry = request.get(AUDIT)
+    if entry is not None and entry.end(outcome, request[REQUEST_ID], round(seconds * 1000)):
+        request.app[SERVICES].audit.note(entry)
+
+
+def _start(request: web.Request) -> str:
+    """The request's id, which logs name from here on, as they do its trace."""
+    given = request.headers.get("X-Request-Id", "")
+    request_id = given if given and _SAFE_ID.fullmatch(given) else f"{getrandbits(128):032x}"
+    request[REQUEST_ID] = request_id
+    trace_id = tracing.continued(request.headers)
+    begin_context({"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id})
+    return request_id
+
+
+def _error_response(request: web.Request, route: Route | None, error: GatewayError) -> web.Response:
+    """The error as a problem document, or as a page where a person reads it."""
+    response = problem_response(error, request[REQUEST_ID])
+    if response.status == 500 and not isinstance(error, InternalError):
+        bugs.error("a request failed: %s", error.detail, exc_info=error)
+    if route is None or not route.is_page:
+        return response
+    pages = request.app[PAGES]
+    text = InternalError().detail if response.status == 500 else error.detail
+    html = pages.render(
+        "message.html", heading=error.title if response.status < 500 else "Something went wrong", text=text
+    )
+    passed_on = {name: value for name, value in response.headers.items() if name in ("Retry-After", "Allow")}
+    return html_response(html, {**pages.headers(), **passed_on}, response.status)
+
+
+async def _caller(request: web.Request, services: Services) -> Caller:
+    """Who calls, for which organization; the same refusal for every token that is not good."""
+    token = bearer_token(request)
+    if request.query_string and "access_token" in request.query:
+        raise MalformedRequest("a token does not belong in a query string; send it in the Authorization header")
+    try:
+        client = await services.tokens.verify(token)
+    except Unauthorized:
+        caller = await follower(request, token)
+        if caller is None:
+            raise
+        return caller
+    if client.resource is not None and not _is_within(request.path, client.resource, services.settings.base_url):
+        raise Unauthorized("the token is for another resource (RFC 8707)")
+    return client.caller(request.headers.get("X-Organization-Id"))
+
+
+def _is_within(path: str, resource: str, base_url: str) -> bool:
+    within = resource.removeprefix(base_url)
+    return path == within or path.startswith(f"{within}/")
+
+
+def _count(request: web.Request, response: web.StreamResponse, outcome: str, seconds: float) -> None:
+    resource = request.match_info.route.resource
+    route = resource.canonical if resource else "none"
+    REQUESTS.add(request.method if resource else "none", route, str(response.status))
+    REQUEST_SECONDS.observe(seconds, route)
+    if log.isEnabledFor(logging.INFO):
+        fields = {
+            "method": request.method,
+            "route": route,
+            "status": response.status,
+            "took_ms": round(seconds * 1000, 1),
+            **_subject(request),
+        }
+        if response.status >= 400:
+            fields["error"] = outcome
+        log.info("request", extra=fields)
+
+
+def _subject(request: web.Request) -> dict[str, str]:
+    """Who asked for what of which connector, as far as it is known; never params."""
+    caller, pending = request.get(CALLER), request.get(AUDIT)
+    context = {} if caller is None else {"client_id": str(caller.client_id)}
+    if pending is None or pending.connector_id is None:
+        return context
+    context["connector_id"] = str(pending.connector_id)
+    if pending.what is not None:
+        context["operation"] = pending.what
+    if caller is not None:
+        kind = request.app[SERVICES].connectors.kind_of(caller.organization_id, pending.connector_id)
+        context |= {} if kind is None else {"kind": kind}
+    return context

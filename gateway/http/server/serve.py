@@ -1,0 +1,75 @@
+"""Serving: the front end on its socket until it is told to stop, then drained."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+
+from aiohttp import web
+
+from gateway.aio.deadline import Deadline
+from gateway.aio.memory import tune_gc, tune_malloc
+from gateway.http.app import create_app
+from gateway.http.keys import IS_DRAINING, SERVICES
+from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
+from gateway.services import CLOSING
+from gateway.settings import Settings
+
+log = logging.getLogger(__name__)
+
+#: seconds between turning unready and taking no more connections, for load balancers to notice
+_NOTICE = 0.5
+_BACKLOG = 1024
+#: seconds that a request gets to end after the drain, once it is told to
+_CUT_OFF = 0.1
+
+
+async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
+    """Answer requests until SIGTERM or SIGINT; then turn unready, finish what runs, and return."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stopping.set)
+    app = create_app(settings)
+    runner = GuardedRunner(
+        app,
+        ConnectionLimits(connections=settings.max_connections),
+        shutdown_timeout=_CUT_OFF,
+    )
+    await runner.setup()
+    tune_gc()
+    tune_malloc()
+    try:
+        host, port = settings.address
+        site = web.TCPSite(runner, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None)
+        await site.start()
+        log.info("front end is listening", extra={"bind": settings.bind})
+        await stopping.wait()
+        deadline = Deadline(settings.shutdown_grace)
+        app[IS_DRAINING].set()
+        app[SERVICES].job_waiters.stop_waiting()
+        log.info("front end stops")
+        await asyncio.sleep(_NOTICE)
+        # The system holds connections that were not taken yet, and would reset them with the socket.
+        await asyncio.sleep(0)
+        await site.stop()
+        await _drain(app, runner, deadline.left(reserve=CLOSING))
+    finally:
+        await runner.cleanup()
+
+
+async def _drain(app: web.Application, runner: GuardedRunner, seconds: float) -> None:
+    """Requests and jobs in progress get the same seconds, side by side; jobs that are not done go to a worker."""
+    services, server = app[SERVICES], runner.server
+    assert server is not None
+    server.pre_shutdown()
+    left, _ = await asyncio.gather(services.runner.drain(seconds), _requests_ended(server, seconds))
+    for job in left:
+        await services.wakeup.notify(job.id, job.attempt)
+
+
+async def _requests_ended(server: web.Server, seconds: float) -> None:
+    """Returns when no request is in progress, or after `seconds`: aiohttp itself waits for twice its timeout."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await server.shutdown(seconds)

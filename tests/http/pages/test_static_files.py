@@ -1,0 +1,31 @@
+"""What pages load: little of it, from here, and what others wrote as they published it."""
+
+import re
+from hashlib import sha256
+from importlib.resources import files
+
+from gateway.http.pages.static_files import icon_url, static_files
+
+VENDOR = files("gateway.http.pages") / "static" / "vendor"
+
+
+#: the viewer of the reference, which no other page loads
+VIEWER = "vendor/swagger-ui-bundle-5.35.0.min.js"
+
+
+def test_all_scripts_together_are_small_but_for_the_viewer_of_the_reference():
+    scripts = {name: len(file.compressed) for name, file in static_files().items() if name.endswith(".js")}
+
+    assert sum(size for name, size in scripts.items() if name != VIEWER) <= 60 << 10
+    assert scripts[VIEWER] <= 500 << 10
+
+
+def test_the_scripts_of_others_are_as_published():
+    rows = re.findall(r"\| `([^`]+)` \|.*\| `(\w{64})` \|", (VENDOR / "README.md").read_text("utf-8"))
+
+    assert {name for name, _ in rows} == {entry.name for entry in VENDOR.iterdir() if ".min." in entry.name}
+    assert all(sha256((VENDOR / name).read_bytes()).hexdigest() == digest for name, digest in rows)
+
+
+def test_a_kind_of_ones_own_has_an_icon():
+    assert icon_url("my-own-kind").startswith("/static/icons/default.svg?v=")
