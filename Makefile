@@ -13,8 +13,7 @@ TEST_PROCESSES ?= 3
 # Two halves that take equally long, a process for each: those of pytest-xdist would each collect all, and tell of each test
 # to a third, which takes longer than the tests.
 FAST_ENGINE = tests/upstream
-FAST_OTHERS = $(addprefix tests/,test_layout.py test_settings.py agent_tools aio client console http_ranges kinds oauth_tokens \
-	pages telemetry)
+FAST_OTHERS = $(addprefix tests/,test_layout.py test_settings.py agents aio client http/console http/pages kinds telemetry)
 
 # Tests start hundreds of processes. Where the environment forbids to keep what Python has compiled, each would compile
 # everything anew, which takes longer than what it does.

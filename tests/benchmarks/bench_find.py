@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks --only find
 
-Targets are shares of the questions in `tests/operation_search/unseen.jsonl`, on which nothing was tuned, and milliseconds of
-the processor for one search.
+Targets are shares of the questions in `tests/operation_search/unseen.jsonl`, on which nothing was tuned, and
+milliseconds of the processor for one search.
 """
 
 import math

@@ -12,7 +12,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
 
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
-_AXE = Path(__file__).parents[1] / "pages" / "vendor" / "axe-4.14.1.min.js"
+_AXE = Path(__file__).parents[1] / "http" / "pages" / "vendor" / "axe-4.14.1.min.js"
 
 
 @asynccontextmanager

@@ -24,7 +24,7 @@ from tests.faults.arena import arena
 from tests.harness.round_robin import RoundRobin, round_robin
 
 NPM, FASTMCP = os.environ.get("MCP_CONFORMANCE"), os.environ.get("MCP_FASTMCP")
-CLIENTS = Path(__file__).parents[1] / "mcp" / "clients"
+CLIENTS = Path(__file__).parents[1] / "agents" / "mcp" / "clients"
 TOOLS = ["find_operations", "describe_operation", "read", "write", "job", "connect"]
 #: what each client is to make of the server: six reads of three tickets, a bulk update of two, a call with a mistake
 MADE = {"tools": TOOLS, "reads": [3] * 6, "succeeded": 2, "isError": True}

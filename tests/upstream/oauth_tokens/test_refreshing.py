@@ -142,10 +142,13 @@ async def test_a_refusal_is_told_and_the_next_call_asks_again(
 @pytest.mark.processes
 def test_importing_it_loads_neither_a_database_nor_authlib() -> None:
     unwanted = ("asyncpg", "redis", "arq", "aiohttp.web", "authlib")
-    program = f"import sys, gateway.upstream.oauth_tokens.refreshing; print([name for name in {unwanted} if name in sys.modules])"
+    program = (
+        "import sys, gateway.upstream.oauth_tokens.refreshing; "
+        f"print([name for name in {unwanted} if name in sys.modules])"
+    )
 
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3]
     )
 
     assert run.stdout == "[]\n"
