@@ -4,6 +4,7 @@ Row-level security is the second net under every query: a connection that was no
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -14,8 +15,10 @@ import asyncpg
 from asyncpg.transaction import Transaction
 
 from gateway.aio.clock import CLOCK, steady
-from gateway.db.presence import CANNOT_SERVE, PASSING, REFUSED, Presence, reason_of
+from gateway.db.presence import AWAY, CANNOT_SERVE, PASSING, REFUSED, Presence, reason_of
+from gateway.db.shares import ConnectionShares
 from gateway.errors import Unavailable
+from gateway.telemetry.metrics import REFUSED as REFUSED_REQUESTS
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -27,10 +30,28 @@ _ACQUIRE_TIMEOUT = 1.5
 _SLOW_AFTER = 1.2
 _RETRY_AFTER = 2
 
-_BECOME_APPLICATION = "SET ROLE gateway_app"
+#: seconds that PostgreSQL has to confirm that a statement was canceled; then its connection is closed
+_CANCEL_TIMEOUT = 1.0
+#: seconds after which PostgreSQL itself ends a statement; more than any store gives one, so that it ends only what a
+#: process that was cut off has left behind
+_STATEMENT_TIMEOUT = 65
+#: seconds after which PostgreSQL ends a transaction in which its client says nothing: it may hold locks
+_IDLE_TIMEOUT = 60
+#: seconds between PostgreSQL's looks, during a statement, at whether its client is still connected
+_DISCONNECT_CHECK = 2
+
+_SERVER_LIMITS = f"""
+    SET {{scope}} statement_timeout = '{_STATEMENT_TIMEOUT}s';
+    SET {{scope}} idle_in_transaction_session_timeout = '{_IDLE_TIMEOUT}s';
+    SET {{scope}} client_connection_check_interval = '{_DISCONNECT_CHECK}s';
+"""
+_BECOME_APPLICATION = f"{_SERVER_LIMITS.format(scope='SESSION')} SET ROLE gateway_app"
 # One round trip binds the session, where its last user was for another tenant, so nothing needs to be reset.
 _BIND_SESSION = "SELECT set_config('gateway.tenant', $1, false)"
-_BIND_TRANSACTION = "SET LOCAL ROLE gateway_app; SELECT set_config('gateway.tenant', '{tenant}', true)"
+_BIND_TRANSACTION = (
+    f"{_SERVER_LIMITS.format(scope='LOCAL')} SET LOCAL ROLE gateway_app; "
+    "SELECT set_config('gateway.tenant', '{tenant}', true)"
+)
 _UNIX_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
 # Sorting more than fits into memory takes space on the disk, and gives it back.
@@ -125,6 +146,9 @@ class Database:
         #: seconds for which a use waits for a slow disk
         self.timeout = timeout
         self.slow_backends = Presence(url).slow_backends
+        self._shares = ConnectionShares(pool.get_max_size())
+        #: releases of connections whose statement is being canceled
+        self._releasing: set[asyncio.Task[None]] = set()
         #: process ids of the connections in use
         self.backends: set[int] = set()
         #: why it could not write, and until when that is taken to last
@@ -200,23 +224,43 @@ class Database:
     @asynccontextmanager
     async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
         """A connection that sees one organization's rows; raises Unavailable when PostgreSQL cannot serve it."""
-        use, was_sent = _Use(self), False
+        tenant, use, was_sent = str(organization_id), _Use(self), False
         try:
-            connection = await self._bound(str(organization_id), use)
+            connection = await self._bound(tenant, use)
             try:
                 was_sent = True
                 yield connection
-            except (*CANNOT_SERVE, asyncio.CancelledError):
-                # An orderly return would first wait for the server to confirm that the statement is given up; and what
-                # became read-only is not the server to go on with.
-                connection.terminate()
+            except (TimeoutError, asyncio.CancelledError):
+                self._release_later(connection, tenant)
                 raise
-            finally:
-                await self._pool.release(connection)
+            except BaseException as error:
+                if isinstance(error, CANNOT_SERVE) and not isinstance(error, PASSING):
+                    connection.terminate()  # a server that became read-only is not the one to go on with
+                await self._release(connection, tenant)
+                raise
+            else:
+                await self._release(connection, tenant)
         except CANNOT_SERVE as error:
             raise self._unavailable(error, was_sent=was_sent) from error
         finally:
             use.end()
+
+    def _release_later(self, connection: Connection, tenant: str) -> None:
+        """Release it when PostgreSQL has confirmed that the statement is canceled, while the caller goes on.
+
+        Until then it counts as used, so that no more statements run than the pool has connections.
+        """
+        task = asyncio.create_task(self._release(connection, tenant), name="cancel a statement")
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+
+    async def _release(self, connection: Connection, tenant: str) -> None:
+        try:
+            with contextlib.suppress(*AWAY):  # the connection is closed by then
+                await self._pool.release(connection, timeout=_CANCEL_TIMEOUT)
+        finally:
+            if tenant != SYSTEM:
+                self._shares.release(tenant)
 
     def _unavailable(self, error: BaseException, *, was_sent: bool) -> Unavailable:
         is_refused = isinstance(error, REFUSED)
@@ -227,17 +271,43 @@ class Database:
         return unavailable
 
     async def _bound(self, tenant: str, use: "_Use") -> Connection:
-        async with asyncio.timeout(_ACQUIRE_TIMEOUT) as use.limit:
-            connection = await self._pool.acquire()
-            use.hold(connection)
-            try:
-                await connection.bind(tenant)
-            except BaseException:
-                connection.terminate()
-                await self._pool.release(connection)
-                raise
-            use.limit = None
+        has_share = tenant == SYSTEM
+        try:
+            async with asyncio.timeout(_ACQUIRE_TIMEOUT) as use.limit:
+                if not has_share:
+                    await self._shares.acquire(tenant)
+                    has_share = True
+                connection = await self._acquired(tenant, use)
+                use.limit = None
+        except TimeoutError:
+            if not has_share and not use.is_away:
+                raise self._share_used(tenant) from None
+            raise
         return connection
+
+    async def _acquired(self, tenant: str, use: "_Use") -> Connection:
+        """A connection that is bound to the tenant; without one the tenant's share is released."""
+        try:
+            connection = await self._pool.acquire()
+        except BaseException:
+            if tenant != SYSTEM:
+                self._shares.release(tenant)
+            raise
+        use.hold(connection)
+        try:
+            await connection.bind(tenant)
+        except BaseException:
+            self._release_later(connection, tenant)
+            raise
+        return connection
+
+    def _share_used(self, tenant: str) -> Unavailable:
+        REFUSED_REQUESTS.add("database_share")
+        return Unavailable(
+            f"the organization uses {self._shares.used(tenant)} of {self._shares.total} connections to PostgreSQL and "
+            "waits for another; try again in a moment",
+            retry_after=_RETRY_AFTER,
+        )
 
     def system(self) -> AbstractAsyncContextManager[Connection]:
         """A connection that sees all rows, for what is nobody's alone."""
@@ -253,6 +323,8 @@ class _Use:
         self._backend: int | None = None
         #: of the wait for a connection
         self.limit: asyncio.Timeout | None = None
+        #: whether it ended because PostgreSQL is away
+        self.is_away = False
         self._checking: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
         self._deadline = loop.time() + database.timeout
@@ -277,6 +349,7 @@ class _Use:
             if self.limit is not None and slow & self._database.backends:
                 self.limit.reschedule(self._deadline)
             await asyncio.sleep(_SLOW_AFTER)
+        self.is_away = True
         if self.limit is not None:
             self.limit.reschedule(0)
         elif self.connection is not None:

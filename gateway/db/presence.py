@@ -23,8 +23,8 @@ AWAY = (
     asyncpg.InternalClientError,
     asyncpg.OperatorInterventionError,
 )
-#: two statements stood in each other's way: the next try may succeed at once
-PASSING = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError)
+#: statements stood in each other's way, or one took too long and was canceled: the next try may succeed at once
+PASSING = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError)
 #: it said itself that it did not do it, for want of space, memory or connections, or because it is a standby now
 REFUSED = (
     asyncpg.InsufficientResourcesError,
@@ -43,6 +43,8 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (asyncpg.PostgresSystemError, "its disk fails"),
     (asyncpg.TransactionRollbackError, "statements stood in each other's way"),
     (asyncpg.LockNotAvailableError, "statements stood in each other's way"),
+    (asyncpg.QueryCanceledError, "a statement took too long"),
+    (TimeoutError, "it does not answer in time"),
     (BaseException, "it is away"),
 )
 

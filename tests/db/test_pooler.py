@@ -126,6 +126,14 @@ async def test_a_transaction_leaves_neither_role_nor_tenant_to_the_next(pooled: 
         assert (left["current_user"], left["tenant"] or "") == ("postgres", "")
 
 
+async def test_postgresql_limits_the_statements_of_every_transaction(pooled: Database) -> None:
+    async with pooled.system() as connection:
+        limit = await connection.fetchval("SHOW statement_timeout")
+        disconnect_check = await connection.fetchval("SHOW client_connection_check_interval")
+
+    assert (limit, disconnect_check) == ("65s", "2s")
+
+
 async def test_a_block_is_one_transaction_and_a_nested_one_a_savepoint(pooled: Database, organization_id: UUID) -> None:
     insert = "INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, $3)"
 
