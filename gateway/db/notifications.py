@@ -40,7 +40,7 @@ OnGap = Callable[[], None]
 
 
 class NotificationListener:
-    """Calls listeners with what changed, and `on_gap` when its connection is lost and when it listens again."""
+    """Calls listeners with what changed, and `on_gap` whenever it begins to listen, also after a lost connection."""
 
     def __init__(self, url: str | None) -> None:
         #: of PostgreSQL itself; None where there is a pooler in between
@@ -96,7 +96,6 @@ class NotificationListener:
         finally:
             connection.terminate()
             self._proven_until = float("-inf")
-            self._report_gap()
 
     async def _prove(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         """Ask PostgreSQL for an answer; raises TimeoutError where the connection is silent."""

@@ -212,7 +212,9 @@ async def test_the_end_of_a_write_is_announced_once_postgres_takes_it(database_u
     same = key(uuid4(), id=1)
     async with postgres_relay(database_url) as relay, Database.open(relay.url) as cut_off:
         cache = opened_cache(cut_off)
+        await elsewhere.fetch(same, Application(), Freshness(5))
         async with cache.writing(same[0]):
+            await eventually(lambda: elsewhere.find(same, 60) is None)
             relay.is_open = False
             relay.cut()
         await elsewhere.fetch(same, Application(), Freshness(5))
