@@ -1,5 +1,6 @@
 """Jobs in PostgreSQL as callers see them: accepted in one transaction, looked at, listed, canceled."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -179,11 +180,11 @@ class JobFilter:
 class JobStore:
     """What callers do with jobs; `retention` is the seconds that a finished job's result is kept.
 
-    `timeout`: seconds for which a job is accepted again whose acceptance was not confirmed.
+    `timeout`: seconds for accepting a job, tries after a lost connection included; callers are refused within two.
     """
 
     def __init__(
-        self, database: Database, retention: int, *, sealing: JobSealing = NO_SEALING, timeout: float = 5.0
+        self, database: Database, retention: int, *, sealing: JobSealing = NO_SEALING, timeout: float = 1.8
     ) -> None:
         self._database = database
         self._sealing = sealing
@@ -230,15 +231,18 @@ class JobStore:
             return bool(await connection.fetchval(_IS_USED, *_owner(new, key)))
 
     async def _accepted(self, new: NewJob) -> StoredJob:
-        """Asks again where PostgreSQL went away before it said that the job is there: nobody else could ask for it."""
+        """Accept again where PostgreSQL went away before it confirmed the job: only this call knows the job's id."""
+        deadline = asyncio.get_running_loop().time() + self._timeout
         try:
             return await self._accepting(new)
-        except Unavailable as away:
-            if not away.was_sent:
+        except Unavailable as unavailable:
+            if not unavailable.was_sent:
                 raise
+            away = unavailable
         try:
-            return await retry_until_available(lambda: self._accepting(new), timeout=self._timeout)
-        except Unavailable as away:
+            async with asyncio.timeout_at(deadline):
+                return await retry_until_available(lambda: self._accepting(new))
+        except (Unavailable, TimeoutError):
             raise _perhaps_accepted(new, away) from away
 
     async def _inserted(self, connection: Connection, new: NewJob, claimed_by: str | None) -> StoredJob:

@@ -20,6 +20,8 @@ class PostgresRelay:
         #: while it is not set, connections stand and carry nothing
         self.flows = asyncio.Event()
         self.flows.set()
+        #: tells that something has come in that is not passed on
+        self.holds = asyncio.Event()
         self._connections: set[asyncio.StreamWriter] = set()
         self.url = ""
 
@@ -68,7 +70,9 @@ class PostgresRelay:
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             while chunk := await reader.read(_CHUNK):
-                await self.flows.wait()
+                if not self.flows.is_set():
+                    self.holds.set()
+                    await self.flows.wait()
                 writer.write(chunk)
                 await writer.drain()
         writer.transport.abort()

@@ -1,16 +1,19 @@
 """Accepting jobs: once for each key, durable when told."""
 
 import asyncio
+import time
 from dataclasses import replace
 from uuid import UUID, uuid4
 
 import msgspec
 import pytest
 
-from gateway.errors import NotFound
+from gateway.db.pool import Database
+from gateway.errors import NotFound, Unavailable
 from gateway.jobs.model import JobStatus
-from gateway.jobs.store import IdempotencyKey, JobFilter
-from tests.jobs.conftest import SHARES
+from gateway.jobs.store import IdempotencyKey, JobFilter, JobStore
+from tests.harness.postgres_relay import postgres_relay
+from tests.jobs.conftest import RETENTION, SHARES
 
 KEY = IdempotencyKey("k", b"request", 3600)
 
@@ -120,3 +123,33 @@ async def test_another_organizations_job_does_not_exist(jobs, new_job, another_o
 
     with pytest.raises(NotFound):
         await jobs.get(another_organization_id, accepted.job.id)
+
+
+async def test_a_job_whose_acceptance_is_not_confirmed_is_answered_within_two_seconds(database_url, new_job):
+    async with postgres_relay(database_url) as relay, Database.open(relay.url, size=1) as cut_off:
+        new = new_job()
+        async with cut_off.system():
+            relay.flows.clear()
+        accepting = asyncio.create_task(JobStore(cut_off, RETENTION).accept(new))
+        await relay.holds.wait()
+        started = time.monotonic()
+        relay.is_open = False
+        relay.cut()
+
+        with pytest.raises(Unavailable) as unavailable:
+            await accepting
+
+    assert time.monotonic() - started <= 2.2
+    assert unavailable.value.extra["known"] == {"job_id": str(new.id)}
+
+
+async def test_a_job_whose_acceptance_was_cut_off_is_accepted_when_postgres_is_back_at_once(database_url, new_job):
+    async with postgres_relay(database_url) as relay, Database.open(relay.url, size=1) as cut_off:
+        async with cut_off.system():
+            relay.flows.clear()
+        accepting = asyncio.create_task(JobStore(cut_off, RETENTION).accept(new_job()))
+        await relay.holds.wait()
+        relay.cut()
+        relay.flows.set()
+
+        assert (await accepting).is_new
