@@ -263,6 +263,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 database,
                 catalog,
                 connector_store,
+                connectors,
                 jobs,
                 wakeup,
                 Intervals(settings.sync_every),

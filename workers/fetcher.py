@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gateway.jobs.claims import Claims, Shares
-from gateway.jobs.lease import Task
+from gateway.jobs.lease import Work
 from gateway.jobs.model import StoredJob
 from gateway.jobs.runner import Runner
 from gateway.jobs.wakeup import BATCH
@@ -36,19 +36,19 @@ class Slots:
 
 
 class Fetcher:
-    """Fills the slots of a worker; `tasks` is what it does with a job, by the job's task."""
+    """Fills the slots of a worker; `work` runs a job, by the name of its task."""
 
     def __init__(
         self,
         claims: Claims,
         runner: Runner,
-        tasks: Mapping[str, Task],
+        work: Mapping[str, Work],
         slots: Slots,
         concurrency: Mapping[str, int],
     ) -> None:
         self._claims = claims
         self._runner = runner
-        self._tasks = tasks
+        self._work = work
         self._slots = slots
         self._shares = Shares(slots.organization, slots.connector, concurrency)
         self._is_open = True
@@ -118,7 +118,7 @@ class Fetcher:
     def _start(self, claimed: list[StoredJob]) -> None:
         for job in claimed:
             self._runner.start(
-                job, self._tasks[job.task], self._on_candidate_end if job.is_poison_candidate else self.wake
+                job, self._work[job.task], self._on_candidate_end if job.is_poison_candidate else self.wake
             )
 
     def _on_candidate_end(self) -> None:

@@ -4,20 +4,18 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from math import ceil
-from typing import TypeAlias
 
 from gateway.aio.deadline import Deadline
 from gateway.aio.loops import every, running
 from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.errors import Unavailable
 from gateway.jobs.claims import Claims
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.maintenance import INTERVAL
-from gateway.jobs.model import StoredJob
 from gateway.jobs.pruning import prune_jobs
+from gateway.jobs.tasks import TASKS, Task
 from gateway.jobs.wakeup import NotifiedWorker
 from gateway.kinds.catalog import Catalog
 from gateway.monitoring.prometheus import exposed
@@ -25,28 +23,9 @@ from gateway.services import CLOSING, Services, open_services
 from gateway.settings import Settings
 from gateway.sign_in.store import SignInStore
 from gateway.telemetry.tracing import configure_tracing
-from gateway.upstream.responses import OperationResult
-from workers.delete_connector import delete_connector, delete_workspace
 from workers.fetcher import Fetcher, Slots
-from workers.synchronize import synchronize
 
 log = logging.getLogger(__name__)
-
-WorkerTask: TypeAlias = Callable[[Services, StoredJob, JobRunContext], Awaitable[OperationResult]]
-
-
-async def operation(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
-    """The operation of a connector, as the front end would run it inline."""
-    return await services.execution.run_job(job, run_context)
-
-
-#: what a worker does with a job, by the job's task
-TASKS: Mapping[str, WorkerTask] = {
-    "operation": operation,
-    "synchronize": synchronize,
-    "delete_connector": delete_connector,
-    "delete_workspace": delete_workspace,
-}
 
 
 def concurrency_of(catalog: Catalog) -> dict[str, int]:
@@ -71,15 +50,14 @@ async def work(settings: Settings) -> None:
 
 
 class Worker:
-    """One worker: its slots, its wake-up and its share of the maintenance."""
+    """One worker: its slots, its wake-up and its share of the maintenance; it claims jobs of `tasks` only."""
 
-    def __init__(self, services: Services, tasks: Mapping[str, WorkerTask] = TASKS) -> None:
+    def __init__(self, services: Services, tasks: Iterable[Task] = tuple(TASKS.values())) -> None:
         self._services = services
         slots = Slots.of(services.settings.worker_jobs)
-        bound = {name: partial(task, services) for name, task in tasks.items()}
-        self._fetcher = Fetcher(
-            Claims(services.database, services.sealing), services.runner, bound, slots, concurrency_of(services.catalog)
-        )
+        work = {task.name: task.run(services) for task in tasks}
+        claims = Claims(services.database, services.sealing, work)
+        self._fetcher = Fetcher(claims, services.runner, work, slots, concurrency_of(services.catalog))
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 
     async def until(self, stopping: asyncio.Event) -> None:

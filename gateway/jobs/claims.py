@@ -4,7 +4,7 @@ Every connector has a queue of its own in PostgreSQL. What it cannot run now sta
 more jobs than its application takes at a time, and all of them while its rate scope is used up.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -12,6 +12,7 @@ from gateway.db.pool import Database
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import StoredJob
 from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
+from gateway.jobs.tasks import TASKS
 from gateway.telemetry.metrics import QUEUE_WAIT
 
 #: queues that one claim looks at, from a random one on
@@ -35,7 +36,7 @@ _CLAIM = f"""
         SELECT organization_id, sum(everywhere) AS everywhere, sum(here) AS here FROM running GROUP BY 1
     ), oldest AS (
         SELECT job.*, row_number() OVER (PARTITION BY organization_id, queue ORDER BY created_at, id) AS place
-        FROM gateway_oldest_jobs($9, $3, $4, {_QUEUES}, 4 * $2::integer) AS job
+        FROM gateway_oldest_jobs($9, $10, $3, $4, {_QUEUES}, 4 * $2::integer) AS job
         LEFT JOIN connector_holds AS hold ON hold.connector_id = job.queue AND held_until > now()
         WHERE crashes < 2 AND (hold.connector_id IS NULL OR attempt > 0)
     ), within_queue AS (
@@ -59,7 +60,7 @@ _CLAIM = f"""
 # What lost two workers may be what kills them: it runs among few of its kind, and then alone among them.
 _CLAIM_POISON_CANDIDATES = f"""
     WITH chosen AS (
-        SELECT id FROM jobs WHERE status = 'queued' AND crashes >= 2 AND (crashes = 2) = $3
+        SELECT id FROM jobs WHERE status = 'queued' AND crashes >= 2 AND (crashes = 2) = $3 AND task = ANY ($4)
         ORDER BY created_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
     )
     {_TAKE}
@@ -77,11 +78,18 @@ class Shares:
 
 
 class Claims:
-    """Claims of queued jobs, by compare-and-set; a claimed job is its worker's to run."""
+    """Claims of queued jobs, by compare-and-set; a claimed job is its worker's to run.
 
-    def __init__(self, database: Database, sealing: JobSealing = NO_SEALING) -> None:
+    `tasks`: names of the tasks that the worker knows. Jobs of other tasks stay in the queue, so that during a rolling
+    upgrade an old worker leaves them to new ones.
+    """
+
+    def __init__(
+        self, database: Database, sealing: JobSealing = NO_SEALING, tasks: Collection[str] = tuple(TASKS)
+    ) -> None:
         self._database = database
         self._sealing = sealing
+        self._tasks = list(tasks)
 
     async def claim(self, worker: str, limit: int, shares: Shares, *, is_background: bool = False) -> list[StoredJob]:
         """Up to `limit` queued jobs: those that somebody waits for, or those that nobody does."""
@@ -97,6 +105,7 @@ class Claims:
                 list(shares.concurrency),
                 list(shares.concurrency.values()),
                 is_background,
+                self._tasks,
             )
         claimed = [job_of(row, self._sealing) for row in rows]
         for job in claimed:
@@ -107,5 +116,5 @@ class Claims:
     async def claim_poison_candidates(self, worker: str, limit: int, *, is_group: bool) -> list[StoredJob]:
         """The oldest jobs that lost two workers, to run in a group; or those that lost more, to run alone."""
         async with self._database.system() as connection:
-            rows = await connection.fetch(_CLAIM_POISON_CANDIDATES, worker, limit, is_group)
+            rows = await connection.fetch(_CLAIM_POISON_CANDIDATES, worker, limit, is_group, self._tasks)
         return [job_of(row, self._sealing) for row in rows]

@@ -48,7 +48,7 @@ _SMALL = 64 << 10
 _PROGRESS_INTERVAL = 0.5
 
 #: what is done for a job: run it to an answer, with its run context
-Task = Callable[[StoredJob, "JobRunContext"], Awaitable[OperationResult]]
+Work = Callable[[StoredJob, "JobRunContext"], Awaitable[OperationResult]]
 #: how a run came out
 Outcome: TypeAlias = OperationResult | GatewayError
 
@@ -125,7 +125,7 @@ class JobRunContext:
 class Lease:
     """A claimed job at work; made in a running loop, where it begins at once."""
 
-    def __init__(self, leases: Leases, job: StoredJob, work: Task) -> None:
+    def __init__(self, leases: Leases, job: StoredJob, work: Work) -> None:
         self.job = job
         self.run_context = JobRunContext(leases, job)
         #: done once PostgreSQL is away, so that the outcome cannot be written yet
@@ -151,7 +151,7 @@ class Lease:
         """Stop, because another holds the job now or it has ended, unless that is our own end on its way: False."""
         return not self._is_finishing and self.task.cancel()
 
-    async def _run(self, work: Task) -> Outcome | None:
+    async def _run(self, work: Work) -> Outcome | None:
         job = self.job
         _add_job_context(job)
         try:
@@ -174,7 +174,7 @@ class Lease:
         if not self.database_away.done():
             self.database_away.set_result(None)
 
-    async def _outcome(self, work: Task) -> Outcome:
+    async def _outcome(self, work: Work) -> Outcome:
         if self.job.cancel_requested and not must_go_on(self.job, self.run_context.state):
             return JobCanceled(CANCELED_UNSTARTED if self.job.attempt == 1 else "canceled before it ran again")
         try:

@@ -34,7 +34,7 @@ FINAL = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED, Jo
 CANCELED_UNSTARTED, CANCELED_UNDONE = "canceled before it ran", "canceled; nothing was done"
 
 #: the task that runs an operation of a connector; other tasks are the gateway's own
-OPERATION = "operation"
+OPERATION_TASK = "operation"
 
 
 class NewJob(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class NewJob(msgspec.Struct, frozen=True):
     client_id: UUID | None = None
     connector_id: UUID | None = None
     workspace_name: str | None = None
-    task: str = OPERATION
+    task: str = OPERATION_TASK
     kind: str | None = None
     entity: str | None = None
     action: str | None = None

@@ -2,6 +2,7 @@
 
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
+from gateway.jobs.tasks import SYNCHRONIZE
 
 # The row stays for a day, so that its caller learns that the result has expired and not that there was none.
 _EXPIRED_RESULTS = """
@@ -21,10 +22,10 @@ _OLD_JOBS = """
     DELETE FROM jobs USING old WHERE jobs.id = old.id
 """
 # Scheduled synchronizations are many and nobody's: they are kept for an hour, those that callers asked for as others.
-_OLD_SCHEDULED_JOBS = """
+_OLD_SCHEDULED_JOBS = f"""
     WITH old AS (
         SELECT id FROM jobs
-        WHERE task = 'synchronize' AND client_id IS NULL AND finished_at < now() - interval '1 hour'
+        WHERE task = '{SYNCHRONIZE.name}' AND client_id IS NULL AND finished_at < now() - interval '1 hour'
         ORDER BY finished_at LIMIT $1 FOR UPDATE SKIP LOCKED
     )
     DELETE FROM jobs USING old WHERE jobs.id = old.id

@@ -11,14 +11,15 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import JobCanceled
 from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
+from gateway.jobs.tasks import TASKS, sql_names
 
-#: the tasks that delete; they are spared, because they carry the deletion out
-DELETE_CONNECTOR, DELETE_WORKSPACE = "delete_connector", "delete_workspace"
 #: jobs in one statement, which has to be done within a statement's time
 _BATCH = 200
 
+# The jobs that carry the deletion out are left alone.
 _OF_CONNECTOR = f"""
-    organization_id = $1 AND connector_id = $2 AND task NOT IN ('{DELETE_CONNECTOR}', '{DELETE_WORKSPACE}')
+    organization_id = $1 AND connector_id = $2
+    AND task NOT IN ({sql_names(task for task in TASKS.values() if not task.deletes_with_connector)})
 """
 _CANCEL = f"""
     UPDATE jobs

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from gateway.aio.loops import every, running
 from gateway.errors import Unavailable
-from gateway.jobs.lease import JobRunContext, Lease, Task
+from gateway.jobs.lease import JobRunContext, Lease, Work
 from gateway.jobs.leases import LeaseKey, Leases
 from gateway.jobs.model import StoredJob
 from gateway.upstream.responses import OperationResult
@@ -39,11 +39,11 @@ class Runner:
         async with running(every(self._heartbeat, self.beat, name="heartbeat")):
             yield self
 
-    def start(self, job: StoredJob, work: Task, on_end: Callable[[], None] = lambda: None) -> None:
+    def start(self, job: StoredJob, work: Work, on_end: Callable[[], None] = lambda: None) -> None:
         """Run a claimed job to its end beside whatever else runs, or leave it to others."""
         self._hold(job, work).task.add_done_callback(lambda _: on_end())
 
-    async def run(self, job: StoredJob, work: Task) -> OperationResult:
+    async def run(self, job: StoredJob, work: Work) -> OperationResult:
         """Run a job for the caller who waits: its answer once that is stored; raises the job's error.
 
         Raises Unavailable when it cannot be stored for now; it will be, as soon as PostgreSQL is back. The job goes on
@@ -67,7 +67,7 @@ class Runner:
 
         self._hold(job, read_on)
 
-    def _hold(self, job: StoredJob, work: Task) -> Lease:
+    def _hold(self, job: StoredJob, work: Work) -> Lease:
         lease = Lease(self._leases, job, work)
         self._held[lease.key] = lease
         lease.task.add_done_callback(lambda _: self._held.pop(lease.key, None))

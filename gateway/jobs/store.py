@@ -14,7 +14,6 @@ from gateway.db.retries import retry_until_available
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobSummary, NewJob, StoredJob
-from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.rows import (
     COLUMNS,
     NO_SEALING,
@@ -26,6 +25,7 @@ from gateway.jobs.rows import (
     part_field,
     summary_of,
 )
+from gateway.jobs.tasks import TASKS, sql_names
 from gateway.kinds.spec import Effect
 
 # A connection that is bound already is handed out without a word to the server.
@@ -101,7 +101,7 @@ _CANCEL = f"""
         expires_at = CASE WHEN {_ENDS} THEN now() + make_interval(secs => $3) END,
         next_attempt_at = NULL
     WHERE organization_id = $1 AND id = $2 AND NOT is_inline AND status IN ('queued', 'waiting', 'running')
-      AND task NOT IN ('{DELETE_CONNECTOR}', '{DELETE_WORKSPACE}')
+      AND task NOT IN ({sql_names(task for task in TASKS.values() if not task.is_cancellable)})
     RETURNING {SUMMARY_COLUMNS}
 """
 _GET_STORED = f"SELECT {COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"

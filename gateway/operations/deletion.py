@@ -22,9 +22,10 @@ from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
-from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE, JobRemoval
+from gateway.jobs.removal import JobRemoval
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
+from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.wakeup import Wakeup
 from gateway.oauth_client.authorizers import OAuthAuthorizers
 from gateway.upstream.responses import OperationResult
@@ -82,7 +83,7 @@ class Deletion:
             caller.client_id,
             connector_id=connector_id,
             workspace_name=record.workspace_name,
-            task=DELETE_CONNECTOR,
+            task=DELETE_CONNECTOR.name,
             kind=record.kind,
             request_id=request_id,
         )
@@ -103,7 +104,7 @@ class Deletion:
                 organization_id,
                 caller.client_id,
                 workspace_name=name,
-                task=DELETE_WORKSPACE,
+                task=DELETE_WORKSPACE.name,
                 params={"workspace_id": str(workspace_id)},
                 request_id=request_id,
             )
@@ -190,5 +191,5 @@ def _again(table: str, row: dict[str, object]) -> NewJob:
     """The job that takes the place of a dead one."""
     organization_id, subject = UUID(str(row["organization_id"])), UUID(str(row["id"]))
     if table == "workspaces":
-        return NewJob(uuid4(), organization_id, task=DELETE_WORKSPACE, params={"workspace_id": str(subject)})
-    return NewJob(uuid4(), organization_id, connector_id=subject, task=DELETE_CONNECTOR, kind=str(row["kind"]))
+        return NewJob(uuid4(), organization_id, task=DELETE_WORKSPACE.name, params={"workspace_id": str(subject)})
+    return NewJob(uuid4(), organization_id, connector_id=subject, task=DELETE_CONNECTOR.name, kind=str(row["kind"]))

@@ -31,10 +31,10 @@ from gateway.jobs import store as stored
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
 from gateway.jobs.quota import JobQuota
-from gateway.jobs.removal import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.stored_files.store import StoredFiles
+from gateway.jobs.tasks import is_retryable
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Operation
@@ -332,12 +332,16 @@ class Execution:
         """
         if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
             raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
+        if not is_retryable(job):
+            raise Conflict(
+                f"a {job.task} job cannot be retried on request; the gateway repeats a deletion until it is done"
+            )
         if job.status is JobStatus.UNKNOWN and not confirm:
             raise OutcomeUnknown(
                 'the write may have happened; look it up first, and send {"confirm": true} to send it again',
                 extra={"known": (job.error or {}).get("known")},
             )
-        if job.connector_id is not None and job.task not in (DELETE_CONNECTOR, DELETE_WORKSPACE):
+        if job.connector_id is not None:
             (await self._connectors.get(job.organization_id, job.connector_id)).require_active()
         work = await self._jobs.get_stored(job.organization_id, job.id)
         new = NewJob(

@@ -17,10 +17,11 @@ import uvloop
 
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
-from gateway.services import Services, open_services
+from gateway.jobs.tasks import TASKS, Task
+from gateway.services import open_services
 from gateway.settings import Settings
 from gateway.upstream.responses import OperationResult
-from workers.main import TASKS, Worker
+from workers.main import Worker
 
 #: jobs that a worker runs at a time
 SLOTS = 100
@@ -28,16 +29,16 @@ WORK = 0.005
 _NOTHING = OperationResult(msgspec.Raw(b"null"))
 
 
-async def no_op(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+async def no_op(job: StoredJob, run_context: JobRunContext) -> OperationResult:
     return _NOTHING
 
 
-async def some_work(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+async def some_work(job: StoredJob, run_context: JobRunContext) -> OperationResult:
     await asyncio.sleep(WORK)
     return _NOTHING
 
 
-async def a_second(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+async def a_second(job: StoredJob, run_context: JobRunContext) -> OperationResult:
     await asyncio.sleep(1)
     return _NOTHING
 
@@ -61,8 +62,8 @@ async def run_gateway_worker() -> None:
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     async with open_services(Settings()) as services:
-        tasks = {**TASKS, "no_op": no_op, "some_work": some_work, "a_second": a_second}
-        await Worker(services, tasks).until(stopping)
+        added = [Task(work.__name__, lambda _, work=work: work) for work in (no_op, some_work, a_second)]
+        await Worker(services, [*TASKS.values(), *added]).until(stopping)
 
 
 async def run_baseline_worker() -> None:

@@ -10,7 +10,7 @@ from gateway.context_store import entities
 from gateway.context_store.sync import schedule, sources
 from gateway.errors import GatewayError, UpstreamError, UpstreamFault, UpstreamTimeout
 from gateway.http.console.routes import CONSOLE_ROUTES
-from gateway.jobs.lease import JobRunContext, Task
+from gateway.jobs.lease import JobRunContext, Work
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.kinds.spec import Effect
 from tests.harness.console import ConsoleBrowser, signed_in
@@ -59,7 +59,7 @@ class FailingWorld:
             await connection.execute(_REFUSE, connector_id, REASON)
         return connector_id
 
-    async def job(self, connector_id: UUID, work: Task, effect: Effect) -> UUID:
+    async def job(self, connector_id: UUID, work: Work, effect: Effect) -> UUID:
         """One whose run raised an error."""
         new = NewJob(
             uuid4(), self.organization_id, connector_id=connector_id, entity="tickets", action="update", effect=effect

@@ -12,7 +12,7 @@ from gateway.jobs import results
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import Leases
 from gateway.jobs.model import JobStatus, StoredJob
-from gateway.jobs.runner import Runner, Task
+from gateway.jobs.runner import Runner, Work
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.kinds.spec import Effect
 from gateway.upstream.responses import OperationResult
@@ -56,7 +56,7 @@ async def nothing_more(job: StoredJob, run_context: JobRunContext) -> OperationR
     raise AssertionError
 
 
-async def ended(jobs, runner: Runner, job: StoredJob, work: Task) -> StoredJob:
+async def ended(jobs, runner: Runner, job: StoredJob, work: Work) -> StoredJob:
     done = asyncio.Event()
     runner.start(job, work, done.set)
     await done.wait()

@@ -7,10 +7,12 @@ from uuid import uuid4
 import pytest
 
 from gateway.db.pool import Database
+from gateway.jobs.model import JobStatus, NewJob
+from gateway.jobs.tasks import DELETE_WORKSPACE, TASKS, Task
 from gateway.services import Services, open_services
 from gateway.settings import Settings
-from tests.harness.waiting import eventually
-from workers.main import TASKS, Worker
+from tests.harness.waiting import PATIENCE, eventually
+from workers.main import Worker
 
 #: two consents of one client, one of which ended more than a week ago
 FLOWS = """
@@ -63,5 +65,26 @@ async def test_consents_are_pruned_a_week_after_their_end(services: Services, da
     await working
 
 
-def test_every_task_that_is_accepted_is_one_that_a_worker_knows():
-    assert set(TASKS) == {"operation", "synchronize", "delete_connector", "delete_workspace"}
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+async def test_every_task_names_what_runs_it(services: Services, task: Task):
+    assert callable(task.run(services))
+
+
+async def test_a_job_of_a_task_that_the_worker_does_not_know_stays_queued_and_holds_up_no_other(services: Services):
+    organization_id = (await services.identity.create_organization(uuid4().hex)).id
+    newer = await services.jobs.accept(NewJob(uuid4(), organization_id, task="of a newer version"))
+    known = await services.jobs.accept(
+        NewJob(uuid4(), organization_id, task=DELETE_WORKSPACE.name, params={"workspace_id": str(uuid4())})
+    )
+    stopping = asyncio.Event()
+    working = asyncio.create_task(Worker(services).until(stopping))
+
+    async with asyncio.timeout(PATIENCE):
+        while not (done := await services.job_waiters.done(organization_id, known.job.id, 5)).is_done:
+            pass
+    left = await services.jobs.get(organization_id, newer.job.id)
+
+    stopping.set()
+    await working
+    assert done.status is JobStatus.SUCCEEDED
+    assert (left.status, left.attempt) == (JobStatus.QUEUED, 0)

@@ -8,32 +8,36 @@ from uuid import UUID, uuid4
 
 from gateway.aio.clock import CLOCK
 from gateway.connectors.model import ConnectorRecord
+from gateway.connectors.resolver import ConnectorResolver
 from gateway.connectors.store import ConnectorStore
 from gateway.context_store.entities import StoredEntity, freshness
 from gateway.context_store.sync import schedule, sources
+from gateway.context_store.sync.job import SynchronizationRun
 from gateway.context_store.sync.schedule import Intervals
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
+from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob, moment
 from gateway.jobs.store import JobStore
+from gateway.jobs.tasks import SYNCHRONIZE
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog, Kind
+from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 
-#: the task of jobs that synchronize
-TASK = "synchronize"
 #: connectors without copies that are backfilled at a time, and queued jobs that are compared
 _MAX = 100
 
 
 @dataclass(frozen=True)
 class Synchronization:
-    """Accepts the jobs that synchronize; the workers run them."""
+    """Accepts the jobs that synchronize, and runs them on workers."""
 
     database: Database
     catalog: Catalog
     connectors: ConnectorStore
+    resolver: ConnectorResolver
     jobs: JobStore
     wakeup: Wakeup
     intervals: Intervals
@@ -82,7 +86,7 @@ class Synchronization:
 
     async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> StoredJob | None:
         """A job that has not begun and will do the very same."""
-        queued = await self.jobs.queued(record.organization_id, record.id, TASK, _MAX)
+        queued = await self.jobs.queued(record.organization_id, record.id, SYNCHRONIZE.name, _MAX)
         return next((job for job in queued if job.params == params), None)
 
     async def enqueue_due(self) -> int:
@@ -118,6 +122,10 @@ class Synchronization:
             registered = {entity.entity: entity for entity in await freshness(connection, record.id)}
         return {name: _view(registered.get(name)) for name in sources.synchronized(self.catalog.kind(record.kind))}
 
+    async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+        """Synchronize the entities of a job, from where its last attempt stopped; raises GatewayError."""
+        return await SynchronizationRun(self.database, self.resolver, self.next_in, job, run_context).run()
+
     def next_in(self, record: ConnectorRecord, source: sources.Source) -> float:
         """Seconds from the end of a run to the next."""
         return schedule.jittered(self.intervals.of(record.kind, source.entity, source.sync))
@@ -138,7 +146,7 @@ class Synchronization:
             client_id,
             connector_id=record.id,
             workspace_name=record.workspace_name,
-            task=TASK,
+            task=SYNCHRONIZE.name,
             kind=record.kind,
             entity=names[0] if len(names) == 1 else None,
             params={"entities": list(names), "full": is_full},

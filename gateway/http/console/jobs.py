@@ -17,6 +17,7 @@ from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.jobs import results
 from gateway.jobs.model import JobStatus, JobSummary
 from gateway.jobs.store import JobFilter
+from gateway.jobs.tasks import is_retryable
 
 _PAGE = "/console/jobs"
 #: jobs on a page, and records of a result that are shown
@@ -79,8 +80,7 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "job": job_view(request, job),
         "is_job_done": job.is_done,
         "is_cancelable": not job.is_done and not job.cancel_requested,
-        "is_retriable": job.status in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN)
-        and job.entity is not None,
+        "is_retryable": is_retryable(job),
         "needs_confirmation": job.status is JobStatus.UNKNOWN,
         "error": json.dumps(job.error, indent=2, ensure_ascii=False) if job.error else None,
         "columns": columns,

@@ -1,7 +1,7 @@
-"""Synchronizing the copies of a connector: one entity after the other, parents first, each from where it stands."""
+"""A job that synchronizes the copies of a connector: one entity after the other, parents first."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import Any
 
@@ -9,11 +9,13 @@ import msgspec
 
 from gateway import errors
 from gateway.aio.clock import CLOCK
-from gateway.connectors.resolver import ResolvedConnector
+from gateway.connectors.model import ConnectorRecord
+from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store import entities
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.run import Report, SyncRun
+from gateway.db.pool import Database
 from gateway.errors import (
     Conflict,
     ConnectorNotReady,
@@ -30,7 +32,6 @@ from gateway.errors import (
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
-from gateway.services import Services
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.responses import OperationResult
 
@@ -46,26 +47,38 @@ _PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
 _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
 
-async def synchronize(services: Services, job: StoredJob, run_context: JobRunContext) -> OperationResult:
-    """The copies of a connector, from where the last attempt stopped."""
-    return await _Synchronizing(services, job, run_context).all()
+class SynchronizationRun:
+    """One run of a job that synchronizes; the job's state names the entities that are done, so that another worker
+    goes on after them.
 
+    `next_in`: seconds from the end of a run to the next, by connector and source.
+    """
 
-class _Synchronizing:
-    """One job at work; what it has done is in its state, so that another worker goes on after it."""
-
-    def __init__(self, services: Services, job: StoredJob, run_context: JobRunContext) -> None:
-        self._services = services
+    def __init__(
+        self,
+        database: Database,
+        connectors: ConnectorResolver,
+        next_in: Callable[[ConnectorRecord, sources.Source], float],
+        job: StoredJob,
+        run_context: JobRunContext,
+    ) -> None:
+        self._database = database
+        self._connectors = connectors
+        self._next_in = next_in
         self._job = job
         self._run_context = run_context
         self._done: dict[str, Any] = dict(run_context.state.get("done", {}))
         # Never less than an earlier attempt reported, so that what it reads beyond that is progress.
         self._read = max(job.progress, sum(report["records"] for report in self._done.values()))
 
-    async def all(self) -> OperationResult:
-        """Every entity of the job that is not done; one that fails does not keep the others from theirs."""
+    async def run(self) -> OperationResult:
+        """Synchronize every entity of the job that is not done: `{entities: [report]}`.
+
+        An entity that fails has its error in its report and does not stop the others. Raises the first of these errors
+        when every entity failed, and any error that concerns the whole connector.
+        """
         assert self._job.connector_id is not None
-        resolved = await self._services.connectors.get(self._job.organization_id, self._job.connector_id)
+        resolved = await self._connectors.get(self._job.organization_id, self._job.connector_id)
         resolved.require_active()
         synchronized = sources.synchronized(resolved.connector.kind)
         names = [name for name in synchronized if name in self._job.params["entities"]]
@@ -82,7 +95,7 @@ class _Synchronizing:
     async def _drop_unknown(self, resolved: ResolvedConnector, names: Collection[str]) -> None:
         """Entities that the kind no longer has: they are not due again."""
         for name in names:
-            async with self._services.database.tenant(self._job.organization_id) as connection:
+            async with self._database.tenant(self._job.organization_id) as connection:
                 entity = await entities.find(connection, resolved.record.id, name)
                 if entity is not None:
                     gone = UnknownEntity(f"{resolved.record.kind} has no copies of {name} any more")
@@ -93,7 +106,7 @@ class _Synchronizing:
         source, entity = sources.source_of(resolved.connector.kind, name), await self._claimed(resolved, name)
         if source is None or entity is None:
             return Report(name)
-        interval = self._services.synchronization.next_in(resolved.record, source)
+        interval = self._next_in(resolved.record, source)
         connector = resolved.connector.in_background()
         try:
             report = await (await self._run(connector, source, entity, total)).to_its_end(interval)
@@ -114,7 +127,7 @@ class _Synchronizing:
 
     async def _claimed(self, resolved: ResolvedConnector, name: str) -> StoredEntity | None:
         """The entity, ours until the job ends; raises Unavailable while another job has it."""
-        async with self._services.database.tenant(self._job.organization_id) as connection:
+        async with self._database.tenant(self._job.organization_id) as connection:
             entity = await entities.find(connection, resolved.record.id, name)
             if entity is not None and not await schedule.claim(connection, entity, self._job.id):
                 raise Unavailable(f"{name} is being synchronized by another job", retry_after=_TIMEOUT)
@@ -126,7 +139,7 @@ class _Synchronizing:
         search, parent = connector.kind.entity(source.entity).search, None
         assert search is not None
         if source.sync.parent is not None:
-            async with self._services.database.tenant(self._job.organization_id) as connection:
+            async with self._database.tenant(self._job.organization_id) as connection:
                 parent = await entities.find(connection, entity.connector_id, source.sync.parent.entity)
             if parent is None or parent.last_synced_at is None:
                 first = source.sync.parent.entity
@@ -138,7 +151,7 @@ class _Synchronizing:
             await self._run_context.progress(self._read, None, message)
 
         run = SyncRun(
-            self._services.database,
+            self._database,
             connector,
             source,
             search,
@@ -153,7 +166,7 @@ class _Synchronizing:
         """What the application says to one entity it would say to the rest of them too."""
         for name in self._job.params["entities"]:
             if name not in self._done:
-                async with self._services.database.tenant(self._job.organization_id) as connection:
+                async with self._database.tenant(self._job.organization_id) as connection:
                     entity = await entities.find(connection, resolved.record.id, name)
                 if entity is not None:
                     await self._failed(entity, error, interval)
@@ -164,11 +177,11 @@ class _Synchronizing:
             "an entity was not synchronized",
             extra={"connector_id": str(entity.connector_id), "entity": entity.entity, "code": error.code},
         )
-        async with self._services.database.tenant(entity.organization_id) as connection:
+        async with self._database.tenant(entity.organization_id) as connection:
             await entities.fail(connection, entity, error, CLOCK.now() + timedelta(seconds=wait))
             await schedule.release(connection, entity, self._job.id)
         return Report(entity.entity, error=errors.document(error))
 
     async def _release(self, entity: StoredEntity) -> None:
-        async with self._services.database.tenant(entity.organization_id) as connection:
+        async with self._database.tenant(entity.organization_id) as connection:
             await schedule.release(connection, entity, self._job.id)

@@ -1,0 +1,59 @@
+"""The tasks of jobs: what each kind of work runs, and what callers may do with its jobs.
+
+A new task is one entry here, and a use case that runs it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.jobs.lease import Work
+from gateway.jobs.model import FINAL, OPERATION_TASK, JobStatus, JobSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A kind of work."""
+
+    #: stands in the rows of its jobs
+    name: str
+    #: finds what runs its jobs among the services of a process; their type stands above this package
+    run: Callable[[Any], Work]
+    #: whether callers may cancel its jobs
+    is_cancellable: bool = True
+    #: whether callers may run its jobs again after they ended
+    is_retryable: bool = True
+    #: whether its jobs are canceled and emptied when their connector is deleted
+    deletes_with_connector: bool = True
+
+
+OPERATION = Task(OPERATION_TASK, lambda services: services.execution.run_job)
+SYNCHRONIZE = Task("synchronize", lambda services: services.synchronization.run_job)
+# A deletion is repeated by the gateway until it is done, so that callers can neither stop nor repeat it.
+DELETE_CONNECTOR = Task(
+    "delete_connector",
+    lambda services: services.deletion.run_delete_connector,
+    is_cancellable=False,
+    is_retryable=False,
+    deletes_with_connector=False,
+)
+DELETE_WORKSPACE = Task(
+    "delete_workspace",
+    lambda services: services.deletion.run_delete_workspace,
+    is_cancellable=False,
+    is_retryable=False,
+    deletes_with_connector=False,
+)
+#: all tasks by name
+TASKS: Mapping[str, Task] = {task.name: task for task in (OPERATION, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE)}
+
+
+def is_retryable(job: JobSummary) -> bool:
+    """Whether callers may run the job again: it ended without success, and its task is known and allows it."""
+    task = TASKS.get(job.task)
+    return task is not None and task.is_retryable and job.status in FINAL - {JobStatus.SUCCEEDED}
+
+
+def sql_names(tasks: Iterable[Task]) -> str:
+    """The names of tasks as SQL literals, for `IN`."""
+    return ", ".join(f"'{task.name}'" for task in tasks)
