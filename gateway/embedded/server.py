@@ -6,13 +6,15 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 
 from gateway.embedded import StartupError
 from gateway.embedded.directory import DirectoryLock, private_directory, socket_directory
 from gateway.embedded.output import last_lines, log_file
 from gateway.embedded.program import Program
-from gateway.embedded.service_user import service_user_for
+from gateway.embedded.service_user import Installed, programs_for, service_user_for
 
 #: seconds a server may take to answer; recovery after a hard kill is part of it
 READY_WITHIN = 60.0
@@ -27,9 +29,10 @@ class LocalServer(ABC):
     #: where its sockets lie; known once it is open
     sockets: Path
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, package: str, programs: str = "") -> None:
         self.directory = directory.expanduser().absolute()
         self.service_user = service_user_for(self.directory)
+        self._installed = installed(package, programs)
         self.log = self.directory / "server.log"
         self._lock = DirectoryLock(self.directory)
         self._process: subprocess.Popen[bytes] | None = None
@@ -38,6 +41,14 @@ class LocalServer(ABC):
     def pid(self) -> int | None:
         """The process started here, None when it does not run."""
         return self._process.pid if self._process and self._process.poll() is None else None
+
+    def binary(self, name: str) -> str:
+        """The path of one of the server's programs."""
+        return str(self._programs / "bin" / name)
+
+    @cached_property
+    def _programs(self) -> Path:
+        return programs_for(self.service_user, self._installed)
 
     @property
     @abstractmethod
@@ -106,12 +117,17 @@ def not_ready(program: Program, lines: list[str] | None = None) -> StartupError:
     return StartupError(f"{program.name} does not start. The last it said:\n  {output}")
 
 
-def installation(package: str) -> Path:
-    """Where a wheel with binaries lies. It is not imported: the import may warn, and makes directories."""
+def installed(package: str, programs: str) -> Installed:
+    """Where a wheel with a server lies; `programs` is the directory above its `bin`.
+
+    The package is not imported: an import may warn, and it makes directories.
+    """
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise StartupError(
             f"The package that brings the local server ({package}) is missing. Install it with: "
             "pip install 'agent-connector-gateway[all]', or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL."
         )
-    return Path(spec.origin).parent
+    directory = Path(spec.origin).parent
+    label = f"{package}-{version(package.replace('_', '-'))}"
+    return Installed(directory.parent, label, Path(package, programs), Path(f"{package}.libs"))

@@ -1,10 +1,12 @@
-"""Whom the local servers run as, and their way to the files they need.
+"""The user that the local servers run as, and its access to data directories and programs.
 
-Postgres refuses to run as root. When we are root, the servers run as a user of their own. Their directories are
-opened for them, so that they need not pass through what lies above, and nobody's permissions are changed.
+PostgreSQL refuses to run as root. Under root the servers run as a system user. The launcher opens their data
+directories before it changes the user, so the servers need no permission on the directories above, and no
+permission is changed. Programs that the user cannot read are copied once to `PROGRAMS`.
 """
 
 import fcntl
+import logging
 import os
 import pwd
 import shutil
@@ -20,6 +22,10 @@ from gateway.embedded.parent_death_signal import FIRST_DESCRIPTOR
 
 #: the user made on a machine where we are root
 USER_NAME = "pgserver"
+#: copies of server programs that are installed where that user cannot read them (FHS 3.0, /var/lib)
+PROGRAMS = Path("/var/lib/agent-connector-gateway/programs")
+
+logger = logging.getLogger(__name__)
 
 REMEDY = (
     "Start the gateway as an ordinary user, or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL to use other servers."
@@ -32,6 +38,18 @@ class ServiceUser:
 
     uid: int
     gid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A wheel that brings a server: its directory of packages, and what the server needs below it."""
+
+    site: Path
+    #: package and version: the name of a copy
+    label: str
+    programs: Path
+    #: shared libraries beside the package, which programs find by a path relative to their own
+    libraries: Path
 
 
 def service_user_for(directory: Path) -> ServiceUser | None:
@@ -61,6 +79,10 @@ def _make_user() -> None:
     made = subprocess.run(  # noqa: S603  fixed arguments
         [useradd, *options, USER_NAME], capture_output=True, text=True, check=False
     )
+    if made.returncode == 0:
+        logger.info(
+            "made the system user %s: PostgreSQL does not run as root, so the local servers run as this user", USER_NAME
+        )
     # 9: the name is taken, that is, another gateway made it at the same moment
     if made.returncode not in (0, 9):
         raise StartupError(f"Making the account {USER_NAME} failed: {made.stderr.strip()}. {REMEDY}")
@@ -75,17 +97,52 @@ def paths_for(service_user: ServiceUser | None, directories: Sequence[Path]) -> 
     return [f"/proc/self/fd/{number}" for number, _ in enumerate(directories, FIRST_DESCRIPTOR)]
 
 
-def ensure_readable(root: Path, service_user: ServiceUser | None) -> None:
-    """StartupError, with what to do, where the service user cannot run the program that is installed there."""
-    if service_user is None:
-        return
-    for step in (root, *root.parents):
-        if not _may_enter(step, service_user) or (step == root and not step.stat().st_mode & stat.S_IROTH):
-            raise StartupError(
-                f"The local servers do not run as root but as user id {service_user.uid}, which cannot enter {step}, "
-                "where they are installed. Install the gateway where every user may read it, for example in /opt. "
-                f"{REMEDY}"
-            )
+def programs_for(service_user: ServiceUser | None, installed: Installed, copies: Path = PROGRAMS) -> Path:
+    """The directory with a server's programs: as installed, or a copy below `copies` that the service user may run.
+
+    An installation below root's home or another private directory needs the copy. It is made once for each version,
+    and it is complete before it gets its name. StartupError where no copy can be made.
+    """
+    if service_user is None or _may_run(installed.site / installed.programs, service_user):
+        return installed.site / installed.programs
+    copied = copies / installed.label
+    try:
+        copies.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with (copies / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not copied.exists():
+                _copy(installed, copied)
+    except OSError as error:
+        raise StartupError(
+            f"The local servers run as user id {service_user.uid}, which cannot read {installed.site}, where they are "
+            f"installed, and they cannot be copied to {copied}: {error}. Install the gateway where every user may read "
+            f"it, for example in /opt. {REMEDY}"
+        ) from error
+    if not _may_run(copied / installed.programs, service_user):
+        raise StartupError(
+            f"The local servers run as user id {service_user.uid}, which can read neither {installed.site} nor "
+            f"{copied}. Let every user enter {copies} (chmod 755). {REMEDY}"
+        )
+    return copied / installed.programs
+
+
+def _copy(installed: Installed, copied: Path) -> None:
+    draft = copied.with_name(f"{copied.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    for part in (installed.programs, installed.libraries):
+        if (installed.site / part).is_dir():
+            shutil.copytree(installed.site / part, draft / part, symlinks=True)
+    for path in (draft, *draft.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o644)
+    draft.rename(copied)
+    logger.info("the local servers are copied to %s, because their user cannot read %s", copied, installed.site)
+
+
+def _may_run(programs: Path, service_user: ServiceUser) -> bool:
+    if not programs.is_dir() or not programs.stat().st_mode & stat.S_IROTH:
+        return False
+    return all(_may_enter(step, service_user) for step in (programs, *programs.parents))
 
 
 def _may_enter(directory: Path, service_user: ServiceUser) -> bool:
