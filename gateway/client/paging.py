@@ -21,9 +21,9 @@ class ActionPaging(msgspec.Struct, frozen=True):
     #: where in Meta the next page is named, as a dotted path
     next: str = ""
     #: the Meta member that must be true for a next page to exist
-    more: str | None = None
+    has_more: str | None = None
     #: how many pages the application serves at most
-    pages: int | None = None
+    max_pages: int | None = None
     #: the Meta member that is there when the application does not list everything
     incomplete: str | None = None
 
@@ -59,8 +59,8 @@ def next_params(
     follow = _followed(paging, params, meta)
     if follow is None and paging.incomplete is not None and paging.incomplete in meta:
         raise UpstreamRejected("the application lists no more, but says that there is more; ask for less")
-    if paging.style == "page" and paging.pages is not None and follow is not None and follow > paging.pages:
-        words = f"the application serves {paging.pages} pages at most, and there are more"
+    if paging.style == "page" and paging.max_pages is not None and follow is not None and follow > paging.max_pages:
+        words = f"the application serves {paging.max_pages} pages at most, and there are more"
         raise UpstreamRejected(f"{words}; ask for larger pages or for less")
     return None if follow is None else {**params, paging.param: follow}
 
@@ -68,7 +68,7 @@ def next_params(
 def _followed(paging: ActionPaging, params: Mapping[str, Any], meta: Mapping[str, Any]) -> Any:
     """What names the next page; None at the end, and for a page that names itself."""
     follow = _at(meta, paging.next)
-    if follow in (None, "") or (paging.more is not None and meta.get(paging.more) is False):
+    if follow in (None, "") or (paging.has_more is not None and meta.get(paging.has_more) is False):
         return None
     if paging.style == "page":
         follow = _page_number(paging, params, str(follow))

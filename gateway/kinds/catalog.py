@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,7 +111,7 @@ class Operation:
     @property
     def fields(self) -> dict[str, str | dict[str, Any]]:
         """The fields of its records as far as they are declared; none where an account has fields of its own."""
-        return {} if self.entity.has_own_fields else self.action.fields or self.entity.fields
+        return {} if self.entity.additional_fields else self.action.fields or self.entity.fields
 
     @cached_property
     def paging(self) -> Paging | None:
@@ -154,7 +155,7 @@ class Operation:
     def file_description(self) -> "Operation | None":
         """What reads the record of a download's file; None where the application tells nothing of it."""
         how = self.action.download
-        request = None if how is None else how.described_by or (self.action.request if how.url else None)
+        request = None if how is None else how.metadata_request or (self.action.request if how.url else None)
         return None if request is None else self.changed(request=request, record=(), download=None)
 
     def instead(self, params: Mapping[str, Any]) -> "Operation":
@@ -221,17 +222,33 @@ class Catalog:
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
         self.kinds: dict[str, Kind] = {kind.name: kind for kind in kinds}
+        #: names that are understood: of applications, where one kind alone has them, and of kinds
+        self._by_name = {_plain(name): kind for name, kind in self._applications()} | {
+            _plain(name): kind for name, kind in self.kinds.items()
+        }
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self.kinds.values())
 
     def kind(self, name: str) -> Kind:
-        """The kind by its name in any mix of case, space, `-` and `_`: `Support-Desk`, `support_desk`."""
-        kind = self.kinds.get(re.sub(r"[\s_-]+", "-", name.strip().lower()))
+        """The kind by its name or its application's, in any mix of case, space, `-` and `_`: `Support-Desk`, `zendesk`.
+
+        Raises UnknownConnectorType.
+        """
+        kind = self._by_name.get(_plain(name))
         if kind is None:
-            hint = did_you_mean(name, (kind.spec.display_name for kind in self))
+            hint = did_you_mean(name, [*(kind.spec.display_name for kind in self), *dict(self._applications())])
             raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
         return kind
+
+    def _applications(self) -> Iterator[tuple[str, Kind]]:
+        counts = Counter(kind.spec.application for kind in self)
+        return ((kind.spec.application, kind) for kind in self if counts[kind.spec.application] == 1)
+
+
+def _plain(name: str) -> str:
+    """A name of a kind or an application without differences of case and separators."""
+    return re.sub(r"[\s_.-]+", "-", name.strip().lower())
 
 
 def shipped_specs() -> Path:

@@ -5,7 +5,7 @@ from typing import Any
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.search_schema import SEARCH_META, search_call, search_params_schema
-from gateway.kinds.spec import Action, Paging, Sunset
+from gateway.kinds.spec import Action, Deprecation, Paging
 
 
 def kind_summary(kind: Kind) -> dict[str, Any]:
@@ -13,6 +13,7 @@ def kind_summary(kind: Kind) -> dict[str, Any]:
     spec = kind.spec
     return {
         "kind": spec.kind,
+        "application": spec.application,
         "connector_type": spec.display_name,
         "definition_id": spec.definition_id,
         "title": spec.title,
@@ -20,7 +21,7 @@ def kind_summary(kind: Kind) -> dict[str, Any]:
         "auth_methods": [_auth_method(name, kind) for name in spec.authentication],
         "environment": {name: variable.model_dump(mode="json") for name, variable in spec.environment.items()},
         "oauth": spec.oauth is not None,
-        "ends": [{"path": each.path, **_sunset(each)} for each in spec.ends],
+        "deprecations": [{"path": each.path, **_sunset(each)} for each in spec.deprecations],
         "docs_skill_id": spec.kind,
         "entities": {entity: kind.actions_of(entity) for entity in spec.entities},
     }
@@ -37,16 +38,16 @@ def _auth_method(name: str, kind: Kind) -> dict[str, Any]:
         "id": name,
         "title": method.title,
         "description": method.description,
-        "oauth": method.oauth and method.grant is None,
-        "grant": method.grant,
+        "oauth": method.oauth and method.grant_type is None,
+        "grant_type": method.grant_type,
         **_sunset(method),
         "fields": {field: each.model_dump(mode="json") for field, each in method.credentials.items()},
     }
 
 
-def _sunset(sunset: Sunset) -> dict[str, Any]:
+def _sunset(sunset: Deprecation) -> dict[str, Any]:
     """When it ends and what takes its place; null where no end is known."""
-    return sunset.model_dump(mode="json", include={"until", "deprecated", "instead", "see"})
+    return sunset.model_dump(mode="json", include=set(Deprecation.model_fields))
 
 
 def _entity(kind: Kind, entity_id: str) -> dict[str, Any]:
@@ -91,8 +92,8 @@ def _paging(paging: Paging | None) -> dict[str, Any] | None:
         "param": paging.param,
         "size": paging.size,
         "next": ".".join(paging.next),
-        "more": paging.more,
-        "pages": paging.pages,
+        "has_more": paging.has_more,
+        "max_pages": paging.max_pages,
         "incomplete": None if paging.incomplete is None else paging.incomplete.meta,
     }
 

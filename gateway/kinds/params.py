@@ -147,7 +147,7 @@ def _errors_of(operation: Operation, error: jsonschema_rs.ValidationError) -> It
             properties = _schema_at(operation, place).get("properties", {})
             for unexpected in kind.value:
                 named = [*place, unexpected]
-                hint = operation.action.refuses.get(unexpected) if not place else None
+                hint = operation.action.unsupported_params.get(unexpected) if not place else None
                 hint = hint or _within(operation, place, unexpected) or did_you_mean(unexpected, properties)
                 yield _field_error(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
         case "enum":

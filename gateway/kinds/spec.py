@@ -8,6 +8,7 @@ from datetime import date
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
+from uuid import UUID, uuid5
 
 from pydantic import (
     AfterValidator,
@@ -40,6 +41,8 @@ def _content_type(value: str) -> str:
 ContentType = Annotated[str, AfterValidator(_content_type)]
 
 
+#: the name space of the ids of kinds that name none (RFC 9562 §5.5)
+_KINDS = UUID("5d8fbb6c-31f0-4b0e-9d0f-2a8f5a0e7c11")
 #: seconds; a limit that says nothing is looked at again after so long, however long its window is
 _LONGEST_WINDOW = 60
 
@@ -91,7 +94,7 @@ class Incomplete(Model):
     #: the Meta member that says so; callers see it only then
     meta: str
     #: where it lies in the answer
-    place: JsonPath
+    path: JsonPath
     #: members that it has then
     when: dict[str, Any]
 
@@ -105,11 +108,11 @@ class Paging(Model):
     #: the param that sets how many records a page holds, where there is one
     size: str | None = None
     #: how many pages the application serves at most
-    pages: int | None = None
+    max_pages: int | None = None
     #: the Meta member whose value goes into `param` (a dotted path within Meta)
     next: JsonPath
     #: the Meta member that must be true for a next page to exist, where the application has one
-    more: str | None = None
+    has_more: str | None = None
     #: every Meta member of the product documents, and where it lies in the answer
     meta: dict[str, JsonPath]
     #: how an answer says that there is more than the application lists
@@ -129,27 +132,27 @@ class CredentialField(Model):
     format: Literal["email"] | None = None
 
 
-class Sunset(Model):
-    """When something of the application ends, and what takes its place."""
+class Deprecation(Model):
+    """When something of the application ends (RFC 8594, RFC 9745), and what replaces it."""
 
     #: the first day without it
-    until: date | None = None
-    #: since when it should not be taken up; left out, `until`
+    sunset: date | None = None
+    #: since when new users should not adopt it; `sunset` by default
     deprecated: date | None = None
-    #: what takes its place: an authentication method, an address or words
-    instead: str | None = None
-    #: where the application says so
-    see: str | None = None
+    #: what replaces it: an authentication method, a path or a few words
+    replacement: str | None = None
+    #: the vendor's page about it
+    documentation_url: str | None = None
 
 
-class AddressSunset(Sunset):
-    """The end of addresses of a kind."""
+class PathDeprecation(Deprecation):
+    """Paths of the application that end."""
 
     #: how the paths of the requests concerned begin
     path: str
 
 
-class AuthMethod(Sunset):
+class AuthMethod(Deprecation):
     """One way of proving who calls: its credential fields and how they become a header."""
 
     title: str
@@ -163,7 +166,7 @@ class AuthMethod(Sunset):
     #: tokens of this method come from, and are renewed by, the kind's OAuth endpoints
     oauth: bool = False
     #: how they come without a person's consent: for the app's own id and secret (RFC 6749 §4.4)
-    grant: Literal["client_credentials"] | None = None
+    grant_type: Literal["client_credentials"] | None = None
     credentials: dict[str, CredentialField]
 
     @property
@@ -179,14 +182,15 @@ class OAuthEndpoints(Model):
     """The kind's OAuth 2.0 authorization server (RFC 6749), as far as it differs from the textbook."""
 
     #: where a person consents; none where tokens come of the app's own credentials alone
-    authorize: str = ""
-    token: str
-    revoke: str | None = None
-    #: the server's identifier, which an `iss` in its answers must be (RFC 9207); the origin of `authorize` unless named
+    authorization_url: str = ""
+    token_url: str
+    revocation_url: str | None = None
+    #: the server's identifier, which an `iss` in its answers must be (RFC 9207); the origin of
+    #: `authorization_url` by default
     issuer: str | None = None
     #: how the revocation is sent: RFC 7009 form, a form without client authentication, or the bearer token alone
-    revoke_style: Literal["rfc7009", "bearer"] = "rfc7009"
-    revoke_method: Literal["POST", "DELETE"] = "POST"
+    revocation_style: Literal["rfc7009", "bearer"] = "rfc7009"
+    revocation_method: Literal["POST", "DELETE"] = "POST"
     #: client authentication at the token endpoint
     client_authentication: Literal["basic", "body"] = "body"
     #: encoding of the token request
@@ -195,21 +199,21 @@ class OAuthEndpoints(Model):
     scope_separator: str = " "
     pkce: bool = False
     #: constant query members of the authorization request
-    authorize_params: dict[str, str] = Field(default_factory=dict)
+    authorization_params: dict[str, str] = Field(default_factory=dict)
     #: credentials and variables that come with the token answer: name → where it lies; of the members that RFC 6749
     #: names, such as `access_token`, the place that is looked at when the answer has none
-    learns: dict[str, JsonPath] = Field(default_factory=dict)
+    outputs: dict[str, JsonPath] = Field(default_factory=dict)
     #: the application's own words for RFC 6749's `invalid_grant`: the refresh token counts no more
-    refused: tuple[str, ...] = ()
+    invalid_grant_codes: tuple[str, ...] = ()
     #: and for `invalid_client`: the app's id or secret is wrong
-    app_refused: tuple[str, ...] = ()
+    invalid_client_codes: tuple[str, ...] = ()
 
 
 class Variable(Model):
     """A non-secret value of one connector that addresses need, such as the account's subdomain."""
 
     description: str
-    #: not for a variable that OAuth `learns`: until the first token a connector may be without it
+    #: not for a variable among the `outputs` of OAuth: until the first token a connector may be without it
     required: bool = True
     #: what it must be: one DNS label, one of the kind's hosts, or an https origin on one of them
     type: Literal["dns_label", "host", "origin"] = "dns_label"
@@ -235,14 +239,14 @@ class Failure(Model):
     #: application codes that mean something whatever the status: gateway error code → application codes
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     #: paths of the name of the limit that was hit, where there are several
-    limit: tuple[JsonPath, ...] = ()
+    limit_name: tuple[JsonPath, ...] = ()
     #: refusals that pass, by limit, code or status (`*` at the end for any rest) → seconds until then, or `day` for the
     #: allowance of a day
     retry_after: dict[str, int | Literal["day"]] = Field(default_factory=dict)
     #: seconds for which a limit is waited for where nothing else says how long; left out, those of the rate limit
-    window: int | None = None
+    default_retry_after: int | None = None
     #: headers that tell, beside Retry-After, when an allowance is full again: seconds or a Unix time
-    retry_headers: tuple[str, ...] = ()
+    reset_headers: tuple[str, ...] = ()
 
 
 class Allowance(Model):
@@ -260,14 +264,15 @@ class Allowance(Model):
     #: seconds of its window, where it is another than the rate limit's
     seconds: int | None = None
     #: whether it is of some requests only: that nothing is left of it slows the others down and stops none
-    partial: bool = False
+    per_endpoint: bool = False
 
 
 class RateLimit(Model):
     """The application's published budget for one connector; what its answers say goes before it."""
 
-    requests: int
-    seconds: int
+    #: the defaults suit applications that publish no limit: 429 and `Retry-After` slow requests down further
+    requests: int = 120
+    seconds: int = 60
     concurrent: int | None = None
     #: what headers of its answers tell
     allowances: tuple[Allowance, ...] = ()
@@ -285,7 +290,7 @@ class Download(Model):
     extension: JsonPath | None = None
     content_type: JsonPath | None = None
     #: the request whose answer is the record, where the request of the file is not
-    described_by: str | None = None
+    metadata_request: str | None = None
     #: whether the address carries its own permission, so that credentials must never go with it
     presigned: bool = False
 
@@ -313,7 +318,7 @@ RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_rep
 _LOCATIONS = ("path", "query", "body", "header")
 
 
-class Refresh(Model):
+class CopyUpdate(Model):
     """What a write leaves behind in the synchronized copies, so that the next search sees it.
 
     Texts may hold `{name}`: a param of the write, or a member of its answer where it has no such param.
@@ -326,15 +331,15 @@ class Refresh(Model):
     #: what that action is given
     params: dict[str, Any] = Field(default_factory=dict)
     #: members that the records get besides, such as the id of their parent
-    gives: dict[str, str] = Field(default_factory=dict)
+    add_fields: dict[str, str] = Field(default_factory=dict)
     #: the stored id of the parent, where records have ids of their own only below it
-    under: str | None = None
+    parent_id: str | None = None
     #: only when the write was given this param, as a dotted path
-    when: JsonPath | None = None
+    if_param: JsonPath | None = None
     #: the stored id of a record that is gone now
-    removes: str | None = None
+    deleted_id: str | None = None
     #: too much to read at once: the next synchronization comes at once instead
-    later: bool = False
+    resync: bool = False
 
 
 class Action(Model):
@@ -344,7 +349,7 @@ class Action(Model):
     effect: Effect
     description: str
     #: how people ask for it, in their own words, for the search of operations
-    also: Phrases = ()
+    phrases: Phrases = ()
     #: the param whose presence turns an `idempotent` operation into a `write`, as a dotted path
     write_if: JsonPath | None = None
     #: whether a write may change or take away what is there; left out, all may but a `create` whose effect is `write`
@@ -352,11 +357,11 @@ class Action(Model):
     params: dict[str, JsonSchema] = Field(default_factory=dict)
     required: tuple[str, ...] = ()
     #: params of other lists that this one lacks → what to do instead
-    refuses: dict[str, str] = Field(default_factory=dict)
+    unsupported_params: dict[str, str] = Field(default_factory=dict)
     #: further JSON Schema keywords over all params together (`oneOf`, `not`, `dependentRequired`)
     constraints: JsonSchema = Field(default_factory=dict)
     #: constant query members; one with several values is sent once for each
-    fixed: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    constant_query: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
     records: JsonPath | None = None
     record: JsonPath | None = None
     download: Download | None = None
@@ -371,7 +376,7 @@ class Action(Model):
     find_by: str | None = None
     example: dict[str, Any] = Field(default_factory=dict)
     #: what synchronized copies must learn of a write; left out, its answer is a record of the entity
-    refreshes: tuple[Refresh, ...] | None = None
+    write_through: tuple[CopyUpdate, ...] | None = None
     #: fields of the record where they differ from the entity's
     fields: dict[str, str | JsonSchema] | None = None
 
@@ -401,16 +406,16 @@ class SyncRead(Model):
     records: JsonPath
     #: constant params, in the query or body as usual; in texts `{since}` is the time from which changes are wanted,
     #: `{fields}` the search fields and `{properties}` those of the property map, with commas between them
-    send: dict[str, Any] = Field(default_factory=dict)
+    params: dict[str, Any] = Field(default_factory=dict)
     #: constant query members, as in an action
-    fixed: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    constant_query: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
     paging: str | None = None
     rule: RuleName | None = None
     #: seconds from one page to the next, where the application allows this list less than others
-    pace: float = Field(0, ge=0)
+    request_interval: float = Field(0, ge=0)
 
 
-class Since(Model):
+class Incremental(Model):
     """How the synchronizer asks for what changed since it read last."""
 
     #: `modified`: a param or text names the time; `newest_first`: read down to that time; `cursor`: the application's
@@ -426,7 +431,7 @@ class Since(Model):
     #: the Meta member that is true at the end
     end: str | None = None
     #: seconds before the last read from which is read again: clocks differ, and changes may show late
-    look_back: int = Field(120, ge=0)
+    overlap: int = Field(120, ge=0)
     #: seconds that a time in a request must lie in the past
     lag: int = Field(0, ge=0)
 
@@ -438,44 +443,44 @@ class Parent(Model):
     #: param → the member of the parent that fills it
     params: dict[str, JsonPath]
     #: members that records get from their parent: name → the parent's member
-    gives: dict[str, JsonPath] = Field(default_factory=dict)
+    add_fields: dict[str, JsonPath] = Field(default_factory=dict)
     #: members that a parent must have to be read at all; `*` is any value
     where: dict[str, Any] = Field(default_factory=dict)
     #: whether changes are only below parents that changed themselves
     only_changed: bool = False
     #: whether ids count only below the parent
-    identifies: bool = False
+    scopes_ids: bool = False
     #: the member that is true of a record that has records of its own below it, to be read by its id
-    within: str | None = None
+    recurse_field: str | None = None
     #: those that have not, in spite of it: member → values
-    apart: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    recurse_except: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 class Sync(SyncRead):
     """How the copy of an entity is made and kept fresh."""
 
-    since: Since | None = None
+    incremental: Incremental | None = None
     parent: Parent | None = None
     #: another list, where the one of everything cannot tell what changed; what its records lack is kept
     changes: SyncRead | None = None
     #: the list of records that are gone
-    removed: SyncRead | None = None
+    deletions: SyncRead | None = None
     #: members that a record has when it is gone
-    deleted: dict[str, Any] = Field(default_factory=dict)
+    deleted_when: dict[str, Any] = Field(default_factory=dict)
     #: paths in a record that are never kept: they change with every answer, or are a permission by themselves
-    volatile: tuple[JsonPath, ...] = ()
+    excluded_fields: tuple[JsonPath, ...] = ()
     #: whether records that the application no longer lists are kept
-    keeps: bool = False
+    retain_unlisted: bool = False
     #: the param of `get` that takes a record's id, where the list promises no completeness: what it misses is asked
     #: for, and gone only where it is not found
-    confirm: str | None = None
+    verify_param: str | None = None
     #: members of records that the list does not show: that it misses them says nothing
-    unlisted: dict[str, Any] = Field(default_factory=dict)
+    unlisted_when: dict[str, Any] = Field(default_factory=dict)
     #: a named Python function of `gateway.context_store.sync.transforms` that makes search documents of records
-    shape: Literal["associated_ids", "comment_events", "message_time", "property_list"] | None = None
+    transform: Literal["associated_ids", "comment_events", "message_time", "property_list"] | None = None
     #: seconds from one synchronization to the next, and from one reading of everything to the next
-    every: int = Field(900, ge=1)
-    sweep_every: int = Field(86_400, ge=1)
+    interval: int = Field(900, ge=1)
+    full_sync_interval: int = Field(86_400, ge=1)
 
 
 class Search(Model):
@@ -483,7 +488,7 @@ class Search(Model):
 
     fields: dict[str, Literal["string", "integer", "number", "boolean", "array", "object", "any"]]
     #: the member that identifies a record
-    key: str = "id"
+    primary_key: str = "id"
     sync: Sync | None = None
 
     @property
@@ -491,7 +496,7 @@ class Search(Model):
         """The lists that the synchronizer reads, by the member that tells of them."""
         if self.sync is None:
             return {}
-        found = {"": self.sync, "changes": self.sync.changes, "removed": self.sync.removed}
+        found = {"": self.sync, "changes": self.sync.changes, "deletions": self.sync.deletions}
         return {member: read for member, read in found.items() if read is not None}
 
 
@@ -500,10 +505,10 @@ class Entity(Model):
 
     description: str
     #: other words for its records, for the search of operations
-    also: Phrases = ()
+    synonyms: Phrases = ()
     fields: dict[str, str | JsonSchema] = Field(default_factory=dict)
     #: whether records may have fields besides, which only the account knows
-    has_own_fields: bool = False
+    additional_fields: bool = False
     actions: dict[Identifier, Action]
     search: Search | None = None
 
@@ -512,14 +517,16 @@ class ConnectorSpec(Model):
     """One kind of application, whole."""
 
     kind: KindName
+    #: the vendor's name for the application, such as Zendesk; `title` by default
+    application: str = Field("", min_length=1, max_length=60)
     title: str
     description: str
     #: names of applications of this kind, and other words for it, for the search of operations
-    also: Phrases = ()
-    #: the id by which public SDKs look the kind up
-    definition_id: str
+    synonyms: Phrases = ()
+    #: the UUID by which public SDKs look the kind up; made from the kind's name by default
+    definition_id: str = ""
     #: scheme, host and path prefix of every request, with `{variable}` filled in
-    address: str
+    server: str
     #: hosts that may see credentials and that addresses in answers may name: names or `*.suffix`
     hosts: tuple[str, ...]
     #: hosts that files may come from, without credentials; `*` is any public host
@@ -528,12 +535,12 @@ class ConnectorSpec(Model):
     authentication: dict[Identifier, AuthMethod]
     oauth: OAuthEndpoints | None = None
     #: addresses that end
-    ends: tuple[AddressSunset, ...] = ()
+    deprecations: tuple[PathDeprecation, ...] = ()
     headers: dict[str, str] = Field(default_factory=dict)
     content_type: ContentType = "application/json"
     failure: Failure = Failure()
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
-    rate_limit: RateLimit
+    rate_limit: RateLimit = RateLimit()
     health_check: str
     #: names that callers use for the application's own, in property maps: ours → theirs; `a_*: b_*` is for a prefix
     property_names: dict[str, str] = Field(default_factory=dict)
@@ -549,14 +556,18 @@ class ConnectorSpec(Model):
     @cached_property
     def oauth_method(self) -> str | None:
         """The authentication method whose tokens come of a person's consent."""
-        named = (name for name, method in self.authentication.items() if method.oauth and method.grant is None)
+        named = (name for name, method in self.authentication.items() if method.oauth and method.grant_type is None)
         return next(named, None)
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
-        if self.failure.window is None:
+        if not self.application:
+            object.__setattr__(self, "application", self.title)
+        if not self.definition_id:
+            object.__setattr__(self, "definition_id", str(uuid5(_KINDS, self.kind)))
+        if self.failure.default_retry_after is None:
             window = min(self.rate_limit.seconds, _LONGEST_WINDOW)
-            object.__setattr__(self, "failure", self.failure.model_copy(update={"window": window}))
+            object.__setattr__(self, "failure", self.failure.model_copy(update={"default_retry_after": window}))
         for ours, theirs in self.property_names.items():
             if ours.endswith("*") is not theirs.endswith("*"):
                 raise ValueError(f"property_names: {ours} and {theirs} must both end with * or neither")

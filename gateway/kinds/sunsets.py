@@ -6,28 +6,28 @@ from email.utils import format_datetime
 
 from gateway.aio.clock import CLOCK
 from gateway.errors import GatewayError, ReauthorizationRequired
-from gateway.kinds.spec import ConnectorSpec, Sunset
+from gateway.kinds.spec import ConnectorSpec, Deprecation
 
 
-def method_sunset(spec: ConnectorSpec, auth_method: str | None) -> Sunset | None:
+def method_sunset(spec: ConnectorSpec, auth_method: str | None) -> Deprecation | None:
     """The end of an authentication method; None where none is known."""
     method = spec.authentication.get(auth_method or "")
-    return method if method is not None and method.until is not None else None
+    return method if method is not None and method.sunset is not None else None
 
 
-def call_sunsets(spec: ConnectorSpec, auth_method: str | None, path: str | None = None) -> list[Sunset]:
+def call_sunsets(spec: ConnectorSpec, auth_method: str | None, path: str | None = None) -> list[Deprecation]:
     """Everything that a call with this method, of the application's path, relies on and that ends."""
     own = method_sunset(spec, auth_method)
-    sunsets: list[Sunset] = [] if own is None else [own]
+    sunsets: list[Deprecation] = [] if own is None else [own]
     if path is not None:
-        sunsets += [each for each in spec.ends if path.startswith(each.path)]
+        sunsets += [each for each in spec.deprecations if path.startswith(each.path)]
     return sunsets
 
 
 def described_sunset(spec: ConnectorSpec, auth_method: str | None, today: date | None = None) -> str | None:
     """A sentence about the end of an authentication method, and what to do about it."""
     sunset = method_sunset(spec, auth_method)
-    if sunset is None or sunset.until is None:
+    if sunset is None or sunset.sunset is None:
         return None
     title = spec.authentication[auth_method or ""].title
     return f"{title} {_sentence(spec, sunset, today)}"
@@ -46,28 +46,28 @@ def all_sunsets(spec: ConnectorSpec, today: date | None = None) -> Iterator[tupl
         sentence = described_sunset(spec, name, today)
         if sentence is not None:
             yield name, sentence
-    for each in spec.ends:
+    for each in spec.deprecations:
         yield None, f"{each.path} {_sentence(spec, each, today)}"
 
 
-def _sentence(spec: ConnectorSpec, sunset: Sunset, today: date | None) -> str:
-    assert sunset.until is not None
-    verb = "ended" if (today or CLOCK.now().date()) >= sunset.until else "ends"
-    successor = spec.authentication.get(sunset.instead or "")
-    instead = f"{successor.title} ({sunset.instead})" if successor else sunset.instead
-    return f"{verb} on {sunset.until.isoformat()}" + (f"; use {instead} instead" if instead else "")
+def _sentence(spec: ConnectorSpec, sunset: Deprecation, today: date | None) -> str:
+    assert sunset.sunset is not None
+    verb = "ended" if (today or CLOCK.now().date()) >= sunset.sunset else "ends"
+    successor = spec.authentication.get(sunset.replacement or "")
+    instead = f"{successor.title} ({sunset.replacement})" if successor else sunset.replacement
+    return f"{verb} on {sunset.sunset.isoformat()}" + (f"; use {instead} instead" if instead else "")
 
 
-def sunset_headers(sunsets: Sequence[Sunset]) -> dict[str, str]:
+def sunset_headers(sunsets: Sequence[Deprecation]) -> dict[str, str]:
     """`Deprecation` (RFC 9745), `Sunset` (RFC 8594) and links to what the application says, of the first to come."""
-    dated = [each for each in sunsets if each.until is not None]
+    dated = [each for each in sunsets if each.sunset is not None]
     if not dated:
         return {}
-    first = min(dated, key=lambda each: each.until or date.max)
-    since, until = _midnight(first.deprecated or first.until), _midnight(first.until)
+    first = min(dated, key=lambda each: each.sunset or date.max)
+    since, until = _midnight(first.deprecated or first.sunset), _midnight(first.sunset)
     headers = {"Deprecation": f"@{int(since.timestamp())}", "Sunset": format_datetime(until, usegmt=True)}
-    if first.see is not None:
-        headers["Link"] = f'<{first.see}>; rel="deprecation", <{first.see}>; rel="sunset"'
+    if first.documentation_url is not None:
+        headers["Link"] = f'<{first.documentation_url}>; rel="deprecation", <{first.documentation_url}>; rel="sunset"'
     return headers
 
 

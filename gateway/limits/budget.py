@@ -138,7 +138,7 @@ class Budget:
         is_little = False
         for allowance in self.limit.allowances:
             for reading in readings(allowance, headers):
-                if reading.limit and allowance.seconds is None and not allowance.partial:
+                if reading.limit and allowance.seconds is None and not allowance.per_endpoint:
                     self.requests = reading.limit
                 is_little |= self._is_little(allowance, reading, now, unix_time)
         if is_little:
@@ -149,7 +149,7 @@ class Budget:
         """Whether little is left of an allowance; that nothing is left pauses the scope."""
         if reading.remaining is None or reading.remaining > (reading.limit or self.requests) * _LITTLE:
             return False
-        if reading.remaining <= 0 and not allowance.partial:
+        if reading.remaining <= 0 and not allowance.per_endpoint:
             self.pause(now, full_in(reading, allowance.seconds or self.limit.seconds, self.requests, unix_time))
         return True
 

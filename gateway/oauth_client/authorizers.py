@@ -164,10 +164,10 @@ class OAuthAuthorizers:
             return False
 
     async def _revoked(self, record: ConnectorRecord, spec: ConnectorSpec) -> bool:
-        if not _is_oauth(record, spec) or spec.oauth is None or spec.oauth.revoke is None:
+        if not _is_oauth(record, spec) or spec.oauth is None or spec.oauth.revocation_url is None:
             return False
         secret = await self._connectors.secret(record.organization_id, record.id)
-        is_by_token = spec.oauth.revoke_style == "bearer"
+        is_by_token = spec.oauth.revocation_style == "bearer"
         if is_by_token and is_due(secret.expires_at, CLOCK.now()):
             secret = await self._renewals.renewed(record, secret)
         app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, secret.values)

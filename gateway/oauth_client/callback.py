@@ -40,7 +40,7 @@ def _issuer(spec: ConnectorSpec, environment: Mapping[str, str], override: URL |
     oauth = oauth_of(spec)
     if oauth.issuer is not None:
         return str(endpoint(oauth.issuer, environment, override))
-    return str(endpoint(oauth.authorize, environment, override).origin())
+    return str(endpoint(oauth.authorization_url, environment, override).origin())
 
 
 def _grant_error(code: str, description: str) -> TokenError:

@@ -114,7 +114,7 @@ class Flows:
         app = await self._apps.current(caller.organization_id, spec.kind)
         state = secrets.token_urlsafe(32)
         verifier = secrets.token_urlsafe(48) if oauth.pkce else None
-        address = endpoint(oauth.authorize, environment, override)
+        address = endpoint(oauth.authorization_url, environment, override)
         flow = Flow(
             id=uuid4(),
             organization_id=caller.organization_id,

@@ -173,7 +173,7 @@ class Renewals:
 
 def _reason(lease: RenewalLease, error: TokenError, method: AuthMethod) -> str:
     """What happened to the grant, and how to fix it."""
-    if method.grant == "client_credentials":
+    if method.grant_type == "client_credentials":
         return f"the application refused the client credentials ({error}); PATCH credentials"
     happened = f"the application refused the refresh token ({error})"
     if lease.lost_since is not None:

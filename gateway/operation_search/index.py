@@ -1,6 +1,6 @@
 """The operations that fit a task in plain words, best first; built once, asked in about a millisecond.
 
-An operation is known by phrases: the name of its entity, the `also` phrases of its action, entity and kind, and by its
+An operation is known by the name of its entity, by its `phrases`, by the `synonyms` of its entity and kind, and by its
 description and params as a bag of words. A question meets a phrase as far as it has the phrase's words, rare ones
 counting more (inverse document frequency over entities); of the phrases of one owner the best counts. The sum is
 weighed by how well the action does what the question's verbs want. No model, no state.
@@ -126,19 +126,19 @@ class OperationIndex:
         return None if best in EMPTY else best
 
     def _add_kind(self, kind: Kind) -> None:
-        for phrase in (kind.spec.title, kind.name, *kind.spec.also):
+        for phrase in (kind.spec.title, kind.name, *kind.spec.synonyms):
             self._add_phrase((kind.name,), phrase)
         for entity_id, entity in kind.spec.entities.items():
-            for phrase in (entity_id.replace("_", " "), *entity.also):
+            for phrase in (entity_id.replace("_", " "), *entity.synonyms):
                 self._add_phrase((kind.name, entity_id), phrase)
 
     def _add_entry(self, entry: OperationEntry) -> None:
         action = entry.action
-        for phrase in (entry.title, *(action.also if action else ())):
+        for phrase in (entry.title, *(action.phrases if action else ())):
             self._add_phrase(_owner(entry), phrase)
         texts = [entry.description, entry.entity.description, *_names(entry.schema)]
         self._texts.append(Counter(term for text in texts for term in stems(text.replace("_", " "))))
-        first = [words(phrase)[:1] for phrase in (*(action.also if action else ()), entry.description)]
+        first = [words(phrase)[:1] for phrase in (*(action.phrases if action else ()), entry.description)]
         self._verbs.append(frozenset(stem(word) for each in first for word in each) & ACTIONS_OF_VERB.keys())
 
     def _add_phrase(self, owner: Owner, phrase: str) -> None:
@@ -270,8 +270,8 @@ def _inverted(documents: Iterable[Collection[str]]) -> dict[str, list[int]]:
 
 def _sentences(entry: OperationEntry) -> Iterator[str]:
     spec, entity, action = entry.kind.spec, entry.entity, entry.action
-    yield from (spec.kind, spec.title, *spec.also, entry.entity_id, entity.description, *entity.also)
-    yield from (entry.description, *(action.also if action else ()), *_names(entry.schema))
+    yield from (spec.kind, spec.title, *spec.synonyms, entry.entity_id, entity.description, *entity.synonyms)
+    yield from (entry.description, *(action.phrases if action else ()), *_names(entry.schema))
 
 
 def _names(schema: Mapping[str, Any]) -> Iterator[str]:

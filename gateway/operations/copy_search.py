@@ -79,7 +79,7 @@ class CopySearch:
 
 def _selectable(entity: Entity, searched: Iterable[str]) -> set[str]:
     """The fields that records are known to have; none where an account may have fields of its own."""
-    if entity.has_own_fields or not entity.fields:
+    if entity.additional_fields or not entity.fields:
         return set()
     return {*entity.fields, *(name.partition(".")[0] for name in searched)}
 

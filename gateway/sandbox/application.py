@@ -56,7 +56,7 @@ class Application(Operations):
             name: "https://sandbox.invalid" if variable.type == "origin" else "sandbox"
             for name, variable in self.kind.spec.environment.items()
         }
-        return URL(self.kind.spec.address.format_map(variables)).path.rstrip("/")
+        return URL(self.kind.spec.server.format_map(variables)).path.rstrip("/")
 
     def reset(self) -> None:
         """Back to the beginning: records, tokens and what was under way."""
@@ -179,7 +179,7 @@ class Application(Operations):
         endpoints = self.kind.spec.oauth
         if endpoints is None:
             return []
-        knows_clients = any(method.grant for method in self.kind.spec.authentication.values())
+        knows_clients = any(method.grant_type for method in self.kind.spec.authentication.values())
         server = AuthorizationServer(self.kind.spec.title, self.tokens, self.grants, knows_clients=knows_clients)
         variables = dict.fromkeys(self.kind.spec.environment, "sandbox")
         lines = authorization_lines(endpoints, server, variables)

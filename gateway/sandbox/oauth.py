@@ -178,13 +178,13 @@ def authorization_lines(
     endpoints: OAuthEndpoints, server: AuthorizationServer, variables: Mapping[str, str]
 ) -> list[tuple[str, str, Handler, bool]]:
     """Method, path, handler and whether it is open to all, at the addresses that the kind's spec names."""
-    lines: list[tuple[str, str, Handler, bool]] = [("POST", endpoints.token, server.token, True)]
-    if endpoints.authorize:
-        lines.append(("GET", endpoints.authorize, server.consent_page, True))
-        lines.append(("POST", endpoints.authorize, server.decide, True))
-    if endpoints.revoke is not None:
-        is_open = endpoints.revoke_style != "bearer"
-        lines.append((endpoints.revoke_method, endpoints.revoke, server.revoke, is_open))
+    lines: list[tuple[str, str, Handler, bool]] = [("POST", endpoints.token_url, server.token, True)]
+    if endpoints.authorization_url:
+        lines.append(("GET", endpoints.authorization_url, server.consent_page, True))
+        lines.append(("POST", endpoints.authorization_url, server.decide, True))
+    if endpoints.revocation_url is not None:
+        is_open = endpoints.revocation_style != "bearer"
+        lines.append((endpoints.revocation_method, endpoints.revocation_url, server.revoke, is_open))
     return [
         (method, URL(address.format_map(variables)).path, handler, is_open)
         for method, address, handler, is_open in lines

@@ -113,8 +113,8 @@ class Operations(World):
         meta: list[tuple[JsonPath, Any]] = []
         if page.has_more:
             meta.append((style.meta[style.next[0]] + style.next[1:], follow))
-        if style.more is not None:
-            meta.append((style.meta[style.more], page.has_more))
+        if style.has_more is not None:
+            meta.append((style.meta[style.has_more], page.has_more))
         return page, meta
 
 

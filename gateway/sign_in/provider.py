@@ -68,7 +68,7 @@ class Provider:
     async def address(self, consent: ConsentParams, nonce: str) -> str:
         """Where a person's browser is sent (OpenID Connect Core §3.1.2.1)."""
         endpoints = await self._endpoints({"nonce": nonce})
-        return consent_url(endpoints, URL(endpoints.authorize, encoded=True), self._app(), consent)
+        return consent_url(endpoints, URL(endpoints.authorization_url, encoded=True), self._app(), consent)
 
     async def keys(self, *, are_new: bool = False) -> Sequence[Mapping[str, Any]]:
         """Its public keys (RFC 7517); `are_new` asks for those of this moment."""
@@ -77,7 +77,7 @@ class Provider:
     async def redeem(self, code: Code) -> tuple[str, str | None]:
         """The ID token and the access token for a code; raises SignInRefused where it gives none."""
         endpoints = await self._endpoints({})
-        request = code_request(endpoints, URL(endpoints.token, encoded=True), self._app(), code)
+        request = code_request(endpoints, URL(endpoints.token_url, encoded=True), self._app(), code)
         status, body = await self._fetched(request.method, request.url, request.headers, request.body)
         try:
             if status == 200:
@@ -111,11 +111,11 @@ class Provider:
         document = await self.metadata()
         by_header = "client_secret_basic" in document.token_endpoint_auth_methods_supported
         return OAuthEndpoints(
-            authorize=document.authorization_endpoint,
-            token=document.token_endpoint,
+            authorization_url=document.authorization_endpoint,
+            token_url=document.token_endpoint,
             client_authentication="basic" if by_header else "body",
             pkce=True,
-            authorize_params=params,
+            authorization_params=params,
         )
 
     def _app(self) -> App:

@@ -25,10 +25,10 @@ def next_params(
 
 def _ensure_served(operation: Operation, params: Mapping[str, Any]) -> None:
     paging = operation.instead(params).paging
-    if paging is None or paging.pages is None or paging.style is not PagingStyle.PAGE:
+    if paging is None or paging.max_pages is None or paging.style is not PagingStyle.PAGE:
         return
-    if int(params.get(paging.param, 1)) > paging.pages:
-        words = f"the application serves {paging.pages} pages at most, and there are more"
+    if int(params.get(paging.param, 1)) > paging.max_pages:
+        words = f"the application serves {paging.max_pages} pages at most, and there are more"
         raise UpstreamRejected(f"{operation}: {words}; ask for larger pages or for less")
 
 
@@ -54,7 +54,7 @@ def named_page(
     if paging is None or meta is None:
         return None
     follow = value_at(meta, paging.next)
-    if follow in (None, "") or (paging.more is not None and meta.get(paging.more) is False):
+    if follow in (None, "") or (paging.has_more is not None and meta.get(paging.has_more) is False):
         return None
     if paging.style is PagingStyle.PAGE:
         follow = _page_number(paging, params, str(follow))

@@ -35,7 +35,7 @@ def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> tupl
 
     The limit that was hit goes before the code, and that before the status.
     """
-    limits = [text for path in spec.limit for text in _texts_at(document, path)]
+    limits = [text for path in spec.limit_name for text in _texts_at(document, path)]
     for name in (*limits, code or "", str(status)):
         for pattern, wait in spec.retry_after.items():
             if name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1])):

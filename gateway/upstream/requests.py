@@ -39,7 +39,8 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
 
 def build(operation: Operation, params: Mapping[str, Any], address: str, effect: Effect) -> UpstreamRequest:
     """Place each (validated) param where the spec says: path, query, body or header."""
-    placed: dict[str, dict[str, Any]] = {"path": {}, "query": dict(operation.action.fixed), "body": {}, "header": {}}
+    constant = dict(operation.action.constant_query)
+    placed: dict[str, dict[str, Any]] = {"path": {}, "query": constant, "body": {}, "header": {}}
     for placement in operation.placements:
         if placement.name in params:
             placed[placement.where][placement.wire] = params[placement.name]
@@ -67,7 +68,7 @@ def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
 def base_address(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None = None) -> str:
     """The kind's address with its variables filled in, moved to the operator's override where there is one."""
     try:
-        address = URL(spec.address.format_map(environment), encoded=True)
+        address = URL(spec.server.format_map(environment), encoded=True)
     except KeyError as missing:
         raise ConnectorNotReady(f"the connector has no {missing.args[0]} yet; it comes with the first token") from None
     return str(relocated(address, override)).rstrip("/")

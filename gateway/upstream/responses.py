@@ -123,7 +123,7 @@ def _meta(paging: Paging, members: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
     # Some applications end their cursors with an empty string.
     meta = {name: None if (value := _at(members, path)) == "" else value for name, path in paging.meta.items()}
     if paging.incomplete is not None:
-        incomplete = _at(members, paging.incomplete.place)
+        incomplete = _at(members, paging.incomplete.path)
         if isinstance(incomplete, dict) and incomplete.items() >= paging.incomplete.when.items():
             meta[paging.incomplete.meta] = incomplete
     return meta
@@ -233,7 +233,8 @@ def _error_of(
     wait, (spec_wait, is_day) = retry_after(headers), waiting
     if issubclass(cls, UpstreamRateLimited):
         words = f"{words}; the allowance of a day is used up" if is_day else words
-        wait = wait or refusals.reset_in(headers, spec.retry_headers) or spec_wait or spec.window or DEFAULT_RETRY_AFTER
+        wait = wait or refusals.reset_in(headers, spec.reset_headers) or spec_wait
+        wait = wait or spec.default_retry_after or DEFAULT_RETRY_AFTER
     elif spec_wait is not None and cls is not UpstreamQueueFull:
         cls, wait = UpstreamBusy, wait or spec_wait
     return cls(words, upstream=fault, retry_after=wait)

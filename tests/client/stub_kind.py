@@ -9,11 +9,11 @@ PAGE = {
     "param": "page",
     "size": "per_page",
     "next": "next_page",
-    "more": None,
-    "pages": 100,
+    "has_more": None,
+    "max_pages": 100,
     "incomplete": None,
 }
-CURSOR = {**PAGE, "style": "cursor", "param": "cursor", "size": "limit", "next": "next_cursor", "pages": None}
+CURSOR = {**PAGE, "style": "cursor", "param": "cursor", "size": "limit", "next": "next_cursor", "max_pages": None}
 LIST_PARAMS = {
     "type": "object",
     "properties": {
@@ -25,7 +25,7 @@ LIST_PARAMS = {
 }
 #: what most of them are
 ACTION: dict[str, Any] = {"runs": "inline", "meta": [], "paging": None, "alternatives": []}
-METHOD = dict.fromkeys(("description", "grant", "until", "deprecated", "instead", "see"))
+METHOD = dict.fromkeys(("description", "grant_type", "sunset", "deprecated", "replacement", "documentation_url"))
 KIND = {
     **example("KindSummary"),
     "kind": "support-desk",

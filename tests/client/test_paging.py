@@ -3,8 +3,8 @@ import pytest
 from gateway.client.paging import ActionPaging, AlternativePaging, ListAction, next_params
 from gateway.errors import UpstreamRejected
 
-PAGE = ListAction(ActionPaging("page", "page", "per_page", "next_page", pages=100))
-CURSOR = ListAction(ActionPaging("cursor", "cursor", "limit", "next_cursor", more="has_more"))
+PAGE = ListAction(ActionPaging("page", "page", "per_page", "next_page", max_pages=100))
+CURSOR = ListAction(ActionPaging("cursor", "cursor", "limit", "next_cursor", has_more="has_more"))
 LINK = ListAction(ActionPaging("nextRecordsUrl", "link", None, "nextRecordsUrl"))
 NESTED = ListAction(ActionPaging("offset", "cursor", "limit", "next_page.offset"))
 SEARCH = ListAction(ActionPaging("cursor", next="next_cursor", incomplete="request_status"))

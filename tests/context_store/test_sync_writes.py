@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gateway.context_store.sync.sources import synchronized
-from gateway.context_store.sync.write_through import Write, refreshes_of
+from gateway.context_store.sync.write_through import Write, copy_updates_of
 from gateway.kinds.spec import Effect
 from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog
@@ -29,18 +29,18 @@ def write(kind, entity, action, params, result):
 def test_every_write_says_what_it_leaves_behind(operation):
     copied = synchronized(CATALOG.kind(operation.spec.kind))
 
-    refreshes = refreshes_of(operation)
+    updates = copy_updates_of(operation)
 
-    assert bool(refreshes) is (str(operation) not in UNSEEN)
-    assert {refresh.entity for refresh in refreshes} <= set(copied)
+    assert bool(updates) is (str(operation) not in UNSEEN)
+    assert {update.entity for update in updates} <= set(copied)
 
 
 def test_a_deletion_removes_what_its_path_names():
     deletion = write("work-management", "tasks", "delete", {"task_gid": "7"}, {})
 
-    [refresh] = refreshes_of(deletion.operation)
+    [removal] = copy_updates_of(deletion.operation)
 
-    assert (refresh.entity, deletion.filled(refresh.removes)) == ("tasks", "7")
+    assert (removal.entity, deletion.filled(removal.deleted_id)) == ("tasks", "7")
 
 
 def test_names_are_filled_in_from_params_and_else_from_the_answer():
@@ -70,9 +70,9 @@ def test_a_value_keeps_its_type():
     ],
 )
 def test_comments_are_read_again_only_where_one_was_made(params, entities):
-    update = write("support-desk", "tickets", "update", params, {"id": 1})
+    comment = write("support-desk", "tickets", "update", params, {"id": 1})
 
-    applying = [refresh.entity for refresh in refreshes_of(update.operation) if update.applies(refresh)]
+    applying = [update.entity for update in copy_updates_of(comment.operation) if comment.applies(update)]
 
     assert applying == entities
 

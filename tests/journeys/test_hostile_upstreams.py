@@ -28,7 +28,7 @@ kind: hostile
 title: Hostile
 description: An application that cannot be trusted.
 definition_id: 00000000-0000-4000-8000-000000000000
-address: https://api.hostile.example.com/v1
+server: https://api.hostile.example.com/v1
 hosts: [api.hostile.example.com]
 file_hosts: ["*"]
 authentication:

@@ -10,7 +10,7 @@ SMALL_SPEC: dict[str, Any] = {
     "title": "Small",
     "description": "Small.",
     "definition_id": "small",
-    "address": "https://api.example.com/v1",
+    "server": "https://api.example.com/v1",
     "hosts": ["api.example.com"],
     "authentication": {
         "token": {
@@ -27,7 +27,7 @@ SMALL_SPEC: dict[str, Any] = {
             "style": "page",
             "param": "page",
             "size": "per_page",
-            "pages": 100,
+            "max_pages": 100,
             "next": "next_page",
             "meta": {"next_page": "next_page", "count": "count"},
         },
@@ -36,7 +36,7 @@ SMALL_SPEC: dict[str, Any] = {
             "param": "after",
             "size": "limit",
             "next": "next_cursor",
-            "more": "has_more",
+            "has_more": "has_more",
             "meta": {"next_cursor": "paging.next", "has_more": "more"},
         },
     },

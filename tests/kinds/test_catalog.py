@@ -1,13 +1,15 @@
 """The kinds that are there: found by name, loaded from folders, refused with file and line."""
 
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 import yaml
 
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
-from gateway.kinds.catalog import load_catalog, load_kind
+from gateway.kinds.catalog import Catalog, Kind, load_catalog, load_kind
 from gateway.kinds.sources import SpecError
+from gateway.kinds.spec import ConnectorSpec
 from tests.harness.catalog import shipped_catalog
 from tests.kinds.small_kind import SMALL_SPEC
 
@@ -37,6 +39,38 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", ["support-desk", "Support-Desk", "SUPPORT_DESK", " support desk ", "Support - Desk"])
 def test_a_kind_is_known_in_any_spelling(name):
     assert CATALOG.kind(name) is DESK
+
+
+@pytest.mark.parametrize("name", ["Zendesk", "zendesk", " ZENDESK "])
+def test_a_kind_is_known_by_its_applications_name(name):
+    assert CATALOG.kind(name) is DESK
+
+
+@pytest.mark.parametrize("name", ["incident.io", "Incident IO", "incident-management"])
+def test_separators_in_names_do_not_matter(name):
+    assert CATALOG.kind(name).name == "incident-management"
+
+
+def test_an_application_with_two_kinds_is_not_guessed():
+    kind = CATALOG.kind("crm-query")
+    other = Kind(kind.spec.model_copy(update={"kind": "crm-query-archive"}))
+    catalog = Catalog([kind, other])
+
+    with pytest.raises(UnknownConnectorType):
+        catalog.kind("Salesforce")
+
+    assert catalog.kind("crm-query-archive") is other
+
+
+def test_what_a_spec_leaves_out_has_defaults():
+    document = {name: value for name, value in SMALL_SPEC.items() if name not in ("definition_id", "rate_limit")}
+    spec = ConnectorSpec.model_validate(document)
+    again = ConnectorSpec.model_validate(document)
+
+    assert spec.application == spec.title
+    assert UUID(spec.definition_id).version == 5
+    assert spec.definition_id == again.definition_id
+    assert (spec.rate_limit.requests, spec.rate_limit.seconds) == (120, 60)
 
 
 def test_an_unknown_kind_is_refused_with_the_nearest_name():
@@ -104,7 +138,7 @@ def test_a_kind_is_its_folder(folder):
         ("things.yaml", "actions:", "actions: [", 4, "YAML"),
         ("things.yaml", THINGS, "just text\n", 1, "a mapping"),
         ("connector.yaml", "scheme: bearer", "scheme: digest", 11, "bearer"),
-        ("connector.yaml", "address: https://api.example.com/v1\n", "", 1, "address"),
+        ("connector.yaml", "server: https://api.example.com/v1\n", "", 1, "server"),
     ],
 )
 def test_a_fault_of_a_spec_is_told_with_file_and_line(folder, file, old, new, line, said):

@@ -81,8 +81,8 @@ def test_every_schema_of_discovery_is_whole(kind):
 
 @pytest.mark.parametrize("kind", list(CATALOG), ids=lambda kind: kind.name)
 def test_every_shipped_operation_has_phrases_of_users(kind):
-    silent = {str(operation) for operation in kind.operations.values() if not operation.action.also}
-    silent |= {entity_id for entity_id, entity in kind.spec.entities.items() if not entity.also}
+    silent = {str(operation) for operation in kind.operations.values() if not operation.action.phrases}
+    silent |= {entity_id for entity_id, entity in kind.spec.entities.items() if not entity.synonyms}
 
     assert silent == set()
-    assert kind.spec.also
+    assert kind.spec.synonyms

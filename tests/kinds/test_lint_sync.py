@@ -16,11 +16,11 @@ def errors(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
 
-    def said(sync, refreshes=None):
+    def said(sync, write_through=None):
         document = yaml.safe_load(EXAMPLE[SHIPMENTS])
         document["search"]["sync"] = None if sync is None else {**document["search"]["sync"], **sync}
-        if refreshes is not None:
-            document["actions"]["create"]["refreshes"] = refreshes
+        if write_through is not None:
+            document["actions"]["create"]["write_through"] = write_through
         (tmp_path / SHIPMENTS).write_text(yaml.safe_dump(document), "utf-8")
         return [each.message for each in lint((tmp_path / SHIPMENTS).parent)]
 
@@ -39,15 +39,18 @@ PARENT = {"entity": "shipments", "params": {"parent_id": "id"}}
         ({"parent": {**PARENT, "entity": "shipmints"}}, "did you mean shipments"),
         ({"parent": {**PARENT, "params": {"parent_id": "idd"}}}, "comes from idd"),
         ({"parent": {**PARENT, "params": {}}}, "say which param"),
-        ({"parent": {"entity": "shipments", "params": {"a": "id", "b": "id"}, "within": "x"}}, "takes one param"),
-        ({"since": {"style": "modified"}}, "the time goes nowhere"),
-        ({"since": {"style": "newest_first"}}, "needs `field`"),
-        ({"since": {"style": "cursor"}}, "needs `param`"),
-        ({"since": {"style": "cursor", "param": "a", "end": "dun"}}, "dun is not a member"),
-        ({"since": {"style": "end_time", "param": "a", "end": "b"}, "paging": None}, "goes on by it"),
-        ({"since": {"style": "window", "field": "a"}}, "searches for changes there"),
-        ({"confirm": "id"}, "id is no param of get"),
-        ({"since": None, "changes": {"request": "GET /c", "records": "c"}}, "is never read"),
+        (
+            {"parent": {"entity": "shipments", "params": {"a": "id", "b": "id"}, "recurse_field": "x"}},
+            "takes one param",
+        ),
+        ({"incremental": {"style": "modified"}}, "the time goes nowhere"),
+        ({"incremental": {"style": "newest_first"}}, "needs `field`"),
+        ({"incremental": {"style": "cursor"}}, "needs `param`"),
+        ({"incremental": {"style": "cursor", "param": "a", "end": "dun"}}, "dun is not a member"),
+        ({"incremental": {"style": "end_time", "param": "a", "end": "b"}, "paging": None}, "goes on by it"),
+        ({"incremental": {"style": "window", "field": "a"}}, "searches for changes there"),
+        ({"verify_param": "id"}, "id is no param of get"),
+        ({"incremental": None, "changes": {"request": "GET /c", "records": "c"}}, "is never read"),
     ],
 )
 def test_a_copy_that_could_not_be_made_is_a_lint_error(errors, sync, words):
@@ -55,14 +58,14 @@ def test_a_copy_that_could_not_be_made_is_a_lint_error(errors, sync, words):
 
 
 @pytest.mark.parametrize(
-    ("refresh", "words"),
+    ("update", "words"),
     [
         ({"entity": "shipmints"}, "shipmints is not copied; did you mean shipments"),
-        ({"entity": "shipments", "when": "refrence"}, "did you mean reference"),
+        ({"entity": "shipments", "if_param": "refrence"}, "did you mean reference"),
     ],
 )
-def test_a_refresh_that_could_not_be_made_is_a_lint_error(errors, refresh, words):
-    assert words in "\n".join(errors({}, [refresh]))
+def test_an_update_of_a_copy_that_could_not_be_made_is_a_lint_error(errors, update, words):
+    assert words in "\n".join(errors({}, [update]))
 
 
 def test_what_is_right_is_not_complained_about(errors):

@@ -40,16 +40,16 @@ def test_nothing_is_said_where_nothing_ends():
 def test_addresses_that_end_concern_the_calls_that_go_there():
     [ending] = call_sunsets(CRM.spec, "oauth", CRM.operation("contacts", "list").path)
 
-    assert (ending.path, ending.until) == ("/crm/v3", date(2027, 9, 1))
+    assert (ending.path, ending.sunset) == ("/crm/v3", date(2027, 9, 1))
     assert sunset_headers([ending])["Sunset"] == "Wed, 01 Sep 2027 00:00:00 GMT"
 
 
 def test_discovery_tells_of_ends():
     methods = {method["id"]: method for method in kind_summary(DESK)["auth_methods"]}
 
-    assert (methods["api_token"]["until"], methods["api_token"]["instead"]) == ("2027-04-30", "oauth")
-    assert methods["oauth"]["until"] is None
-    assert {each["path"]: each["until"] for each in kind_summary(CRM)["ends"]} == {
+    assert (methods["api_token"]["sunset"], methods["api_token"]["replacement"]) == ("2027-04-30", "oauth")
+    assert methods["oauth"]["sunset"] is None
+    assert {each["path"]: each["sunset"] for each in kind_summary(CRM)["deprecations"]} == {
         "/crm/v3": "2027-09-01",
         "/crm-object-schemas/v3": "2027-09-01",
     }

@@ -110,7 +110,7 @@ kind: gadget-maker
 title: Gadgets
 description: Things.
 definition_id: 00000000-0000-4000-8000-000000000001
-address: https://gadgets.example.com/api
+server: https://gadgets.example.com/api
 hosts: [gadgets.example.com]
 authentication:
   token:

@@ -36,7 +36,7 @@ class Browser:
             "state": "s-1",
             **asked,
         }
-        path = self.path(self.endpoints.authorize)
+        path = self.path(self.endpoints.authorization_url)
         async with self.http.get(path, params=query) as page:
             shown = await page.text()
             assert page.status == 200, shown
@@ -54,7 +54,7 @@ class Browser:
         else:
             body |= {"client_id": "app", "client_secret": secret}
         encoded = {"json": body} if self.endpoints.encoding == "json" else {"data": body}
-        async with self.http.post(self.path(self.endpoints.token), headers=headers, **encoded) as answer:
+        async with self.http.post(self.path(self.endpoints.token_url), headers=headers, **encoded) as answer:
             return answer.status, await answer.json()
 
     async def exchanged(self, code, **more):
@@ -177,14 +177,14 @@ async def test_the_crm_by_query_tells_its_address(browser):
     assert "expires_in" not in tokens
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if shipped_catalog().kind(kind).spec.oauth.revoke])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if shipped_catalog().kind(kind).spec.oauth.revocation_url])
 async def test_a_revoked_token_opens_nothing(browser, connect, http, kind):
     client = browser(kind)
     token = (await client.granted())["access_token"]
 
-    path = client.path(client.endpoints.revoke)
+    path = client.path(client.endpoints.revocation_url)
     headers = {"Authorization": f"Bearer {token}"}
-    async with http.request(client.endpoints.revoke_method, path, headers=headers) as answer:
+    async with http.request(client.endpoints.revocation_method, path, headers=headers) as answer:
         status = answer.status
 
     assert status == 200

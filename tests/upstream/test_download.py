@@ -32,7 +32,12 @@ from tests.upstream.wire import answer as said_by
 OWN, FOREIGN = "https://api.example.com/files/7", "https://files.example.net/7"
 BYTES = b"0123456789"
 IN_RECORD = {"url": "url", "size": "size", "name": "name", "content_type": "type"}
-IN_ANSWER = {"described_by": "GET /things/{id}?fields=size,name", "size": "size", "name": "name", "extension": "ext"}
+IN_ANSWER = {
+    "metadata_request": "GET /things/{id}?fields=size,name",
+    "size": "size",
+    "name": "name",
+    "extension": "ext",
+}
 Connect = Callable[..., UpstreamConnector]
 
 

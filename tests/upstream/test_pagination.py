@@ -51,7 +51,7 @@ def test_a_list_that_the_application_stops_serving_does_not_look_complete():
         next_params(PAGE, {"page": 100}, {"next_page": f"{HREF}101"})
 
 
-INCOMPLETE = {"meta": "request_status", "place": "request_status", "when": {"type": "incomplete"}}
+INCOMPLETE = {"meta": "request_status", "path": "request_status", "when": {"type": "incomplete"}}
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_params_land_where_the_spec_says():
         "query_member": {"in": "query", "as": "query-member"},
         "header_member": {"in": "header", "as": "X-Member"},
     }
-    action = {"request": "POST /things/{id}", "effect": "write", "params": params, "fixed": {"always": "1"}}
+    action = {"request": "POST /things/{id}", "effect": "write", "params": params, "constant_query": {"always": "1"}}
     operation = small_operation(action, headers={"X-Version": "7"}, content_type="application/json; charset=utf-8")
 
     request = build(operation, {"id": 1, "body_member": [None], "query_member": "q", "header_member": "h"}, {})
@@ -182,9 +182,7 @@ ENVIRONMENT = {
     "subdomain": {"description": "first label", "example": "acme"},
     "server": {"description": "the account's server", "type": "origin", "required": False},
 }
-VARIED = small_operation(
-    address="https://{subdomain}.example.com/v1/", environment=ENVIRONMENT, hosts=["*.example.com"]
-)
+VARIED = small_operation(server="https://{subdomain}.example.com/v1/", environment=ENVIRONMENT, hosts=["*.example.com"])
 
 
 def test_variables_fill_the_address():

@@ -143,8 +143,8 @@ async def test_a_limit_pauses_the_scope_of_the_call(web, upstreams, limiter):
 @pytest.mark.usefixtures("skipped_pauses")
 async def test_token_requests_have_a_scope_of_their_own(web, upstreams, limiter):
     spec = shipped_catalog().kind("work-management").spec
-    web.post(spec.oauth.token, status=429, headers={"Retry-After": "60"})
-    web.post(spec.oauth.token, payload={"access_token": "a", "expires_in": 3600})
+    web.post(spec.oauth.token_url, status=429, headers={"Retry-After": "60"})
+    web.post(spec.oauth.token_url, payload={"access_token": "a", "expires_in": 3600})
     app = App("app-1", SecretStr("app-secret"))
 
     for connector_id in ("one", "other"):

@@ -9,7 +9,7 @@ import msgspec
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Paging, Parent, Since
+from gateway.kinds.spec import Incremental, Paging, Parent
 from gateway.upstream import pagination
 from gateway.upstream.responses import OperationResult, value_at
 
@@ -24,16 +24,18 @@ class Listing:
 
     operation: Operation
     #: constant params, `{since}` not yet filled in
-    send: Mapping[str, Any]
+    constant_params: Mapping[str, Any]
     #: how it is asked for changes only, where it can be
-    since: Since | None = None
+    since: Incremental | None = None
     parent: Parent | None = None
     #: seconds from one page to the next
     page_interval: float = 0.0
 
     def params(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> dict[str, Any]:
         """The params of the page at a checkpoint."""
-        params = _filled(self.send, written(checkpoint.start or 0.0, self.since.format) if self.since else "")
+        params = _filled(
+            self.constant_params, written(checkpoint.start or 0.0, self.since.format) if self.since else ""
+        )
         if parent is not None and self.parent is not None:
             values = checkpoint.pending[:1] or values_of(self.parent, parent)
             params |= dict(zip(self.parent.params, values, strict=True))
@@ -100,7 +102,7 @@ class Listing:
     ) -> tuple[Checkpoint, bool]:
         """A search reaches so many results only; then it is asked anew from the last time reported."""
         token = self._token(page, params)
-        if token is None or int(token) + int(self.send.get("limit", 100)) <= _DEEPEST:
+        if token is None or int(token) + int(self.constant_params.get("limit", 100)) <= _DEEPEST:
             return checkpoint.but(token=token), token is not None
         start = self._time(page.records[-1])
         if start is None or int(start) <= int(checkpoint.since or 0):
@@ -108,7 +110,7 @@ class Listing:
         return checkpoint.but(token=None, since=start), True
 
     @property
-    def _paging_and_since(self) -> tuple[Paging, Since]:
+    def _paging_and_since(self) -> tuple[Paging, Incremental]:
         """What tells where such a list goes on; the linter sees to it that both are there."""
         assert self.operation.paging is not None
         assert self.since is not None
@@ -125,13 +127,13 @@ class Listing:
 
     def _below(self, page: OperationResult) -> list[str]:
         """The ids of records that have records of their own below them."""
-        within = self.parent.within if self.parent else None
+        within = self.parent.recurse_field if self.parent else None
         if self.parent is None or within is None:
             return []
         records = [_RECORD.decode(record) for record in page.records]
-        apart = self.parent.apart.items()
+        apart = self.parent.recurse_except.items()
         return [
-            str(record[self.operation.entity.search.key if self.operation.entity.search else "id"])
+            str(record[self.operation.entity.search.primary_key if self.operation.entity.search else "id"])
             for record in records
             if record.get(within) is True and not any(record.get(name) in values for name, values in apart)
         ]
@@ -142,7 +144,7 @@ def values_of(spec: Parent, parent: ParentRecord) -> Sequence[Any]:
     return [value_at(parent.document, checkpoint) for checkpoint in spec.params.values()]
 
 
-def _since_params(since: Since, checkpoint: Checkpoint) -> dict[str, Any]:
+def _since_params(since: Incremental, checkpoint: Checkpoint) -> dict[str, Any]:
     if since.style == "window":
         return {} if checkpoint.since is None or since.field is None else _window(since.field[-1], checkpoint.since)
     if since.param is None or (since.style == "cursor" and checkpoint.token is not None):
@@ -161,8 +163,10 @@ def _window(name: str, start: float) -> dict[str, Any]:
     }
 
 
-def _filled(send: Mapping[str, Any], since: str) -> dict[str, Any]:
-    return {name: value.replace("{since}", since) if isinstance(value, str) else value for name, value in send.items()}
+def _filled(params: Mapping[str, Any], since: str) -> dict[str, Any]:
+    return {
+        name: value.replace("{since}", since) if isinstance(value, str) else value for name, value in params.items()
+    }
 
 
 _AFTER: Mapping[str, Callable[[Listing, Checkpoint, OperationResult, Mapping[str, Any]], tuple[Checkpoint, bool]]] = {

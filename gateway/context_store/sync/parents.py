@@ -64,7 +64,7 @@ class Parents:
             async with self.database.tenant(self.entity.organization_id) as connection:
                 rows = await connection.fetch(NEXT, *arguments, timeout=_LIMIT)
             for row in rows:
-                yield _parent(row, row["is_childless"] if self.spec.identifies else row["is_changed"])
+                yield _parent(row, row["is_childless"] if self.spec.scopes_ids else row["is_changed"])
             if len(rows) < _BATCH:
                 return
             last = rows[-1]["id"]

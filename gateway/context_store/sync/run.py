@@ -159,7 +159,7 @@ class SyncRun:
         return checkpoint
 
     def _documents(self, page: OperationResult, checkpoint: Checkpoint, parent: ParentRecord | None) -> Documents:
-        identifies = self.source.sync.parent is not None and self.source.sync.parent.identifies
+        identifies = self.source.sync.parent is not None and self.source.sync.parent.scopes_ids
         under = parent.id if parent is not None and identifies else None
         documents = transforms.documents(self.search, page.records, self.source.parent_members(parent), under)
         return (
@@ -203,14 +203,14 @@ class SyncRun:
 
     async def _finish(self, checkpoint: Checkpoint, next_in: float) -> None:
         began = datetime.fromtimestamp(checkpoint.began or CLOCK.unix_time(), UTC)
-        is_complete = self.report.is_full and not checkpoint.is_partial and not self.source.sync.keeps
+        is_complete = self.report.is_full and not checkpoint.is_partial and not self.source.sync.retain_unlisted
         if is_complete and self.source.get is not None:
             await self._confirm(self.source.get, began)
         async with self._connection() as connection:
             await word_index.catch_up(connection, self.entity)
             if is_complete:
-                if self.source.sync.unlisted:
-                    await partial.exempt(connection, self.entity, self._generation, self.source.sync.unlisted)
+                if self.source.sync.unlisted_when:
+                    await partial.exempt(connection, self.entity, self._generation, self.source.sync.unlisted_when)
                 self.report.deleted += await records.sweep(connection, self.entity, self._generation, began_at=began)
                 await records.delete_tombstones(connection, self.entity, days=TOMBSTONE_DAYS)
             await entities.checkpoint(connection, self.entity, self.source.rested(checkpoint).dumped())
@@ -238,7 +238,7 @@ class SyncRun:
     async def _confirm_one(self, get: Operation, id_: str) -> None:
         requested_at, documents = CLOCK.now(), Documents()
         try:
-            answer = await self.connector.call(get, {self.source.sync.confirm or "": id_})
+            answer = await self.connector.call(get, {self.source.sync.verify_param or "": id_})
             documents = transforms.documents(self.search, [answer.result])
         except UpstreamNotFound:
             documents.gone.append(id_)

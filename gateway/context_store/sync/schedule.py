@@ -79,7 +79,7 @@ class Intervals:
 
     def of(self, kind: str, entity: str, sync: Sync) -> float:
         named = self.overrides.get(f"{kind}.{entity}", self.overrides.get(kind))
-        return float(sync.every) if named is None else named
+        return float(sync.interval) if named is None else named
 
 
 def jittered(seconds: float) -> float:

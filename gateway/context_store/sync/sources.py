@@ -10,7 +10,7 @@ from typing import Any
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.listing import Listing, values_of
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.spec import Action, Effect, Search, Since, Sync, SyncRead
+from gateway.kinds.spec import Action, Effect, Incremental, Search, Sync, SyncRead
 from gateway.upstream.responses import value_at
 
 #: seconds that one page may take, tries included
@@ -37,31 +37,31 @@ class Source:
 
     def needs_everything(self, checkpoint: Checkpoint, now: float) -> bool:
         """Whether the next run must be a sweep: nothing was read yet, not for long, or changes cannot be asked for."""
-        is_due = checkpoint.swept is None or now - checkpoint.swept >= self.sync.sweep_every
-        return self.sync.since is None or checkpoint.since is None or is_due
+        is_due = checkpoint.swept is None or now - checkpoint.swept >= self.sync.full_sync_interval
+        return self.sync.incremental is None or checkpoint.since is None or is_due
 
     def rested(self, checkpoint: Checkpoint) -> Checkpoint:
         """Where the next run begins, when this one has come to its end."""
-        since, began = self.sync.since, checkpoint.began or 0.0
+        since, began = self.sync.incremental, checkpoint.began or 0.0
         if since is None:
             return Checkpoint(since=began, swept=checkpoint.swept)
         if since.style == "cursor":
             return Checkpoint(since=began, swept=checkpoint.swept, token=checkpoint.token)
         start = (
-            checkpoint.since if since.style == "end_time" and checkpoint.since is not None else began - since.look_back
+            checkpoint.since if since.style == "end_time" and checkpoint.since is not None else began - since.overlap
         )
         return Checkpoint(since=min(start, began - since.lag), swept=checkpoint.swept)
 
     def restarted(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> Checkpoint:
         """The same list from its beginning, for a token the application refuses; raises ChangesUnavailable."""
-        if self.sync.since is not None and self.sync.since.style == "cursor":
+        if self.sync.incremental is not None and self.sync.incremental.style == "cursor":
             raise ChangesUnavailable
         return checkpoint.but(token=None) if parent is None else self.entered(checkpoint, parent)
 
     def entered(self, checkpoint: Checkpoint, parent: ParentRecord) -> Checkpoint:
         """At the first page of a parent's records."""
         spec = self.sync.parent
-        pending = (str(values_of(spec, parent)[0]),) if spec and spec.within else ()
+        pending = (str(values_of(spec, parent)[0]),) if spec and spec.recurse_field else ()
         is_complete = parent.is_new and checkpoint.since is not None
         return checkpoint.but(parent=parent.id, token=None, pending=pending, is_whole=is_complete)
 
@@ -81,7 +81,7 @@ class Source:
         """The members that records get from their parent."""
         if parent is None or self.sync.parent is None:
             return {}
-        return {name: value_at(parent.document, checkpoint) for name, checkpoint in self.sync.parent.gives.items()}
+        return {name: value_at(parent.document, checkpoint) for name, checkpoint in self.sync.parent.add_fields.items()}
 
 
 def source_of(kind: Kind, entity_id: str) -> Source | None:
@@ -93,10 +93,10 @@ def source_of(kind: Kind, entity_id: str) -> Source | None:
     return Source(
         entity_id,
         sync,
-        _listing(kind, entity_id, search, sync, None if sync.changes else sync.since),
-        _listing(kind, entity_id, search, sync.changes, sync.since) if sync.changes else None,
-        _listing(kind, entity_id, search, sync.removed, None) if sync.removed else None,
-        kind.operation(entity_id, "get") if sync.confirm else None,
+        _listing(kind, entity_id, search, sync, None if sync.changes else sync.incremental),
+        _listing(kind, entity_id, search, sync.changes, sync.incremental) if sync.changes else None,
+        _listing(kind, entity_id, search, sync.deletions, None) if sync.deletions else None,
+        kind.operation(entity_id, "get") if sync.verify_param else None,
     )
 
 
@@ -137,9 +137,9 @@ def synchronized(kind: Kind) -> list[str]:
     return in_order(kind, [name for name, entity in kind.spec.entities.items() if entity.search and entity.search.sync])
 
 
-def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: Since | None) -> Listing:
-    parent = search.sync.parent if search.sync and read is not search.sync.removed else None
-    send = _naming_fields(read.send, search)
+def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: Incremental | None) -> Listing:
+    parent = search.sync.parent if search.sync and read is not search.sync.deletions else None
+    send = _naming_fields(read.params, search)
     paging = kind.spec.paging.get(read.paging or "")
     names = [*send, *(paging.request_params[:1] if paging else ()), *(parent.params if parent else ())]
     if since is not None:
@@ -149,19 +149,19 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
         effect=Effect.READ,
         description="What the synchronizer reads.",
         params={name: {} for name in names},
-        fixed=read.fixed,
+        constant_query=read.constant_query,
         records=read.records,
         paging=read.paging,
         rule=read.rule,
         timeout=_TIMEOUT,
     )
-    return Listing(Operation(kind.spec, entity_id, "synchronize", action), send, since, parent, read.pace)
+    return Listing(Operation(kind.spec, entity_id, "synchronize", action), send, since, parent, read.request_interval)
 
 
 def _naming_fields(send: Mapping[str, Any], search: Search) -> dict[str, Any]:
     """The params with the names of the search fields where `{fields}` and `{properties}` stand for them."""
     names = {
-        "{fields}": [name for name in search.fields if name != search.key],
+        "{fields}": [name for name in search.fields if name != search.primary_key],
         "{properties}": [name.removeprefix("properties.") for name in search.fields if name.startswith("properties.")],
     }
 

@@ -1,4 +1,4 @@
-"""Records of an application into search documents: only the declared fields, children with what their parent gives."""
+"""Records of an application into search documents: the declared fields, and those that a parent adds."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,28 +27,32 @@ class Documents:
 
 
 def documents(
-    search: Search, records: Iterable[msgspec.Raw], gives: Mapping[str, Any] | None = None, under: str | None = None
+    search: Search,
+    records: Iterable[msgspec.Raw],
+    add_fields: Mapping[str, Any] | None = None,
+    under: str | None = None,
 ) -> Documents:
-    """The search documents of records; `gives` are members of their parent, `under` its id where theirs holds it.
+    """The search documents of records.
 
+    `add_fields` are members taken from their parent; `under` is its id where record ids are unique below it only.
     Records without an id cannot be found again and are left out.
     """
     converted = Documents()
-    parent_members = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in (gives or {}).items()}
+    parent_members = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in (add_fields or {}).items()}
     names = dict.fromkeys(name.split(".", 1)[0] for name in search.fields)
-    deleted = search.sync.deleted if search.sync else {}
-    volatile = search.sync.volatile if search.sync else ()
+    deleted = search.sync.deleted_when if search.sync else {}
+    excluded = search.sync.excluded_fields if search.sync else ()
     for record in records:
-        for members in _shaped(search, record):
+        for members in _transformed(search, record):
             members.update(parent_members)
-            id_ = stored_id(_decoded(members.get(search.key)), under)
+            id_ = stored_id(_decoded(members.get(search.primary_key)), under)
             if id_ is None:
                 continue
             if any(_decoded(members.get(name)) == value for name, value in deleted.items()):
                 converted.gone.append(id_)
             else:
                 declared = {name: members[name] for name in names if name in members}
-                for path in volatile:
+                for path in excluded:
                     _drop(declared, path)
                 converted.live.append((id_, msgspec.json.encode(declared)))
     return converted
@@ -61,11 +65,11 @@ def stored_id(value: Any, under: str | None = None) -> str | None:
     return str(value) if under is None else f"{under}/{value}"
 
 
-def _shaped(search: Search, record: msgspec.Raw) -> Iterable[dict[str, msgspec.Raw]]:
-    shape = search.sync.shape if search.sync else None
-    if shape is None:
+def _transformed(search: Search, record: msgspec.Raw) -> Iterable[dict[str, msgspec.Raw]]:
+    transform = search.sync.transform if search.sync else None
+    if transform is None:
         return [_MEMBERS.decode(record)]
-    return [_raw(shaped) for shaped in SHAPES[shape](_RECORD.decode(record))]
+    return [_raw(document) for document in TRANSFORMS[transform](_RECORD.decode(record))]
 
 
 def _raw(record: Record) -> dict[str, msgspec.Raw]:
@@ -130,7 +134,7 @@ def _property_list(record: Record) -> list[Record]:
     return [{**record, "properties": named}]
 
 
-SHAPES: Mapping[str, Callable[[Record], list[Record]]] = {
+TRANSFORMS: Mapping[str, Callable[[Record], list[Record]]] = {
     "associated_ids": _associated_ids,
     "comment_events": _comment_events,
     "message_time": _message_time,

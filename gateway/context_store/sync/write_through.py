@@ -17,7 +17,7 @@ from gateway.context_store.sync import schedule, transforms
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Refresh
+from gateway.kinds.spec import CopyUpdate
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.prepared import prepare
 from gateway.upstream.responses import OperationResult, value_at
@@ -55,20 +55,20 @@ class Write:
     def all_filled(self, members: Mapping[str, Any]) -> dict[str, Any]:
         return {name: self.filled(value) for name, value in members.items()}
 
-    def applies(self, refresh: Refresh) -> bool:
-        return refresh.when is None or value_at(self.params, refresh.when) is not None
+    def applies(self, update: CopyUpdate) -> bool:
+        return update.if_param is None or value_at(self.params, update.if_param) is not None
 
 
-def refreshes_of(operation: Operation) -> Sequence[Refresh]:
+def copy_updates_of(operation: Operation) -> Sequence[CopyUpdate]:
     """What a write of this operation leaves behind: what its spec says, else its own record, changed or gone."""
-    if operation.action.refreshes is not None:
-        return operation.action.refreshes
+    if operation.action.write_through is not None:
+        return operation.action.write_through
     if operation.entity.search is None:
         return ()
     if operation.action_id != "delete":
-        return (Refresh(entity=operation.entity_id),)
+        return (CopyUpdate(entity=operation.entity_id),)
     in_path = [placement.name for placement in operation.placements if placement.where == "path"]
-    return (Refresh(entity=operation.entity_id, removes=f"{{{in_path[-1]}}}"),) if in_path else ()
+    return (CopyUpdate(entity=operation.entity_id, deleted_id=f"{{{in_path[-1]}}}"),) if in_path else ()
 
 
 class WriteThrough:
@@ -81,52 +81,54 @@ class WriteThrough:
         self, organization_id: UUID, connector_id: UUID, connector: UpstreamConnector, write: Write
     ) -> None:
         """Apply a write to the copies. It has happened, so nothing here may make it look as if it had not."""
-        for refresh in refreshes_of(write.operation):
-            if not write.applies(refresh):
+        for update in copy_updates_of(write.operation):
+            if not write.applies(update):
                 continue
             entity = None
             try:
                 async with self._database.tenant(organization_id) as connection:
-                    entity = await find(connection, connector_id, refresh.entity)
+                    entity = await find(connection, connector_id, update.entity)
                 if entity is not None:
                     async with asyncio.timeout(_TIMEOUT):
-                        await self._apply(entity, connector, write, refresh)
+                        await self._apply(entity, connector, write, update)
             except (GatewayError, TimeoutError, msgspec.MsgspecError) as error:
                 log.warning(
                     "a copy learns of a write later",
-                    extra={"connector_id": str(connector_id), "entity": refresh.entity, "error": type(error).__name__},
+                    extra={"connector_id": str(connector_id), "entity": update.entity, "error": type(error).__name__},
                 )
                 await self._run_soon(entity)
             except Exception:
-                log.exception("a copy could not learn of a write by a bug", extra={"entity": refresh.entity})
+                log.exception("a copy could not learn of a write by a bug", extra={"entity": update.entity})
                 await self._run_soon(entity)
 
-    async def _apply(self, entity: StoredEntity, connector: UpstreamConnector, write: Write, refresh: Refresh) -> None:
-        if refresh.later:
+    async def _apply(
+        self, entity: StoredEntity, connector: UpstreamConnector, write: Write, update: CopyUpdate
+    ) -> None:
+        if update.resync:
             await self._run_soon(entity)
             return
         requested_at = CLOCK.now()
-        if refresh.removes is not None:
-            documents = transforms.Documents(gone=[str(write.filled(refresh.removes))])
+        if update.deleted_id is not None:
+            documents = transforms.Documents(gone=[str(write.filled(update.deleted_id))])
         else:
-            documents = await self._read(connector, write, refresh)
+            documents = await self._read(connector, write, update)
         async with self._database.tenant(entity.organization_id) as connection:
             await records.upsert(connection, entity, documents.live, observed_at=requested_at)
             if documents.gone:
                 await records.mark_deleted(connection, entity, documents.gone, observed_at=requested_at)
             await word_index.catch_up(connection, entity)
 
-    async def _read(self, connector: UpstreamConnector, write: Write, refresh: Refresh) -> transforms.Documents:
+    async def _read(self, connector: UpstreamConnector, write: Write, update: CopyUpdate) -> transforms.Documents:
         result = write.result
-        if refresh.read is not None:
-            operation = connector.kind.operation(refresh.entity, refresh.read)
-            call = prepare(operation, write.all_filled(refresh.params))
+        if update.read is not None:
+            operation = connector.kind.operation(update.entity, update.read)
+            call = prepare(operation, write.all_filled(update.params))
             result = await connector.session.call(call)
-        search = connector.kind.entity(refresh.entity).search
-        under = None if refresh.under is None else str(write.filled(refresh.under))
+        search = connector.kind.entity(update.entity).search
+        under = None if update.parent_id is None else str(write.filled(update.parent_id))
         assert search is not None
         read = result.records if bytes(memoryview(result.result)[:1]) == b"[" else [result.result]
-        return transforms.documents(search, read, write.all_filled(refresh.gives), under)
+        return transforms.documents(search, read, write.all_filled(update.add_fields), under)
 
     async def _run_soon(self, entity: StoredEntity | None) -> None:
         if entity is None:

@@ -12,17 +12,18 @@ _METHOD = {
     "title": "API token",
     "description": None,
     "oauth": False,
-    "grant": None,
-    "until": None,
+    "grant_type": None,
+    "sunset": None,
     "deprecated": None,
-    "instead": None,
-    "see": None,
+    "replacement": None,
+    "documentation_url": None,
     "fields": {
         "api_token": {"description": "made in the admin center", "required": True, "secret": True, "format": None}
     },
 }
 _SUMMARY = {
     "kind": "support-desk",
+    "application": "Zendesk",
     "connector_type": "Support-Desk",
     "definition_id": ID,
     "title": "Support desk",
@@ -32,7 +33,7 @@ _SUMMARY = {
         "subdomain": {"description": "…", "required": True, "type": "dns_label", "example": "acme", "default": None}
     },
     "oauth": True,
-    "ends": [],
+    "deprecations": [],
     "docs_skill_id": "support-desk",
 }
 _ACTION: Schema = {
@@ -46,13 +47,14 @@ _ACTION: Schema = {
     "example": {"entity": "tickets", "action": "get", "params": {"ticket_id": 1}},
 }
 _SUNSET: dict[str, Schema] = {
-    "until": nullable("string", "the first day without it", format="date"),
+    "sunset": nullable("string", "the first day without it", format="date"),
     "deprecated": nullable("string", "since when it should not be taken up", format="date"),
-    "instead": nullable("string", "what takes its place"),
-    "see": nullable("string", "where the application says so"),
+    "replacement": nullable("string", "what takes its place"),
+    "documentation_url": nullable("string", "where the application says so"),
 }
 _KIND_MEMBERS: dict[str, Schema] = {
     "kind": text("the kind's name"),
+    "application": text("the vendor's name for the application"),
     "connector_type": text("its display form"),
     "definition_id": text("its own id", format="uuid"),
     "title": text("its name for people"),
@@ -72,7 +74,7 @@ _KIND_MEMBERS: dict[str, Schema] = {
         "the variables that are no secrets, by name",
     ),
     "oauth": flag("whether connectors can come from a person's consent"),
-    "ends": array(
+    "deprecations": array(
         {"type": "object", "properties": {"path": text("how the paths begin that end"), **_SUNSET}},
         "addresses of the application that end",
     ),
@@ -90,7 +92,7 @@ SCHEMAS: dict[str, Schema] = {
         title=text("its name for people"),
         description=nullable("string", "when to take it"),
         oauth=flag("whether a person's consent gives the credentials"),
-        grant=nullable("string", "how tokens come without a person"),
+        grant_type=nullable("string", "how tokens come without a person"),
         **_SUNSET,
         fields=by_name(
             {
@@ -156,16 +158,16 @@ SCHEMAS: dict[str, Schema] = {
             "param": "page",
             "size": "per_page",
             "next": "next_page",
-            "more": None,
-            "pages": 100,
+            "has_more": None,
+            "max_pages": 100,
             "incomplete": None,
         },
         style=text("how the next page is asked for", enum=[style.value for style in PagingStyle]),
         param=text("the param that turns the page"),
         size=nullable("string", "the param that sets how many records it holds"),
         next=text("the member of Meta that goes into `param`"),
-        more=nullable("string", "the member of Meta that must be true for a next page"),
-        pages=nullable("integer", "how many pages there are at most"),
+        has_more=nullable("string", "the member of Meta that must be true for a next page"),
+        max_pages=nullable("integer", "how many pages there are at most"),
         incomplete=nullable("string", "the member of Meta that says that the list is not whole"),
     ),
 }

@@ -27,7 +27,7 @@ def methods_of(
 
 
 def _is_by_consent(kind: Kind, name: str, method: AuthMethod) -> bool:
-    return kind.spec.oauth is not None and name == kind.spec.oauth_method and method.grant is None
+    return kind.spec.oauth is not None and name == kind.spec.oauth_method and method.grant_type is None
 
 
 def _method(

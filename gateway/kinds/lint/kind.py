@@ -23,7 +23,7 @@ _FIELD_TYPE = re.compile(
 )
 
 #: OAuth addresses that are needed before there is a token
-_BEFORE_TOKENS = ("authorize", "token", "issuer")
+_BEFORE_TOKENS = ("authorization_url", "token_url", "issuer")
 
 
 def lint(folder: Path) -> list[LintError]:
@@ -52,12 +52,12 @@ def _descriptions(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _phrases(kind: Kind) -> Iterator[PlacedError]:
-    """No phrase of `also` stands twice with one owner: it would be no better found for it."""
-    phrases: dict[tuple[str, ...], tuple[str, ...]] = {("also",): kind.spec.also}
+    """No entry of `synonyms` or `phrases` stands twice with one owner: it would be no better found for it."""
+    phrases: dict[tuple[str, ...], tuple[str, ...]] = {("synonyms",): kind.spec.synonyms}
     for entity_id, entity in kind.spec.entities.items():
-        phrases["entities", entity_id, "also"] = entity.also
+        phrases["entities", entity_id, "synonyms"] = entity.synonyms
         for action_id, action in entity.actions.items():
-            phrases["entities", entity_id, "actions", action_id, "also"] = action.also
+            phrases["entities", entity_id, "actions", action_id, "phrases"] = action.phrases
     for place, listed in phrases.items():
         seen: set[str] = set()
         for phrase in listed:
@@ -78,9 +78,12 @@ def _entities(kind: Kind) -> Iterator[PlacedError]:
                 yield (*place, "actions", action_id), "is offered by itself wherever the entity has `search`; remove it"
             elif action_id not in ACTIONS:
                 yield (*place, "actions", action_id), f"is not an action; {did_you_mean(action_id, ACTIONS)}"
-        if entity.search and entity.search.key not in entity.search.fields:
-            hint = did_you_mean(entity.search.key, entity.search.fields)
-            yield (*place, "search", "key"), f"{entity.search.key} is not among the search fields; {hint}"
+        if entity.search and entity.search.primary_key not in entity.search.fields:
+            hint = did_you_mean(entity.search.primary_key, entity.search.fields)
+            yield (
+                (*place, "search", "primary_key"),
+                f"{entity.search.primary_key} is not among the search fields; {hint}",
+            )
         for name, type_ in entity.fields.items():
             if isinstance(type_, str) and not _FIELD_TYPE.fullmatch(type_):
                 yield (
@@ -113,32 +116,35 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
     by_oauth = {name: method for name, method in spec.authentication.items() if method.oauth}
     if spec.oauth and not by_oauth:
         yield ("oauth",), "no authentication method has `oauth: true`, so nothing could hold the tokens"
-    if spec.oauth and spec.oauth_method and not spec.oauth.authorize:
-        yield ("oauth", "authorize"), f"is missing; {spec.oauth_method} begins with a person's consent there"
+    if spec.oauth and spec.oauth_method and not spec.oauth.authorization_url:
+        yield ("oauth", "authorization_url"), f"is missing; {spec.oauth_method} begins with a person's consent there"
     for name, method in by_oauth.items():
         if spec.oauth is None:
             yield ("authentication", name, "oauth"), "there are no OAuth endpoints; add `oauth`"
         for field in ("client_id", "client_secret"):
-            if method.grant and field not in method.required:
+            if method.grant_type and field not in method.required:
                 yield ("authentication", name, "credentials"), f"the grant needs {field}, required"
     if spec.oauth and spec.oauth_method:
         names = {*spec.authentication[spec.oauth_method].credentials, *spec.environment, "expires_in"}
-        for name in spec.oauth.learns:
+        for name in spec.oauth.outputs:
             if name not in names:
-                yield ("oauth", "learns", name), f"is neither a credential nor a variable; {did_you_mean(name, names)}"
+                yield ("oauth", "outputs", name), f"is neither a credential nor a variable; {did_you_mean(name, names)}"
 
 
 def _credentials_used(method: AuthMethod) -> set[str]:
     if method.scheme == "bearer":
-        return set() if method.grant else {method.token or "token"}
+        return set() if method.grant_type else {method.token or "token"}
     return {name for half in (method.username, method.password) for name in re.findall(r"{(\w+)}", half or "")}
 
 
 def _addresses(kind: Kind) -> Iterator[PlacedError]:
     spec, oauth = kind.spec, kind.spec.oauth
-    addresses: dict[tuple[str, ...], str | None] = {("address",): spec.address}
+    addresses: dict[tuple[str, ...], str | None] = {("server",): spec.server}
     if oauth:
-        addresses |= {("oauth", name): getattr(oauth, name) for name in ("authorize", "token", "revoke", "issuer")}
+        addresses |= {
+            ("oauth", name): getattr(oauth, name)
+            for name in ("authorization_url", "token_url", "revocation_url", "issuer")
+        }
     for place, address in addresses.items():
         if address is None:
             continue
@@ -146,12 +152,12 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
             if name not in spec.environment:
                 hint = did_you_mean(name, spec.environment)
                 yield place, f"needs {{{name}}}, which is not in the environment; {hint}"
-            elif oauth and place[-1] in _BEFORE_TOKENS and name in oauth.learns:
+            elif oauth and place[-1] in _BEFORE_TOKENS and name in oauth.outputs:
                 yield place, f"needs {{{name}}}, which comes only with the first token"
         if not re.match(r"https://|{", address):
             yield place, "must be an https URL, or begin with a variable that is one"
         host = re.match(r"https://((?!{\w+}/)[^/]+)", address)
-        is_shown_credentials = place[-1] not in ("authorize", "issuer")
+        is_shown_credentials = place[-1] not in ("authorization_url", "issuer")
         if host and is_shown_credentials and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
             yield place, f"{host[1]} is not among the hosts that may see credentials; add it to `hosts`"
 
@@ -159,14 +165,14 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
 def _sunsets(kind: Kind) -> Iterator[PlacedError]:
     spec = kind.spec
     for name, method in spec.authentication.items():
-        if method.until and (method.instead not in spec.authentication or method.instead == name):
-            hint = did_you_mean(method.instead or "", [other for other in spec.authentication if other != name])
-            yield ("authentication", name, "instead"), f"names no other authentication method; {hint}"
-    for number, ending in enumerate(spec.ends):
-        if ending.until is None:
-            yield ("ends", str(number)), "has no `until`; say when it ends"
+        if method.sunset and (method.replacement not in spec.authentication or method.replacement == name):
+            hint = did_you_mean(method.replacement or "", [other for other in spec.authentication if other != name])
+            yield ("authentication", name, "replacement"), f"names no other authentication method; {hint}"
+    for number, ending in enumerate(spec.deprecations):
+        if ending.sunset is None:
+            yield ("deprecations", str(number)), "has no `sunset`; say when it ends"
         if not any(operation.path.startswith(ending.path) for operation in kind.operations.values()):
-            yield ("ends", str(number), "path"), f"{ending.path} is the beginning of no request"
+            yield ("deprecations", str(number), "path"), f"{ending.path} is the beginning of no request"
 
 
 def _failures(kind: Kind) -> Iterator[PlacedError]:
@@ -183,7 +189,7 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
         place = ("paging", name)
         if name not in used:
             yield place, "no action pages this way; remove it"
-        for member, what in ((paging.next[0] if paging.next else "", "next"), (paging.more, "more")):
+        for member, what in ((paging.next[0] if paging.next else "", "next"), (paging.has_more, "has_more")):
             if member is not None and member not in paging.meta:
                 yield (*place, what), f"{member or '$'} is not a member of `meta`; {did_you_mean(member, paging.meta)}"
 

@@ -62,7 +62,9 @@ def _answer(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
 
 def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     in_path = re.findall(r"{(\w+)}", operation.action.request)
-    seen: dict[tuple[str, str], str] = {("query", name): f"fixed {name}" for name in operation.action.fixed}
+    seen: dict[tuple[str, str], str] = {
+        ("query", name): f"constant_query {name}" for name in operation.action.constant_query
+    }
     left_out = {alternative.without for alternative in operation.action.alternatives}
     for placement in operation.placements:
         name, schema = placement.name, operation.action.params[placement.name]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.lint.schemas import PlacedError
-from gateway.kinds.spec import Search, Since, Sync, SyncRead
+from gateway.kinds.spec import Incremental, Search, Sync, SyncRead
 from gateway.kinds.suggestions import did_you_mean
 
 
@@ -16,8 +16,8 @@ def of_kind(kind: Kind) -> Iterator[PlacedError]:
             for place, message in _of_search(kind, entity_id, entity.search):
                 yield ("entities", entity_id, "search", *place), message
     for operation in kind.operations.values():
-        for place, message in _refreshes(kind, operation):
-            yield ("entities", operation.entity_id, "actions", operation.action_id, "refreshes", *place), message
+        for place, message in _write_through(kind, operation):
+            yield ("entities", operation.entity_id, "actions", operation.action_id, "write_through", *place), message
 
 
 def _of_search(kind: Kind, entity_id: str, search: Search) -> Iterator[PlacedError]:
@@ -41,9 +41,9 @@ def _parent(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
         return
     if not sync.parent.params:
         yield ("parent", "params"), "is empty; say which param takes the parent's id"
-    if sync.parent.within and len(sync.parent.params) != 1:
-        yield ("parent", "within"), "takes one param: the one that names what the records lie below"
-    for where, place in (*sync.parent.params.items(), *sync.parent.gives.items()):
+    if sync.parent.recurse_field and len(sync.parent.params) != 1:
+        yield ("parent", "recurse_field"), "takes one param: the one that names what the records lie below"
+    for where, place in (*sync.parent.params.items(), *sync.parent.add_fields.items()):
         if place and place[0] not in copied[sync.parent.entity]:
             hint = did_you_mean(place[0], copied[sync.parent.entity])
             yield (
@@ -54,64 +54,70 @@ def _parent(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
 
 def _requests(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
     for member, read in _reads(sync):
-        names = {*read.send, *(sync.parent.params if sync.parent else ())}
+        names = {*read.params, *(sync.parent.params if sync.parent else ())}
         for name in re.findall(r"{(\w+)}", read.request):
             if name not in names:
-                yield (*member, "request"), f"needs {{{name}}}, which neither `send` nor the parent has"
+                yield (*member, "request"), f"needs {{{name}}}, which neither `params` nor the parent has"
 
 
-def _since(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
-    since = sync.since
+def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
+    since = sync.incremental
     if since is None:
         if sync.changes is not None:
-            yield ("changes",), "is never read: say in `since` how changes are asked for"
+            yield ("changes",), "is never read: say in `incremental` how changes are asked for"
         return
     missing = [name for name in _NEEDED[since.style] if getattr(since, name) is None]
     for name in missing:
-        yield ("since",), f"the style {since.style} needs `{name}`"
+        yield ("incremental",), f"the style {since.style} needs `{name}`"
     if since.style in ("cursor", "end_time", "window") and _changes(sync).paging is None:
         yield ("paging",), f"is missing; the style {since.style} goes on by it"
     if since.style == "window" and sync.changes is None:
         yield ("changes",), "is missing; the style window searches for changes there"
     if since.style == "modified" and not _tells_time(sync, since) and not (sync.parent and sync.parent.only_changed):
         yield (
-            ("since",),
-            "the time goes nowhere: name a `param`, write {since} into `send`, or walk changed parents only",
+            ("incremental",),
+            "the time goes nowhere: name a `param`, write {since} into `params`, or walk changed parents only",
         )
     if since.end and _changes(sync).paging and since.end not in kind.spec.paging[_changes(sync).paging or ""].meta:
         meta = kind.spec.paging[_changes(sync).paging or ""].meta
-        yield ("since", "end"), f"{since.end} is not a member of the paging's Meta; {did_you_mean(since.end, meta)}"
+        yield (
+            ("incremental", "end"),
+            f"{since.end} is not a member of the paging's Meta; {did_you_mean(since.end, meta)}",
+        )
 
 
 def _confirmed(kind: Kind, sync: Sync, entity_id: str) -> Iterator[PlacedError]:
-    if sync.confirm is None:
+    if sync.verify_param is None:
         return
     get = kind.operations.get((entity_id, "get"))
     if get is None:
-        yield ("confirm",), "asks for records by their id, but there is no action get"
-    elif sync.confirm not in get.action.params:
-        yield ("confirm",), f"{sync.confirm} is no param of get; {did_you_mean(sync.confirm, get.action.params)}"
-    if sync.parent is not None and sync.parent.identifies:
-        yield ("confirm",), "cannot be asked for records whose ids count below a parent only"
+        yield ("verify_param",), "asks for records by their id, but there is no action get"
+    elif sync.verify_param not in get.action.params:
+        yield (
+            ("verify_param",),
+            f"{sync.verify_param} is no param of get; {did_you_mean(sync.verify_param, get.action.params)}",
+        )
+    if sync.parent is not None and sync.parent.scopes_ids:
+        yield ("verify_param",), "cannot be asked for records whose ids count below a parent only"
 
 
-def _refreshes(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+def _write_through(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     copied = _copied(kind)
-    for number, refresh in enumerate(operation.action.refreshes or ()):
+    for number, update in enumerate(operation.action.write_through or ()):
         place = (str(number),)
-        if refresh.entity not in copied:
-            yield (*place, "entity"), f"{refresh.entity} is not copied; {did_you_mean(refresh.entity, copied)}"
-        if refresh.read and (refresh.entity, refresh.read) not in kind.operations:
-            yield (*place, "read"), f"{refresh.entity} has no action {refresh.read}"
-        if refresh.when and refresh.when[0] not in operation.action.params:
-            hint = did_you_mean(refresh.when[0], operation.action.params)
-            yield (*place, "when"), f"{refresh.when[0]} is not among the params; {hint}"
+        if update.entity not in copied:
+            yield (*place, "entity"), f"{update.entity} is not copied; {did_you_mean(update.entity, copied)}"
+        if update.read and (update.entity, update.read) not in kind.operations:
+            yield (*place, "read"), f"{update.entity} has no action {update.read}"
+        if update.if_param and update.if_param[0] not in operation.action.params:
+            hint = did_you_mean(update.if_param[0], operation.action.params)
+            yield (*place, "if_param"), f"{update.if_param[0]} is not among the params; {hint}"
 
 
 def _copied(kind: Kind) -> dict[str, set[str]]:
     """The members of the copies of each entity that has some."""
     return {
-        name: {*entity.search.fields, *(entity.search.sync.parent.gives if entity.search.sync.parent else ())}
+        name: {*entity.search.fields, *(entity.search.sync.parent.add_fields if entity.search.sync.parent else ())}
         for name, entity in kind.spec.entities.items()
         if entity.search and entity.search.sync
     }
@@ -119,7 +125,7 @@ def _copied(kind: Kind) -> dict[str, set[str]]:
 
 def _reads(sync: Sync) -> Iterator[tuple[tuple[str, ...], SyncRead]]:
     yield (), sync
-    for member, read in (("changes", sync.changes), ("removed", sync.removed)):
+    for member, read in (("changes", sync.changes), ("deletions", sync.deletions)):
         if read is not None:
             yield (member,), read
 
@@ -128,12 +134,12 @@ def _changes(sync: Sync) -> SyncRead:
     return sync.changes or sync
 
 
-def _tells_time(sync: Sync, since: Since) -> bool:
-    texts = [value for value in _changes(sync).send.values() if isinstance(value, str)]
+def _tells_time(sync: Sync, since: Incremental) -> bool:
+    texts = [value for value in _changes(sync).params.values() if isinstance(value, str)]
     return since.param is not None or any("{since}" in text for text in texts)
 
 
-#: what a style of `since` cannot do without
+#: what a style of `incremental` cannot do without
 _NEEDED = {
     "modified": (),
     "newest_first": ("field",),
@@ -141,4 +147,4 @@ _NEEDED = {
     "end_time": ("param", "end"),
     "window": ("field",),
 }
-_CHECKS: tuple[Callable[[Kind, Sync], Iterator[PlacedError]], ...] = (_parent, _requests, _since)
+_CHECKS: tuple[Callable[[Kind, Sync], Iterator[PlacedError]], ...] = (_parent, _requests, _incremental)

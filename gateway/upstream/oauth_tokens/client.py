@@ -35,7 +35,7 @@ class TokenClient:
     async def redeem(self, app: App, code: messages.Code) -> TokenSet | TokenError:
         """Tokens for a code. Whatever goes wrong is a TokenError; a lost answer is never asked for twice."""
         oauth = messages.oauth_of(self.spec)
-        request = messages.code_request(oauth, self._address(oauth.token), app, code)
+        request = messages.code_request(oauth, self._address(oauth.token_url), app, code)
         return await self._tokens(request, app, code.code, code.verifier or "")
 
     async def renew(self, app: App, credentials: Mapping[str, str], method: AuthMethod) -> TokenSet | TokenError:
@@ -44,22 +44,22 @@ class TokenClient:
         Raises ReauthorizationRequired where there is no refresh token.
         """
         oauth = messages.oauth_of(self.spec)
-        if method.grant == "client_credentials":
-            result = await self._tokens(messages.client_request(oauth, self._address(oauth.token), app), app)
+        if method.grant_type == "client_credentials":
+            result = await self._tokens(messages.client_request(oauth, self._address(oauth.token_url), app), app)
             # Here the app is the grant: that it is refused does not pass by itself.
             if isinstance(result, TokenError) and result.kind is TokenErrorKind.APP:
                 return replace(result, kind=TokenErrorKind.GRANT)
             return result
         refresh_token = require_refresh_token(credentials)
-        request = messages.refresh_request(oauth, self._address(oauth.token), app, refresh_token)
+        request = messages.refresh_request(oauth, self._address(oauth.token_url), app, refresh_token)
         return await self._tokens(request, app, refresh_token)
 
     async def revoke(self, app: App | None, credentials: Mapping[str, str]) -> bool:
         """End the grant at the application; whether it said that it did."""
         oauth = messages.oauth_of(self.spec)
-        if oauth.revoke is None:
+        if oauth.revocation_url is None:
             return False
-        request = messages.revoke_request(oauth, self._address(oauth.revoke), app, credentials)
+        request = messages.revoke_request(oauth, self._address(oauth.revocation_url), app, credentials)
         if request is None:
             return False
         try:

@@ -58,7 +58,7 @@ def endpoint(template: str, environment: Mapping[str, str], override: URL | None
 
 def consent_url(oauth: OAuthEndpoints, address: URL, app: App, consent: ConsentParams) -> str:
     """Where the user's browser is sent (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
-    members = {name: value for name, value in oauth.authorize_params.items() if value and name != "response_type"}
+    members = {name: value for name, value in oauth.authorization_params.items() if value and name != "response_type"}
     if consent.verifier:
         members |= {
             "code_challenge": create_s256_code_challenge(consent.verifier),
@@ -97,15 +97,15 @@ def revoke_request(
 ) -> UpstreamRequest | None:
     """The end of a grant: RFC 7009, or the access token's own request; None where what that takes is missing."""
     access, refresh = credentials.get("access_token"), credentials.get("refresh_token")
-    if oauth.revoke_style == "bearer":
+    if oauth.revocation_style == "bearer":
         headers = {"Authorization": f"Bearer {access}", "Accept": _JSON}
-        return UpstreamRequest(oauth.revoke_method, address, headers, None, Effect.IDEMPOTENT) if access else None
+        return UpstreamRequest(oauth.revocation_method, address, headers, None, Effect.IDEMPOTENT) if access else None
     if app is None or not (refresh or access):
         return None
     # Where the body is JSON, it is the application's own form of RFC 7009, which knows no hint.
     hint = None if oauth.encoding == "json" else "refresh_token" if refresh else "access_token"
     form, _ = prepare_revoke_token_request(refresh or access, hint)
-    return _request(oauth, oauth.revoke_method, address, app, form, Effect.IDEMPOTENT)
+    return _request(oauth, oauth.revocation_method, address, app, form, Effect.IDEMPOTENT)
 
 
 def _request(oauth: OAuthEndpoints, method: str, address: URL, app: App, form: str, effect: Effect) -> UpstreamRequest:

@@ -107,7 +107,7 @@ def with_token_variables(
 
 def missing_token_variables(spec: ConnectorSpec, environment: Mapping[str, str]) -> list[str]:
     """The variables that come with the first token and have not come yet."""
-    learns = spec.oauth.learns if spec.oauth else {}
+    learns = spec.oauth.outputs if spec.oauth else {}
     return [name for name in learns if name in spec.environment and name not in environment]
 
 
@@ -125,7 +125,7 @@ def gateway_error_of(token_error: TokenError, app: App) -> GatewayError:
 
 def is_renewable(method: AuthMethod, credentials: Mapping[str, str]) -> bool:
     """Whether new tokens can be had without a person: by a refresh token, or by the app's own credentials."""
-    if method.grant == "client_credentials":
+    if method.grant_type == "client_credentials":
         return bool(credentials.get("client_id") and credentials.get("client_secret"))
     return bool(credentials.get("refresh_token"))
 

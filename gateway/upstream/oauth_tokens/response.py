@@ -60,10 +60,10 @@ def _document(body: bytes) -> Any:
 
 def _tokens(spec: ConnectorSpec, oauth: OAuthEndpoints, document: Any, now: datetime) -> TokenSet:
     declared = {name for method in spec.authentication.values() for name in method.credentials}
-    credentials = ("access_token", "refresh_token", *(name for name in oauth.learns if name in declared))
+    credentials = ("access_token", "refresh_token", *(name for name in oauth.outputs if name in declared))
     return TokenSet(
         _texts(oauth, document, credentials),
-        _texts(oauth, document, (name for name in oauth.learns if name in spec.environment)),
+        _texts(oauth, document, (name for name in oauth.outputs if name in spec.environment)),
         _end(_member(oauth, document, "expires_in"), now),
     )
 
@@ -76,7 +76,7 @@ def _texts(oauth: OAuthEndpoints, document: Any, names: Iterable[str]) -> dict[s
 def _member(oauth: OAuthEndpoints, document: Any, name: str) -> Any:
     """A member of the answer where RFC 6749 §5.1 has it, else where the spec says that it lies."""
     value = value_at(document, (name,))
-    return value_at(document, oauth.learns[name]) if value in (None, "") and name in oauth.learns else value
+    return value_at(document, oauth.outputs[name]) if value in (None, "") and name in oauth.outputs else value
 
 
 def _end(lifetime: Any, now: datetime) -> datetime | None:
@@ -113,9 +113,9 @@ def _transient_error(status: int) -> TokenError:
 
 
 def _kind_of(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:
-    if code == "invalid_grant" or code in oauth.refused:
+    if code == "invalid_grant" or code in oauth.invalid_grant_codes:
         return TokenErrorKind.GRANT
-    is_of_app = code in _APP_CODES or code in oauth.app_refused or status == 401
+    is_of_app = code in _APP_CODES or code in oauth.invalid_client_codes or status == 401
     return TokenErrorKind.APP if is_of_app else TokenErrorKind.TRANSIENT
 
 

@@ -94,13 +94,16 @@ def test_where_users_log_in_has_a_default():
     variables = checked_environment(KIND.spec, {"instance_url": f"{INSTANCE}/"})
 
     assert variables == {"instance_url": INSTANCE, "login_host": "login.salesforce.com"}
-    assert KIND.spec.oauth.token.format_map(variables) == "https://login.salesforce.com/services/oauth2/token"
+    assert KIND.spec.oauth.token_url.format_map(variables) == "https://login.salesforce.com/services/oauth2/token"
 
 
 def test_a_sandbox_logs_in_elsewhere():
     variables = checked_environment(KIND.spec, {"login_host": "test.salesforce.com"})
 
-    assert KIND.spec.oauth.authorize.format_map(variables) == "https://test.salesforce.com/services/oauth2/authorize"
+    assert (
+        KIND.spec.oauth.authorization_url.format_map(variables)
+        == "https://test.salesforce.com/services/oauth2/authorize"
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,7 +159,7 @@ def test_a_file_is_described_by_its_record(entity, described_by, places):
     download = KIND.operation(entity, "download").action.download
 
     assert download.url is None
-    assert download.described_by == f"GET {described_by}"
+    assert download.metadata_request == f"GET {described_by}"
     assert (download.size, download.name, download.extension) == places
 
 

@@ -40,7 +40,7 @@ def test_the_consent_address_is_the_kinds_own(
     oauth = oauth_of(catalog.kind(kind).spec)
     consent = ConsentParams("https://g.example/callback", scope.split() if scope else [], "st@te", None)
 
-    url = consent_url(oauth, endpoint(oauth.authorize, ENVIRONMENT, None), APP, consent)
+    url = consent_url(oauth, endpoint(oauth.authorization_url, ENVIRONMENT, None), APP, consent)
 
     assert url.partition("?")[0] == address
     assert parse_qs(urlsplit(url).query) == {
@@ -57,7 +57,7 @@ def test_scopes_are_separated_as_the_application_does(catalog: Catalog) -> None:
     oauth = oauth_of(catalog.kind("team-chat").spec)
 
     url = consent_url(
-        oauth, URL(oauth.authorize), APP, ConsentParams("https://g.example", ["a:read", "b:write"], "s", None)
+        oauth, URL(oauth.authorization_url), APP, ConsentParams("https://g.example", ["a:read", "b:write"], "s", None)
     )
 
     assert parse_qs(urlsplit(url).query)["scope"] == ["a:read,b:write"]
@@ -67,7 +67,7 @@ def test_pkce_sends_the_challenge_of_the_rfcs_own_example(catalog: Catalog) -> N
     oauth = oauth_of(catalog.kind("work-management").spec)
     verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 
-    url = consent_url(oauth, URL(oauth.authorize), APP, ConsentParams("https://g.example", [], "s", verifier))
+    url = consent_url(oauth, URL(oauth.authorization_url), APP, ConsentParams("https://g.example", [], "s", verifier))
 
     query = parse_qs(urlsplit(url).query)
     assert query["code_challenge"] == ["E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"]
@@ -78,7 +78,7 @@ def test_pkce_sends_the_challenge_of_the_rfcs_own_example(catalog: Catalog) -> N
 def test_an_override_moves_oauth_endpoints_and_keeps_their_paths(catalog: Catalog) -> None:
     oauth = oauth_of(catalog.kind("support-desk").spec)
 
-    moved = endpoint(oauth.token, ENVIRONMENT, URL("http://127.0.0.1:9001"))
+    moved = endpoint(oauth.token_url, ENVIRONMENT, URL("http://127.0.0.1:9001"))
 
     assert str(moved) == "http://127.0.0.1:9001/oauth/tokens"
 
