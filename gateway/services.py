@@ -1,8 +1,6 @@
 """What a process of the gateway holds, opened together and closed in reverse."""
 
 import asyncio
-import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -10,7 +8,6 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from gateway.aio.loops import every, running
 from gateway.aio.remembered import Remembered
@@ -32,6 +29,7 @@ from gateway.identity.tokens import Tokens
 from gateway.identity.wrong_secrets import WrongSecrets
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
+from gateway.jobs.processes import process_name
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.rows import JobSealing
@@ -301,8 +299,3 @@ def open_blobs(settings: Settings) -> Blobs:
     from gateway.jobs.stored_files.bucket import BucketBlobs  # its library is needed only here
 
     return BucketBlobs(url)
-
-
-def process_name() -> str:
-    """A name for this process that no other, earlier or later, has."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

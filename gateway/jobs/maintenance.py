@@ -3,6 +3,7 @@
 import json
 import logging
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from gateway.db.notifications import NOTIFY, WRITTEN
@@ -10,6 +11,7 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import Unavailable, WorkerCrashed
 from gateway.jobs.leases import LEASE, NOTHING_DONE, sealed_head
 from gateway.jobs.outcome import classify_outcome
+from gateway.jobs.processes import has_ended
 from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
 from gateway.kinds.spec import Effect
 
@@ -31,7 +33,9 @@ _LOCK = 0x73776570
 _TRY_LOCK = "SELECT now() AS now, pg_try_advisory_xact_lock($1) AS is_ours"
 # A server that was away let all leases run out: their holders get the time to say that they are still there.
 _JUST_STARTED = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => $1)"
-_LOST = "status = 'running' AND lease_until < now()"
+_HOLDERS = "SELECT DISTINCT worker FROM jobs WHERE status = 'running' AND worker IS NOT NULL"
+# Held by a process that has certainly ended, or, where leases may be judged, not renewed in time.
+_LOST = "status = 'running' AND (worker = ANY($1::text[]) OR $2 AND lease_until < now())"
 _LOST_TOO_MANY = f"""
     (crashes + 1 >= {_MAX_LOSSES_AMONG_OTHERS} OR crashes + 1 >= {_MAX_LOSSES} AND NOT EXISTS (
         SELECT FROM jobs AS other
@@ -68,7 +72,11 @@ _REQUEUE_DUE = """
 """
 _LOST_WORKER = WorkerCrashed("the worker was lost while it ran the job")
 _HEARTBEAT = "INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()"
-_DEREGISTER = "DELETE FROM workers WHERE id = $1"
+# It has drained: a lease that it could not give back, because PostgreSQL was away, holds nothing any more.
+_DEREGISTER = """
+    WITH gone AS (DELETE FROM workers WHERE id = $1)
+    UPDATE jobs SET lease_until = now() WHERE worker = $1 AND status = 'running'
+"""
 _A_WORKER_IS_THERE = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_GONE} seconds')"
 
 
@@ -95,7 +103,8 @@ class Maintenance:
                 if not locked["is_ours"]:
                     return 0
                 due = len(await connection.fetch(_REQUEUE_DUE))
-                return due + (await self._lost(connection) if await self._may_reap_lost(connection) else 0)
+                ended = [row["worker"] for row in await connection.fetch(_HOLDERS) if has_ended(row["worker"])]
+                return due + await self._lost(connection, ended, await self._may_judge_leases(connection))
         except Unavailable:
             self._skip_rounds()
             raise
@@ -109,25 +118,25 @@ class Maintenance:
             self._rounds_to_skip = max(self._rounds_to_skip, _ROUNDS_AFTER_FREEZE + 1)
         self._reaped_at = now
 
-    async def _may_reap_lost(self, connection: Connection) -> bool:
+    async def _may_judge_leases(self, connection: Connection) -> bool:
         self._rounds_to_skip = max(0, self._rounds_to_skip - 1)
         return not self._rounds_to_skip and not await connection.fetchval(_JUST_STARTED, self._timeout)
 
-    async def _lost(self, connection: Connection) -> int:
-        """What lost its worker: how much of it goes back to the queue."""
-        await self._end_lost(connection)
-        for row in await connection.fetch(_DELETE_LOST_INLINE):
+    async def _lost(self, connection: Connection, *lost: Any) -> int:
+        """What lost its worker, by the arguments of `_LOST`: how much of it goes back to the queue."""
+        await self._end_lost(connection, *lost)
+        for row in await connection.fetch(_DELETE_LOST_INLINE, *lost):
             log.warning(
                 "a call was lost with the process that ran it, and nothing was sent", extra={"job_id": str(row["id"])}
             )
-        requeued = await connection.fetch(_REQUEUE_LOST)
+        requeued = await connection.fetch(_REQUEUE_LOST, *lost)
         for row in requeued:
             if row["may_be_written"]:
                 await _announce_write(connection, row["connector_id"])
         return len(requeued)
 
-    async def _end_lost(self, connection: Connection) -> None:
-        for row in await connection.fetch(_NOT_RUN_AGAIN):
+    async def _end_lost(self, connection: Connection, *lost: Any) -> None:
+        for row in await connection.fetch(_NOT_RUN_AGAIN, *lost):
             job = job_of(row, self._sealing)
             outcome = classify_outcome(job, _LOST_WORKER, job.in_flight_since)
             await connection.execute(
@@ -148,7 +157,7 @@ class Maintenance:
             await connection.execute(_HEARTBEAT, worker)
 
     async def deregister(self, worker: str) -> None:
-        """Tell that a worker is gone for good."""
+        """Remove a worker that has stopped; jobs that it still held are lost at once."""
         async with self._database.system() as connection:
             await connection.execute(_DEREGISTER, worker)
 

@@ -47,7 +47,8 @@ async def test_a_killed_workers_job_goes_on_elsewhere(gateway: Arena):
 
     assert ended["status"] == "succeeded"
     assert ended["attempt"] == 2
-    assert time.monotonic() - killed_at <= 15
+    # It ran on this host, so that its death is proven before its lease of ten seconds ends.
+    assert time.monotonic() - killed_at <= 8
 
 
 async def test_a_write_whose_worker_was_killed_after_sending_is_unknown_and_not_sent_again(gateway: Arena):

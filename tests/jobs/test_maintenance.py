@@ -1,15 +1,18 @@
 """Maintenance: what a lost worker means for each effect class, and what outlives its time."""
 
 import asyncio
+import sys
 
 import pytest
 
 from gateway.db.notifications import WRITTEN, NotificationListener
+from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.model import JobStatus, StoredJob
+from gateway.jobs.processes import process_name
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
 from tests.harness.waiting import eventually
-from tests.jobs.conftest import SHARES, WORKER
+from tests.jobs.conftest import RETENTION, SEALING, SHARES, WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)
 
@@ -63,6 +66,32 @@ async def test_the_write_of_a_lost_worker_is_announced(database_url, leases, mai
         await maintenance.reap()
 
         assert await written.get() == str(job.connector_id)
+
+
+async def test_a_job_goes_on_at_once_when_its_process_has_certainly_ended(database, jobs, claims, new_job):
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    await process.wait()
+    ended, alive = process_name(process.pid), process_name()
+    await jobs.accept(new_job())
+    [lost] = await claims.claim(ended, 1, SHARES)
+    await jobs.accept(new_job())
+    [held] = await claims.claim(alive, 1, SHARES)
+
+    # A PostgreSQL that has just started judges no lease yet.
+    due = await Maintenance(database, RETENTION, SEALING, timeout=3600).reap()
+
+    assert due == 1
+    assert (await jobs.get(lost.organization_id, lost.id)).status is JobStatus.QUEUED
+    assert (await jobs.get(held.organization_id, held.id)).status is JobStatus.RUNNING
+
+
+async def test_a_worker_that_leaves_holds_no_lease(jobs, maintenance, claimed):
+    job = await claimed(effect=Effect.READ)
+
+    await maintenance.deregister(WORKER)
+    await maintenance.reap()
+
+    assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.QUEUED
 
 
 #: after so many losses in a row: how it is claimed next
