@@ -171,7 +171,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         job_waiters = JobWaiters(jobs)
         runner = Runner(leases, process)
         files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
-        notifications = NotificationListener(settings.session_url)
+        notifications = NotificationListener(settings.session_url, process)
         cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
         stack.push_async_callback(cache.close)
         execution = Execution(

@@ -42,9 +42,11 @@ OnGap = Callable[[], None]
 class NotificationListener:
     """Calls listeners with what changed, and `on_gap` whenever it begins to listen, also after a lost connection."""
 
-    def __init__(self, url: str | None) -> None:
+    def __init__(self, url: str | None, application_name: str = "gateway") -> None:
         #: of PostgreSQL itself; None where there is a pooler in between
         self._url = url
+        #: of the session; PostgreSQL keeps no more than 63 bytes
+        self._application_name = application_name[-63:]
         #: until when the last proof of the connection counts, by `time.monotonic`
         self._proven_until = float("-inf")
         self._listeners: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
@@ -82,7 +84,12 @@ class NotificationListener:
             raise Unavailable("the connection for notifications is lost") from None
 
     async def _listen_once(self, url: str) -> None:
-        connection = await asyncpg.connect(url, timeout=_CONNECT_TIMEOUT, command_timeout=_PROOF_TIMEOUT)
+        connection = await asyncpg.connect(
+            url,
+            timeout=_CONNECT_TIMEOUT,
+            command_timeout=_PROOF_TIMEOUT,
+            server_settings={"application_name": self._application_name},
+        )
         lost = asyncio.Event()
         try:
             connection.add_termination_listener(lambda _: lost.set())

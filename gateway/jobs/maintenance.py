@@ -33,7 +33,13 @@ _LOCK = 0x73776570
 _TRY_LOCK = "SELECT now() AS now, pg_try_advisory_xact_lock($1) AS is_ours"
 # A server that was away let all leases run out: their holders get the time to say that they are still there.
 _JUST_STARTED = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => $1)"
-_HOLDERS = "SELECT DISTINCT worker FROM jobs WHERE status = 'running' AND worker IS NOT NULL"
+# A process listens for notifications in a session of its name: while that lasts the process has not ended, whatever its
+# pid says here. Copies of a virtual machine have the same pids, and only one of them has the process.
+_WITHOUT_SESSION = """
+    SELECT DISTINCT worker FROM jobs
+    WHERE status = 'running' AND worker IS NOT NULL
+      AND right(worker, 63) NOT IN (SELECT application_name FROM pg_stat_activity WHERE application_name IS NOT NULL)
+"""
 # Held by a process that has certainly ended, or, where leases may be judged, not renewed in time.
 _LOST = "status = 'running' AND (worker = ANY($1::text[]) OR $2 AND lease_until < now())"
 _LOST_TOO_MANY = f"""
@@ -103,7 +109,7 @@ class Maintenance:
                 if not locked["is_ours"]:
                     return 0
                 due = len(await connection.fetch(_REQUEUE_DUE))
-                ended = [row["worker"] for row in await connection.fetch(_HOLDERS) if has_ended(row["worker"])]
+                ended = [row["worker"] for row in await connection.fetch(_WITHOUT_SESSION) if has_ended(row["worker"])]
                 return due + await self._lost(connection, ended, await self._may_judge_leases(connection))
         except Unavailable:
             self._skip_rounds()

@@ -85,6 +85,23 @@ async def test_a_job_goes_on_at_once_when_its_process_has_certainly_ended(databa
     assert (await jobs.get(held.organization_id, held.id)).status is JobStatus.RUNNING
 
 
+async def test_a_process_with_a_session_has_not_ended_whatever_its_pid_says(
+    database, database_url, jobs, claims, new_job
+):
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    await process.wait()
+    name = process_name(process.pid)
+    await jobs.accept(new_job())
+    [job] = await claims.claim(name, 1, SHARES)
+    listener = NotificationListener(database_url, name)
+
+    async with listener.listening():
+        await eventually(listener.is_current)
+        await Maintenance(database, RETENTION, SEALING, timeout=3600).reap()
+
+    assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.RUNNING
+
+
 async def test_a_worker_that_leaves_holds_no_lease(jobs, maintenance, claimed):
     job = await claimed(effect=Effect.READ)
 
