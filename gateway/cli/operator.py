@@ -346,7 +346,7 @@ def rotate_secret(client_id: UUID, finish: bool) -> None:
 @client.command("disable")
 @click.argument("client_id", type=click.UUID)
 def disable_client(client_id: UUID) -> None:
-    """Disable a client and end its tokens at once."""
+    """Disable a client. Every process refuses its tokens within a second."""
     _with_store(lambda store: store.disable_client(client_id))
     _print({"client_id": str(client_id), "disabled": True})
 

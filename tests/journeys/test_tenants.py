@@ -8,8 +8,11 @@ from gateway.db.pool import Database
 from gateway.http.routes import ROUTES
 from gateway.oauth_server.model import AuthorizationRequest, NewGrant
 from gateway.oauth_server.store import AuthorizationStore
+from tests.harness.waiting import eventually
 
 ID_BEARING = [route for route in ROUTES if "_id}" in route.path and not route.is_page]
+#: seconds: the promise is one, the rest is room for a busy machine; a token is trusted for five without a notification
+LOCKED_OUT = 3.0
 BODIES = {
     "execute": {"entity": "tickets", "action": "list"},
     "PATCH": {"name": "stolen"},
@@ -92,7 +95,7 @@ async def test_a_client_of_several_organizations_names_one(running, api):
     assert (foreign.status, foreign.json()["code"]) == (403, "organization_forbidden")
 
 
-async def test_a_disabled_client_is_locked_out_at_once(running, api):
+async def test_a_disabled_client_is_locked_out_within_a_second(running, api):
     organization = await running.admin("organization", "create", f"o-{uuid4().hex[:8]}")
     client = await running.admin("client", "create", "c", "--organization", organization["organization_id"])
     secret = {"client_id": client["client_id"], "client_secret": client["client_secret"]}
@@ -101,10 +104,14 @@ async def test_a_disabled_client_is_locked_out_at_once(running, api):
     before = await api.get("/api/v1/jobs", headers=bearer)
 
     await running.admin("client", "disable", client["client_id"])
-    after = await api.get("/api/v1/jobs", headers=bearer)
+    await eventually(lambda: _is_refused(api, bearer), within=LOCKED_OUT)
     again = await api.post("/api/v1/account/applications/token", secret)
 
-    assert (before.status, after.status, again.status) == (200, 401, 401)
+    assert (before.status, again.status) == (200, 401)
+
+
+async def _is_refused(api, bearer) -> bool:
+    return (await api.get("/api/v1/jobs", headers=bearer)).status == 401
 
 
 async def test_a_client_without_the_write_scope_only_reads(running, api, support_desk):
