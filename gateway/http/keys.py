@@ -43,3 +43,5 @@ SESSION = web.RequestKey("session", str)
 REQUEST_ID = web.RequestKey("request_id", str)
 #: there for requests whose route has an audit name, once their caller is known
 AUDIT = web.RequestKey("audit", Entry)
+#: the stream that answers the request, once its head has gone out
+STREAM = web.RequestKey("stream", web.StreamResponse)

@@ -11,6 +11,7 @@ from gateway.http.api import (
     downloads,
     execute,
     grants,
+    job_events,
     jobs,
     mcp,
     oauth,
@@ -368,7 +369,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         "/api/v1/jobs/{job_id}/events",
-        jobs.job_events,
+        job_events.job_events,
         "Follow a job by Server-Sent Events",
         "Jobs",
         answers={200: "A stream of progress, status and done events", 204: "All was told"},

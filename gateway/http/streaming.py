@@ -1,4 +1,7 @@
-"""Bytes out to a caller, no faster than it reads: a body that breaks off ends in a cut connection, never in an end."""
+"""Bytes out to a caller, no faster than the caller reads.
+
+A stream that fails ends in an aborted connection: a reader must not take a part for the whole.
+"""
 
 import asyncio
 import logging
@@ -10,8 +13,6 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from gateway.errors import GatewayError
-from gateway.http.keys import AUDIT
 from gateway.telemetry.metrics import DOWNLOAD_BYTES, DOWNLOADS
 
 log = logging.getLogger(__name__)
@@ -44,22 +45,16 @@ class Throughput:
 async def send(
     request: web.Request, status: int, headers: Mapping[str, str], chunks: AsyncIterable[bytes], flow: Throughput
 ) -> web.StreamResponse:
-    """Send the bytes under these labels; GatewayError while they come cuts the connection."""
+    """Send the bytes under these headers. If `chunks` raises, the middleware aborts the connection."""
     response = web.StreamResponse(status=status, headers={**headers, **_SAFETY})
     await response.prepare(request)
     if request.method == "HEAD" or status == 304:
         return response
     with DOWNLOADS.one_more():
-        try:
-            async for chunk in chunks:
-                await response.write(chunk)
-                flow.sent += len(chunk)
-            await response.write_eof()
-        except GatewayError as error:
-            log.warning("a file broke off: %s", error.detail, extra={"code": error.code})
-            if AUDIT in request:
-                request[AUDIT].outcome = error.code
-            _abort(request, response)
+        async for chunk in chunks:
+            await response.write(chunk)
+            flow.sent += len(chunk)
+        await response.write_eof()
     return response
 
 
@@ -98,13 +93,13 @@ async def _until_disconnected(request: web.Request, flow: Throughput) -> None:
         await asyncio.sleep(_POLL_INTERVAL)
 
 
-def _abort(request: web.Request, response: web.StreamResponse) -> None:
-    """Close the connection in the middle of the body, so that no reader can take it for the end."""
+def abort(request: web.BaseRequest, stream: web.StreamResponse) -> None:
+    """Close the connection in the middle of the body, so that the reader sees that the body is not complete."""
     transport = request.transport
     if transport is None:
         return
-    # To HTTP/1.0 readers the close itself is the end where no length was told; a reset is not.
-    if response.content_length is None and not response.chunked:
+    # Without Content-Length and chunks (HTTP/1.0) a FIN is the end of the body (RFC 9112 §6.3); an RST is an error.
+    if stream.content_length is None and not stream.chunked:
         connection = transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()

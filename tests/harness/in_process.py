@@ -47,13 +47,16 @@ class FrontEnd:
 
 
 @asynccontextmanager
-async def front_end(folder: Path, database_url: str, redis_url: str, **settings: object) -> AsyncIterator[FrontEnd]:
-    """A front end with its guard, whose applications are all played by the sandbox."""
+async def front_end(
+    folder: Path, database_url: str, redis_url: str, routes: Sequence[web.RouteDef] = (), **settings: object
+) -> AsyncIterator[FrontEnd]:
+    """A front end with its guard and further routes, whose applications are all played by the sandbox."""
     catalog = shipped_catalog()
     async with TestServer(create_sandbox(catalog, seed=7, job_seconds=0.2)) as sandbox:
         upstream = str(sandbox.make_url("/").origin())
         with patch.dict(os.environ, upstreams_at(upstream)):
             app = create_app(_settings(folder, database_url, redis_url, settings))
+            app.add_routes(routes)
             runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=1)
             async with _running(runner, str(settings.get("bind", "127.0.0.1:0"))) as base_url:
                 yield FrontEnd(base_url, app[SERVICES], upstream)

@@ -1,4 +1,4 @@
-"""Jobs: look at them, wait for them, stream what happens to them and what they came to."""
+"""Jobs: list, read, wait, cancel, retry, and read the result."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ import msgspec
 from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from gateway.errors import GatewayError, JobNotCancelable, MalformedRequest, NotFound
+from gateway.errors import JobNotCancelable
 from gateway.http.api.downloads import stored_file
 from gateway.http.bodies import (
     MAX_WAIT,
@@ -29,7 +29,7 @@ from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
 from gateway.jobs.model import JobStatus, JobSummary, view
-from gateway.jobs.store import JobChange, JobFilter
+from gateway.jobs.store import JobFilter
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.upstream.responses import NULL, OperationResult
 
@@ -40,10 +40,6 @@ _HOPS, _HOP_WAIT = 20, 240
 #: seconds that a chain lasts at most, the time between its hops included
 CHAIN_SECONDS = _HOPS * (_HOP_WAIT + 15)
 RESULT_PATH = "/api/v1/jobs/{job_id}/result"
-#: seconds between signs of life of an event stream
-_KEEP_ALIVE = 15.0
-#: the first event of every job
-ACCEPTED = '{"status":"queued","progress":0,"total":null,"message":null,"attempt":0,"cancel_requested":false}'
 
 
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
@@ -245,67 +241,7 @@ async def _streamed(
     await response.prepare(request)
     if request.method == "HEAD":
         return response
-    try:
-        async for chunk in chunks:
-            await response.write(chunk)
-    except GatewayError:
-        # What is cut short must not look whole.
-        if request.transport is not None:
-            request.transport.abort()
-        return response
+    async for chunk in chunks:
+        await response.write(chunk)
     await response.write_eof()
     return response
-
-
-async def job_events(request: web.Request) -> web.StreamResponse:
-    """GET /api/v1/jobs/{id}/events: Server-Sent Events, resumed by Last-Event-ID without gap or repeat."""
-    caller, services = request[CALLER], request.app[SERVICES]
-    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
-    last_event = _last_event(request)
-    if job.is_done and last_event >= job.version:
-        # All was told: 204 keeps an EventSource from coming back (WHATWG HTML §9.2.3).
-        return web.Response(status=204)
-    response = web.StreamResponse(
-        headers={
-            "Content-Type": "text/event-stream",
-            "Cache-Control": "no-store",
-            "X-Accel-Buffering": "no",
-        }
-    )
-    await response.prepare(request)
-    await response.write(b"retry: 1000\n\n")
-    while True:
-        async for event in _events_after(request, job, last_event):
-            await response.write(f"id: {event.number}\nevent: {event.event}\ndata: {event.data}\n\n".encode())
-            last_event = event.number
-        if job.is_done or services.job_waiters.shutting_down:
-            break
-        version = job.version
-        try:
-            job = await services.job_waiters.changed(job.organization_id, job.id, version, _KEEP_ALIVE)
-        except NotFound:
-            break  # the organization was disabled meanwhile
-        if job.version == version:
-            await response.write(b": alive\n\n")
-    await response.write_eof()
-    return response
-
-
-async def _events_after(request: web.Request, job: JobSummary, last_event: int) -> AsyncIterator[JobChange]:
-    """What happened after the event that was seen, up to the job as it is here: acceptance first, the end last."""
-    if last_event < 1:
-        yield JobChange(1, "status", ACCEPTED)
-        last_event = 1
-    while page := await request.app[SERVICES].jobs.events(job, last_event):
-        for event in page:
-            yield event
-        last_event = page[-1].number
-    if job.is_done:
-        yield JobChange(job.version, "done", msgspec.json.encode(job_view(request, job)).decode())
-
-
-def _last_event(request: web.Request) -> int:
-    number = whole_number(request.headers.get("Last-Event-ID", "0").strip())
-    if number is None:
-        raise MalformedRequest("Last-Event-ID is the id of an event of this stream")
-    return number

@@ -19,8 +19,9 @@ from aiohttp.web_server import Server
 
 from gateway.errors import InternalError, MalformedRequest, Unavailable
 from gateway.http.errors import problem_response
-from gateway.http.keys import LOAD_SHEDDING
+from gateway.http.keys import LOAD_SHEDDING, STREAM
 from gateway.http.server.admission import LoadShedding
+from gateway.http.streaming import abort
 
 log = logging.getLogger(__name__)
 
@@ -160,8 +161,11 @@ class _GuardedProtocol(RequestHandler):
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Whatever goes wrong below the application leaves in the shape of every other error."""
-        if request.writer.output_size > 0:
-            raise ConnectionError("the answer had begun when it failed")
+        stream = request.get(STREAM)
+        if stream is not None:
+            abort(request, stream)
+        if stream is not None or request.writer.output_size > 0:
+            raise ConnectionError("the response had begun when the request failed")
         if self.transport is None and isinstance(exc, ConnectionError):
             raise exc  # the caller has gone in the middle of the body, and nobody is there to be told
         if status == 400:

@@ -22,10 +22,11 @@ from gateway.http.api.jobs import follower
 from gateway.http.bodies import bearer_token
 from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import from_http, problem_response
-from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES
+from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES, STREAM
 from gateway.http.responses import html_response
 from gateway.http.route import Route
 from gateway.http.server.admission import NO_RATES, FairSlots
+from gateway.http.streaming import abort
 from gateway.identity.model import Caller, id_of
 from gateway.oauth_server.metadata import challenge
 from gateway.oauth_server.model import SCOPES
@@ -44,7 +45,7 @@ _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
 
 @web.middleware
 async def request_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every request passes here; whatever goes wrong leaves as a problem document."""
+    """Every request passes here. An error becomes a problem document, or aborts the stream that has begun."""
     started = time.perf_counter()
     request_id = _start(request)
     app = request.app
@@ -79,7 +80,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         response = sign_in_response(request)
     except GatewayError as error:
         outcome = error.code
-        response = _error_response(request, route, error)
+        response = _failed(request, route, error)
         if response.status == 401 and route is not None and route.is_resource:
             # Where the client learns of the authorization server (RFC 9728 §5.1).
             issuer = app[SERVICES].settings.base_url
@@ -87,13 +88,13 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     except web.HTTPException as error:
         refusal = from_http(error)
         outcome = refusal.code
-        response = _error_response(request, route, refusal)
+        response = _failed(request, route, refusal)
     except ConnectionError:
         raise
     except Exception:
         outcome = InternalError.code
         bugs.exception("a request failed by a bug")
-        response = _error_response(request, route, InternalError())
+        response = _failed(request, route, InternalError())
     finally:
         if slots is not None:
             slots[0].release(slots[1])
@@ -112,6 +113,8 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
     response.headers["X-Request-Id"] = request[REQUEST_ID]
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers.pop("Server", None)
+    if not isinstance(response, web.Response):
+        request[STREAM] = response
 
 
 def _permit(request: web.Request, route: Route) -> None:
@@ -147,6 +150,16 @@ def _start(request: web.Request) -> str:
     trace_id = tracing.continued(request.headers)
     begin_context({"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id})
     return request_id
+
+
+def _failed(request: web.Request, route: Route | None, error: GatewayError) -> web.StreamResponse:
+    """The error as a response. A stream that has begun is aborted instead: a second head would corrupt it."""
+    stream = request.get(STREAM)
+    if stream is None:
+        return _error_response(request, route, error)
+    log.warning("a stream was aborted: %s", error.detail, extra={"code": error.code})
+    abort(request, stream)
+    return stream
 
 
 def _error_response(request: web.Request, route: Route | None, error: GatewayError) -> web.Response:
