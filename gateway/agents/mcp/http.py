@@ -46,7 +46,7 @@ async def handle(
         if version not in HANDSHAKE_VERSIONS:
             check_names(message, request.headers)
     except RpcError as error:
-        return _json(error_response(id_of(document), error), error.status, response_headers)
+        return _json(error_response(id_of(document), error), response_headers, error)
     exchange = _Exchange(request, server, message, version, caller, response_headers)
     return await exchange.answered()
 
@@ -59,7 +59,7 @@ def method_not_allowed() -> web.Response:
 def parse_error() -> web.Response:
     """The body is no JSON."""
     error = RpcError(types.PARSE_ERROR, "the body is not JSON")
-    return _json(error_response(None, error), error.status, None)
+    return _json(error_response(None, error), None, error)
 
 
 class _Exchange:
@@ -89,20 +89,20 @@ class _Exchange:
         """The response, sent whole; raises ConnectionError when the client has left."""
         try:
             await self._follow()
-            document, status = self._outcome()
+            document, error = self._outcome()
             if self._stream is None:
-                return _json(document, status, self._headers)
+                return _json(document, self._headers, error)
             await self._write(document)
             await self._stream.write_eof()
             return self._stream
         finally:
             await _ended(self._serving)
 
-    def _outcome(self) -> tuple[dict[str, Any], int]:
+    def _outcome(self) -> tuple[dict[str, Any], RpcError | None]:
         try:
-            return response(self._message.id, self._serving.result()), 200
+            return response(self._message.id, self._serving.result()), None
         except RpcError as error:
-            return error_response(self._message.id, error), error.status
+            return error_response(self._message.id, error), error
 
     async def _follow(self) -> None:
         """Pass notifications on until the result is there."""
@@ -140,9 +140,13 @@ class _Exchange:
         await (await self._opened()).write(b"event: message\ndata: " + msgspec.json.encode(document) + b"\n\n")
 
 
-def _json(document: Mapping[str, Any], status: int, headers: Mapping[str, str] | None) -> web.Response:
+def _json(
+    document: Mapping[str, Any], headers: Mapping[str, str] | None, error: RpcError | None = None
+) -> web.Response:
+    """The document as the whole response, with the status and the headers of the error that it tells."""
+    status, more = (200, {}) if error is None else (error.status, error.headers)
     body = msgspec.json.encode(document)
-    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
+    return web.Response(body=body, status=status, content_type="application/json", headers={**(headers or {}), **more})
 
 
 async def _ended(task: "asyncio.Task[Any]") -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import mcp_types as types
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
+from gateway.errors import GatewayError, RequestError, Unavailable
+
 #: revisions that are served, the newest first
 VERSIONS = (LATEST_MODERN_VERSION, "2025-11-25", "2025-06-18")
 #: revisions that begin with `initialize`
@@ -42,10 +44,36 @@ class RpcError(Exception):
         """The HTTP status that goes with it."""
         return _STATUS.get(self.code, 200)
 
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The HTTP headers that go with it."""
+        return {}
+
     def as_document(self) -> dict[str, Any]:
         """The `error` member of the response."""
         members: dict[str, Any] = {"code": self.code, "message": self.message}
         return members if self.data is None else {**members, "data": dict(self.data)}
+
+
+class RefusedRequest(RpcError):
+    """A GatewayError as a JSON-RPC error. `data` has its code and whether the same request may be sent again."""
+
+    def __init__(self, error: GatewayError) -> None:
+        is_clients = isinstance(error, RequestError) and not error.retryable
+        data: dict[str, Any] = {"code": error.code, "retryable": error.retryable}
+        self._retry_after = error.retry_after
+        if error.retry_after is not None:
+            data["retry_after"] = error.retry_after
+        self._is_unavailable = isinstance(error, Unavailable)
+        super().__init__(types.INVALID_PARAMS if is_clients else types.INTERNAL_ERROR, error.detail, data)
+
+    @property
+    def status(self) -> int:
+        return 503 if self._is_unavailable else super().status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {} if self._retry_after is None else {"Retry-After": str(self._retry_after)}
 
 
 def invalid_params(message: str) -> RpcError:

@@ -17,12 +17,14 @@ from gateway.agents.mcp.messages import (
     SUBSCRIPTION_ID,
     TASKS,
     VERSIONS,
+    RefusedRequest,
     RpcError,
     invalid_params,
     missing_capability,
     notification,
 )
 from gateway.agents.mcp.results import Result, page, text, tool_result
+from gateway.errors import GatewayError, InternalError
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +103,8 @@ class Server:
         except RpcError:
             raise
         except Exception as error:
+            if isinstance(error, GatewayError) and not isinstance(error, InternalError):
+                raise RefusedRequest(error) from error
             log.exception("a request failed by a bug")
             raise RpcError(types.INTERNAL_ERROR, "internal error") from error
 

@@ -101,6 +101,10 @@ class Backend(Protocol):
 class JobsBackend(Protocol):
     """Jobs that go on after a call, and links for people; what only a hosted gateway has."""
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the process stops: `changed` then returns at once."""
+
     async def get(self, caller: Any, job_id: UUID) -> JobSummary: ...
 
     async def changed(self, caller: Any, job: JobSummary, seconds: float) -> JobSummary:

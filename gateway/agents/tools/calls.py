@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +14,10 @@ from gateway.agents.mcp.results import Result, resource_link, structured
 from gateway.agents.tools import answers
 from gateway.agents.tools.backend import AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.surface import DEFAULT_BYTES, MAX_WAIT
-from gateway.errors import GatewayError, InvalidParams, JobNotCancelable
+from gateway.db.retries import retry_until_available
+from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
 from gateway.jobs.model import JobStatus, JobSummary
+from gateway.jobs.results import error_of
 from gateway.kinds.spec import Effect
 from gateway.operation_search.entries import OperationEntry
 from gateway.upstream.responses import OperationResult
@@ -38,7 +41,7 @@ class Calls:
         if context.message.takes_tasks:
             return {"resultType": "task", **answers.task_document(outcome)}
         try:
-            return await self.outcome(context, await self.follow(context, outcome, MAX_WAIT), max_bytes)
+            return await self.described(context, await self.follow(context, outcome, MAX_WAIT), max_bytes)
         except asyncio.CancelledError:
             # Nobody was told of the job, so nobody else could cancel it.
             await self._give_up(context, outcome)
@@ -60,7 +63,12 @@ class Calls:
     ) -> Result:
         if len(bytes(answer.result)) <= max_bytes:
             return answers.inline(answer, continued)
-        result_id = await self._backend.save(context.caller, call, answer)
+        try:
+            result_id = await self._backend.save(context.caller, call, answer)
+        except Unavailable:
+            if call.entry.effect is Effect.READ:
+                raise
+            return answers.inline(answer, continued)  # an error would say that the write was not done
         return answers.linked(result_id, call.entry.name, answer, continued)
 
     async def all_pages(self, context: Context, call: AgentCall, max_bytes: int) -> Result:
@@ -82,9 +90,9 @@ class Calls:
     # --- jobs ---
 
     async def follow(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
-        """The job when it has ended, or as it is after so many seconds; its progress is told on the way."""
+        """The job when it has ended, or as it is after `seconds` or when the process stops; reports its progress."""
         deadline, reported = time.monotonic() + seconds, -1
-        while not job.is_done and (remaining := deadline - time.monotonic()) > 0:
+        while not (job.is_done or self.is_stopping) and (remaining := deadline - time.monotonic()) > 0:
             if job.progress > reported:
                 await context.progress(job.progress, job.total, job.message)
                 reported = job.progress
@@ -92,20 +100,41 @@ class Calls:
         return job
 
     async def changed(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
-        """The job as soon as it is another or done, or as it is after so many seconds."""
-        return await self._hosted().changed(context.caller, job, seconds)
+        """The job as soon as it has changed or is done, or as it was last seen after `seconds`.
+
+        An absence of PostgreSQL is no reason for an error: the agent would not learn the job's id, and start it again.
+        """
+        changed = partial(self._hosted().changed, context.caller, job, seconds)
+        try:
+            return await retry_until_available(changed, timeout=seconds)
+        except Unavailable:
+            return job
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the process stops: no job is waited for any more."""
+        return self._hosted().is_stopping
+
+    async def described(self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES) -> Result:
+        """`outcome`; while PostgreSQL is away, the job without its result, with its id and status."""
+        try:
+            return await self.outcome(context, job, max_bytes)
+        except Unavailable as error:
+            return answers.refused(error, **answers.job_document(job))
 
     async def outcome(self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES) -> Result:
-        """What a job came to, or where it stands."""
+        """The result or the error of a job that has ended, else its status; raises Unavailable."""
         if job.status is JobStatus.UNKNOWN:
             return answers.unknown_outcome(job)
         if not job.is_done or job.status is JobStatus.CANCELED:
             return structured(answers.job_document(job))
-        if job.action == "download" and job.status is JobStatus.SUCCEEDED:
-            return await self._file(context, job)
+        if job.status is JobStatus.FAILED:
+            return answers.refused(error_of(job), **answers.job_document(job))
         try:
+            if job.action == "download":
+                return await self._file(context, job)
             answer = await self._hosted().answer(context.caller, job)
-        except GatewayError as error:
+        except ResultExpired as error:
             return answers.refused(error, **answers.job_document(job))
         if len(bytes(answer.result)) <= max_bytes:
             return structured({**answers.job_document(job), "result": answer.result})

@@ -172,6 +172,10 @@ class HostedJobs:
     def __init__(self, services: Services) -> None:
         self._services = services
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._services.job_waiters.shutting_down
+
     async def get(self, caller: HostedCaller, job_id: UUID) -> JobSummary:
         caller.caller.require(Scope.READ)
         return await _visible_job(self._services, caller, job_id)

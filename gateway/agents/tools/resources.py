@@ -12,7 +12,7 @@ from gateway.agents.mcp.messages import RpcError, invalid_params
 from gateway.agents.mcp.results import Result, page
 from gateway.agents.tools.answers import resource_uri
 from gateway.agents.tools.backend import Backend, Part
-from gateway.errors import GatewayError
+from gateway.errors import InvalidParams, NotFound
 from gateway.kinds.agent_docs import skill_docs
 
 #: milliseconds that a part may be kept: what is stored does not change
@@ -57,7 +57,7 @@ class ResultResources:
                 raise _missing(uri)
             offset, limit = _number(url.query, "offset") or 0, _number(url.query, "limit")
             part = await self._backend.part(context.caller, url.path.strip("/"), offset, limit)
-        except (GatewayError, ValueError) as error:
+        except (NotFound, InvalidParams, ValueError) as error:
             raise _missing(uri, str(error)) from error
         return _contents(uri, url.path.strip("/"), part)
 

@@ -141,7 +141,7 @@ class SixTools:
                     return self._confirmation.ask(context, job)
                 job = await self._calls.retry(context, job, confirm=confirm)
         job = await self._calls.follow(context, job, arguments.get("wait_seconds", 0))
-        return await self._calls.outcome(context, job)
+        return await self._calls.described(context, job)
 
     def _was_confirmed(self, context: Context, job: JobSummary) -> bool:
         return self._confirmation is not None and self._confirmation.is_confirmed(context, job)

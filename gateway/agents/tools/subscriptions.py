@@ -1,17 +1,21 @@
-"""Notifications of tasks, for clients that stay to hear them instead of asking again and again."""
+"""Notifications of tasks, for clients that listen instead of polling."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.messages import TASKS, missing_capability, notification
 from gateway.agents.tools.calls import Calls
 from gateway.agents.tools.tasks import JobTasks
+from gateway.db.retries import retry_until_available
+from gateway.errors import Unavailable
+from gateway.jobs.model import JobSummary
 
-#: tasks that one stream tells of at most
+#: tasks that one stream follows at most
 _MAX = 50
-#: seconds after which a waiter looks for itself
+#: seconds after which a follower reads its job without a notification
 _POLL_INTERVAL = 30.0
 
 
@@ -25,7 +29,7 @@ class TaskSubscriptions:
         self._tasks = JobTasks(calls)
 
     def honored(self, context: Context, subscription_filter: Mapping[str, Any]) -> dict[str, Any]:
-        """The tasks that are told of."""
+        """The tasks that are followed."""
         if "taskIds" not in subscription_filter:
             return {}
         if not context.message.takes_tasks:
@@ -33,30 +37,46 @@ class TaskSubscriptions:
         return {"taskIds": list(subscription_filter["taskIds"])[:_MAX]}
 
     async def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """Each task as it is, whenever it has changed, until all have ended."""
-        updates: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        """Each task whenever it has changed, until all have ended.
+
+        An absence of PostgreSQL is waited out. Raises RpcError for a task that does not exist, and Unavailable when
+        the process stops: without a result the client knows that it has to listen again.
+        """
+        updates: asyncio.Queue[dict[str, Any] | asyncio.Task[None]] = asyncio.Queue()
         followers = [
             asyncio.create_task(self._follow(context, task_id, updates)) for task_id in honored.get("taskIds", ())
         ]
+        for follower in followers:
+            follower.add_done_callback(updates.put_nowait)
+        following = len(followers)
         try:
-            running = len(followers)
-            while running:
-                task = await updates.get()
-                if task is None:
-                    running -= 1
+            while following:
+                update = await updates.get()
+                if isinstance(update, asyncio.Task):
+                    update.result()
+                    following -= 1
                 else:
-                    yield notification("notifications/tasks", task)
+                    yield notification("notifications/tasks", update)
         finally:
             for follower in followers:
                 follower.cancel()
+            await asyncio.gather(*followers, return_exceptions=True)
 
-    async def _follow(self, context: Context, task_id: str, updates: "asyncio.Queue[dict[str, Any] | None]") -> None:
-        try:
-            job = await self._tasks.job(context, task_id)
-            while True:
-                await updates.put(await self._tasks.document(context, job))
-                if job.is_done:
-                    return
-                job = await self._calls.changed(context, job, _POLL_INTERVAL)
-        finally:
-            updates.put_nowait(None)
+    async def _follow(
+        self, context: Context, task_id: str, updates: "asyncio.Queue[dict[str, Any] | asyncio.Task[None]]"
+    ) -> None:
+        job = await retry_until_available(lambda: self._tasks.job(context, task_id))
+        while True:
+            await updates.put(await retry_until_available(partial(self._tasks.document, context, job)))
+            if job.is_done:
+                return
+            job = await self._changed(context, job)
+
+    async def _changed(self, context: Context, job: JobSummary) -> JobSummary:
+        """The job as soon as it is past its version or done; raises Unavailable when the process stops before."""
+        version = job.version
+        while job.version == version and not job.is_done:
+            if self._calls.is_stopping:
+                raise Unavailable("this front end stops; listen again", retry_after=1)
+            job = await self._calls.changed(context, job, _POLL_INTERVAL)
+        return job

@@ -7,6 +7,7 @@ from contextlib import aclosing
 import msgspec
 from aiohttp import web
 
+from gateway.aio.idle import with_idle_marks
 from gateway.errors import MalformedRequest, NotFound, Unavailable
 from gateway.http.api.jobs import job_view
 from gateway.http.bodies import path_id, whole_number
@@ -35,31 +36,11 @@ async def job_events(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(headers=_HEADERS)
     await response.prepare(request)
     await response.write(b"retry: 1000\n\n")
-    async with aclosing(_with_comments(_events(request, job, last_event))) as events:
+    async with aclosing(with_idle_marks(_events(request, job, last_event), _KEEP_ALIVE)) as events:
         async for event in events:
             await response.write(_COMMENT if event is None else _encoded(event))
     await response.write_eof()
     return response
-
-
-async def _with_comments(events: AsyncGenerator[JobChange, None]) -> AsyncGenerator[JobChange | None, None]:
-    """The events, and None for every 15 seconds without one, also while a read waits for a database that is silent."""
-    reading = asyncio.ensure_future(anext(events, None))
-    try:
-        while True:
-            is_read, _ = await asyncio.wait([reading], timeout=_KEEP_ALIVE)
-            if not is_read:
-                yield None
-                continue
-            event = reading.result()
-            if event is None:
-                return
-            yield event
-            reading = asyncio.ensure_future(anext(events, None))
-    finally:
-        reading.cancel()
-        await asyncio.wait([reading])
-        await events.aclose()
 
 
 async def _events(request: web.Request, job: JobSummary, last_event: int) -> AsyncGenerator[JobChange, None]:
