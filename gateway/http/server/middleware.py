@@ -154,7 +154,7 @@ def _start(request: web.Request) -> str:
 
 def _failed(request: web.Request, route: Route | None, error: GatewayError) -> web.StreamResponse:
     """The error as a response. A stream that has begun is aborted instead: a second head would corrupt it."""
-    stream = request.get(STREAM)
+    stream: web.StreamResponse | None = request.get(STREAM)
     if stream is None:
         return _error_response(request, route, error)
     log.warning("a stream was aborted: %s", error.detail, extra={"code": error.code})
