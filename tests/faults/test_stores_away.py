@@ -1,6 +1,5 @@
 """Redis or PostgreSQL killed, flushed or frozen: what callers are told meanwhile, and how soon all is normal again."""
 
-import asyncio
 import os
 import signal
 import time
@@ -81,17 +80,10 @@ async def test_with_postgres_frozen_a_write_is_refused_within_two_seconds(gatewa
     assert normal < 5
 
 
-async def _killed_with_its_backends(pid: int) -> None:
-    """PostgreSQL gone for good: a backend answers truly until it notices that its postmaster is no more."""
-    backends = psutil.Process(pid).children(recursive=True)
-    os.kill(pid, signal.SIGKILL)
-    await asyncio.to_thread(psutil.wait_procs, backends, timeout=10)
-
-
 async def test_with_postgres_killed_a_write_is_refused_and_all_is_normal_soon_after_its_return(gateway: Arena):
     async with gateway.desk() as desk:
         await desk.send("tickets", "list", {})
-        await _killed_with_its_backends(gateway.stores.postgres.pid)
+        await gateway.stores.kill_with_children(gateway.stores.postgres)
         answers, slowest = await _refused(desk, "killed")
 
         await gateway.stores.in_servers(gateway.stores.postgres.stop)

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import signal
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -99,7 +97,7 @@ async def test_a_task_is_not_denied_while_postgres_is_away(gateway: Arena, desk:
         task_id = await begun(mcp, desk, "11,12")
         await eventually(lambda: gateway.upstream.open)
         await mcp("tasks/get", {"taskId": task_id}, capabilities=TASKS)
-        os.kill(gateway.stores.postgres.pid, signal.SIGKILL)
+        await gateway.stores.kill_with_children(gateway.stores.postgres)
         # At once, while the front end still trusts the token: later the token itself cannot be looked up.
         replies = await asyncio.gather(
             mcp("tasks/get", {"taskId": task_id}, capabilities=TASKS),

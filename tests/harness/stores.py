@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import psutil
 from redis.asyncio import Redis
 
 from gateway.db.migrate import migrate
@@ -41,6 +42,13 @@ class Stores:
         await asyncio.sleep(down)
         await self.in_servers(server.stop)
         await self.in_servers(server.start)
+
+    async def kill_with_children(self, server: LocalServer) -> None:
+        """kill -9; returns when its children have ended. A backend answers until it notices the postmaster's end."""
+        assert server.pid is not None
+        children = psutil.Process(server.pid).children(recursive=True)
+        os.kill(server.pid, signal.SIGKILL)
+        await asyncio.to_thread(psutil.wait_procs, children, timeout=10)
 
     async def flush_redis(self) -> None:
         async with Redis.from_url(self.redis.url) as redis:
