@@ -1,4 +1,4 @@
-"""What people and programs are told once everything answers: the screen and the ready file."""
+"""What `gateway up` writes once everything answers: the screen, the ready file, the environment for a shell."""
 
 import json
 import shlex
@@ -9,9 +9,7 @@ from pathlib import Path
 import click
 
 from gateway.embedded.directory import write_private
-from gateway.embedded.first_run import FIRST_CLIENT, Credentials
-
-_PRINT_SECRET = 'import json, sys; print(json.load(open(sys.argv[1]))["client_secret"])'
+from gateway.embedded.first_run import ENVIRONMENT, FIRST_CLIENT, Credentials
 
 
 def write_ready_file(
@@ -26,16 +24,16 @@ def write_ready_file(
     write_private(path, json.dumps({"base_url": base_url, **known, "pids": pids}) + "\n")
 
 
-def exports(base_url: str, data_dir: Path, client: Credentials, sandbox_url: str | None = None) -> list[str]:
-    """Lines for a shell that set what callers read; the secret comes from its file, so that they may be logged."""
-    file = shlex.quote(str((data_dir / FIRST_CLIENT).absolute()))
+def environment(base_url: str, client: Credentials, sandbox_url: str | None = None) -> str:
+    """A file for `source` in a shell: the settings that callers read, and this installation's commands on the PATH."""
     variables = {
         "GATEWAY_URL": base_url,
         "GATEWAY_CLIENT_ID": client.client_id,
-        "GATEWAY_CLIENT_SECRET": f'"$(python3 -c {shlex.quote(_PRINT_SECRET)} {file})"',
+        "GATEWAY_CLIENT_SECRET": client.client_secret,
         **({"SANDBOX_URL": sandbox_url} if sandbox_url else {}),
     }
-    return [f"export {name}={value}" for name, value in variables.items()]
+    path = f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"\n'
+    return path + "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
 
 
 def announce(
@@ -54,9 +52,12 @@ def announce(
         click.echo("  Make a client with: gateway admin client create")
     else:
         _introduce(client, data_dir, show_secret=first_run and sys.stdout.isatty())
-        click.echo("\nCommands in this folder find it. To call it from elsewhere, paste this into another shell:\n")
-        click.echo("\n".join(exports(base_url, data_dir, client, sandbox_url)) + "\n")
+        click.echo(f"\nTo call it from another shell:\n\n  source {shlex.quote(_short(data_dir / ENVIRONMENT))}\n")
     click.echo("Stop it with Ctrl-C.")
+
+
+def _short(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _introduce(client: Credentials, data_dir: Path, *, show_secret: bool) -> None:

@@ -14,6 +14,8 @@ KEYS = "encryption.keys"
 FIRST_CLIENT = "first-client.json"
 #: read by `gateway.client.settings`
 ADDRESS = "address"
+#: for `source` in another shell
+ENVIRONMENT = "env"
 
 #: the key of AES-256
 KEY_BYTES = 32

@@ -13,10 +13,11 @@ import click
 
 from gateway.embedded import StartupError, plan
 from gateway.embedded.address import Address, free_address, parse_address
-from gateway.embedded.banner import announce, write_ready_file
+from gateway.embedded.banner import announce, environment, write_ready_file
 from gateway.embedded.directory import DirectoryLock, private_directory, write_private
 from gateway.embedded.first_run import (
     ADDRESS,
+    ENVIRONMENT,
     Credentials,
     database_label,
     ensure_keys,
@@ -108,21 +109,25 @@ class _Up:
         await self._supervisor.start(*plan.front_ends(options, environment), *plan.workers(options, environment))
         await _answering(self._address.base_url, self._supervisor)
         self._is_ready = True
-        self._write_address()
+        sandbox_url = sandbox.base_url if sandbox else None
+        self._write_address(sandbox_url)
         announce(
             self._address.base_url,
             self._data_dir,
             self._client,
             first_run=is_first_run,
-            sandbox_url=sandbox.base_url if sandbox else None,
+            sandbox_url=sandbox_url,
         )
         self._refresh_ready_file()
 
-    def _write_address(self) -> None:
-        """Callers in this folder find the gateway for as long as it runs, wherever it listens."""
-        path = self._data_dir / ADDRESS
-        write_private(path, f"{self._address.base_url}\n")
-        self._resources.callback(path.unlink, missing_ok=True)
+    def _write_address(self, sandbox_url: str | None) -> None:
+        """Write the files by which callers find the gateway; they are removed when it stops."""
+        files = {ADDRESS: f"{self._address.base_url}\n"}
+        if self._client is not None:
+            files[ENVIRONMENT] = environment(self._address.base_url, self._client, sandbox_url)
+        for name, text in files.items():
+            write_private(self._data_dir / name, text)
+            self._resources.callback((self._data_dir / name).unlink, missing_ok=True)
 
     async def _open_database(self) -> tuple[str, bool]:
         """The URL for front ends and workers, and whether the first client was made now."""

@@ -169,14 +169,25 @@ def test_a_terminal_is_shown_the_secret_once(start, terminal):
     assert "first-client.json" in shown_later
 
 
-def test_a_shell_that_takes_the_exports_has_what_callers_read(ended_up):
-    exports = "\n".join(line for line in ended_up.shown.splitlines() if line.startswith("export "))
+def test_a_shell_that_sources_the_environment_has_what_callers_read(running_up):
+    file = running_up.data / "env"
+    script = f"source {file}; env; command -v python"
 
-    variables = subprocess.run(["bash", "-euc", f"{exports}\nenv"], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout.splitlines()
 
-    assert {f"GATEWAY_URL={ended_up.base_url}", "GATEWAY_CLIENT_ID=first", "GATEWAY_CLIENT_SECRET=sesame"} <= set(
-        variables.splitlines()
-    )
+    settings = {
+        f"GATEWAY_URL={running_up.facts()['base_url']}",
+        "GATEWAY_CLIENT_ID=first",
+        "GATEWAY_CLIENT_SECRET=sesame",
+    }
+    assert settings <= set(shown)
+    assert shown[-1].startswith(str(Path(sys.executable).parent))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_the_screen_says_how_another_shell_finds_the_gateway(ended_up):
+    assert f"source {ended_up.run.data / 'env'}" in ended_up.shown
+    assert not (ended_up.run.data / "env").exists()
 
 
 def test_its_address_stands_in_the_data_directory_for_as_long_as_it_runs(ended_up):
@@ -184,8 +195,10 @@ def test_its_address_stands_in_the_data_directory_for_as_long_as_it_runs(ended_u
     assert not (ended_up.run.data / "address").exists()
 
 
-def test_the_sandboxs_address_is_told(ended_up):
-    assert re.search(r"^export SANDBOX_URL=http://127\.0\.0\.1:\d+$", ended_up.shown, flags=re.MULTILINE)
+def test_the_environment_names_the_sandbox(running_up):
+    text = (running_up.data / "env").read_text("utf-8")
+
+    assert re.search(r"^export SANDBOX_URL=http://127\.0\.0\.1:\d+$", text, flags=re.MULTILINE)
 
 
 def test_what_children_write_is_forwarded(ended_up):
