@@ -11,6 +11,7 @@ from math import ceil
 from gateway.aio.deadline import Deadline
 from gateway.aio.loops import every, running
 from gateway.aio.memory import tune_gc, tune_malloc
+from gateway.audit.usage import prune_usage
 from gateway.errors import Unavailable
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
@@ -71,6 +72,7 @@ class Worker:
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.deletion.resume, name="unfinished deletions"),
             every(60, partial(prune_jobs, services.database), name="job pruning"),
+            every(600, partial(prune_usage, services.database), name="usage pruning"),
             every(60, services.oauth.flows.prune, name="consent pruning"),
             every(60, services.connect_links.prune, name="connect link pruning"),
             every(300, services.console_sessions.prune, name="console session pruning"),

@@ -14,6 +14,7 @@ import msgspec
 
 from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
+from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 
@@ -40,15 +41,6 @@ _FIND = """
       AND ($6::bigint IS NULL OR id < $6)
     ORDER BY id DESC
     LIMIT $7
-"""
-_USAGE = """
-    SELECT point AS at, count(audit.id) AS calls,
-           count(audit.id) FILTER (WHERE outcome NOT IN ('succeeded', 'accepted')) AS errors,
-           percentile_cont(0.5) WITHIN GROUP (ORDER BY took_ms) AS p50_ms,
-           percentile_cont(0.95) WITHIN GROUP (ORDER BY took_ms) AS p95_ms
-    FROM generate_series(date_bin($3::interval, $2, 'epoch'::timestamptz), now(), $3::interval) AS point
-    LEFT JOIN audit ON organization_id = $1 AND audit.at >= point AND audit.at < point + $3::interval
-    GROUP BY point ORDER BY point
 """
 
 
@@ -97,17 +89,6 @@ class StoredEntry:
     intent: str | None
     request_id: str | None
     took_ms: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class UsagePoint:
-    """The calls of one span of time; milliseconds are null where nothing was called."""
-
-    at: datetime
-    calls: int
-    errors: int
-    p50_ms: float | None
-    p95_ms: float | None
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -218,8 +199,9 @@ class Audit:
             rows = await connection.fetch(_FIND, organization_id, connector_id, actor, since, until, before, limit)
         return [StoredEntry(**row) for row in rows]
 
-    async def usage(self, organization_id: UUID, since: datetime, step: timedelta) -> Sequence[UsagePoint]:
-        """Calls, errors and their duration from then to now, one point for each step."""
+    async def usage(self, organization_id: UUID, since: datetime, step: int) -> Sequence[UsagePoint]:
+        """Calls, errors and their duration from then to now, a point for each step (seconds) as `whole_step` has it."""
+        span, seconds = whole_step(step)
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_USAGE, organization_id, since, step)
-        return [UsagePoint(**row) for row in rows]
+            rows = await connection.fetch(USAGE, organization_id, span, since, timedelta(seconds=seconds))
+        return [usage_point(row) for row in rows]

@@ -34,7 +34,13 @@ class UsageQuery(QueryString):
     """From when, in which steps."""
 
     since: Moment | None = Field(None, description="an hour ago when left out; at most 31 days")
-    step: int = Field(60, ge=10, le=86_400, description="seconds between points")
+    step: int = Field(
+        60,
+        ge=10,
+        le=86_400,
+        description="seconds between points; rounded up to whole ten seconds, from 60 on to whole minutes, from 600 on to "
+        "whole ten minutes",
+    )
 
 
 async def show_usage(request: web.Request) -> web.Response:
@@ -45,7 +51,7 @@ async def show_usage(request: web.Request) -> web.Response:
         message = f"step: more than {_MAX_POINTS} points; ask for a longer step or a later since"
         raise InvalidParams(faults=[FieldError("/step", "step", "too_many", message)])
     organization_id = request[CALLER].organization_id
-    points = await services.audit.usage(organization_id, since, timedelta(seconds=query.step))
+    points = await services.audit.usage(organization_id, since, query.step)
     in_hand = await read_in_hand(services.database, organization_id)
     return json_response({
         "data": [{**asdict(point), "at": moment(point.at)} for point in points],

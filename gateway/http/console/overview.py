@@ -13,11 +13,11 @@ from gateway.jobs.model import moment
 from gateway.jobs.store import JobFilter
 from gateway.monitoring.statistics import read_in_hand, read_statistics
 
-#: spans that the plots show: name → how far back, and the step between points
+#: spans that the plots show: name → how far back, and the seconds between points
 _SPANS = {
-    "hour": (timedelta(hours=1), timedelta(minutes=1)),
-    "day": (timedelta(days=1), timedelta(minutes=20)),
-    "week": (timedelta(days=7), timedelta(hours=2)),
+    "hour": (timedelta(hours=1), 60),
+    "day": (timedelta(days=1), 1200),
+    "week": (timedelta(days=7), 7200),
 }
 
 

@@ -1,0 +1,91 @@
+"""Calls over time, from the counts that PostgreSQL keeps as audit entries are written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate
+from typing import Any
+
+from gateway.db.pool import Database
+from gateway.db.pruning import prune
+
+#: seconds that one row counts
+SPANS = (10, 60, 600)
+#: buckets of durations, and how many there are for each doubling of 1 + milliseconds (usage_bucket in PostgreSQL)
+_BUCKETS, _BUCKETS_A_DOUBLING = 55, 3
+
+_SUMS = ", ".join(f"sum(took[{number}])" for number in range(1, _BUCKETS + 1))
+# $1 organization, $2 seconds that a row counts, $3 since when, $4 time between points.
+USAGE = f"""
+    WITH found AS (
+        SELECT date_bin($4::interval, at, 'epoch') AS at, sum(calls)::bigint AS calls, sum(errors)::bigint AS errors,
+               ARRAY[{_SUMS}] AS took
+        FROM usage_counts
+        WHERE organization_id = $1 AND seconds = $2 AND at >= date_bin($4::interval, $3, 'epoch')
+        GROUP BY 1
+    )
+    SELECT point AS at, COALESCE(calls, 0) AS calls, COALESCE(errors, 0) AS errors, COALESCE(took, '{{}}') AS took
+    FROM generate_series(date_bin($4::interval, $3, 'epoch'), now(), $4::interval) AS point
+    LEFT JOIN found ON found.at = point
+    ORDER BY point
+"""
+# As long as an answer of 2,000 points can ask for them, and a day more.
+_OLD = """
+    WITH old AS (
+        SELECT organization_id, seconds, at FROM usage_counts
+        WHERE seconds = 10 AND at < now() - interval '3 days'
+           OR seconds = 60 AND at < now() - interval '15 days'
+           OR seconds = 600 AND at < now() - interval '32 days'
+        LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM usage_counts AS counted USING old
+    WHERE (counted.organization_id, counted.seconds, counted.at) = (old.organization_id, old.seconds, old.at)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePoint:
+    """The calls of one span of time; milliseconds are null where nothing was called."""
+
+    at: datetime
+    calls: int
+    errors: int
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+def whole_step(step: int) -> tuple[int, int]:
+    """The seconds that a row counts and those between points, rounded up to whole rows, for a step of 10 or more."""
+    span = max(span for span in SPANS if span <= step)
+    return span, -(-step // span) * span
+
+
+def percentile(took: Sequence[int], share: float) -> float | None:
+    """The milliseconds within which that share of the calls ended, up to a tenth too many or too few.
+
+    `took` counts calls by bucket; within one they are taken to lie evenly. None where there is none.
+    """
+    sums = list(accumulate(took))
+    if not sums or not sums[-1]:
+        return None
+    rank = share * sums[-1]
+    bucket = next(number for number, sum_ in enumerate(sums) if sum_ >= rank and took[number])
+    part = (rank - (sums[bucket] - took[bucket])) / took[bucket]
+    lower, upper = _milliseconds(bucket), _milliseconds(bucket + 1)
+    return round(lower + part * (upper - lower), 1)
+
+
+def _milliseconds(bucket: int) -> float:
+    """Where a bucket begins."""
+    return float(2 ** (bucket / _BUCKETS_A_DOUBLING)) - 1
+
+
+def usage_point(row: Any) -> UsagePoint:
+    """The point in a row of `USAGE`."""
+    took = row["took"]
+    return UsagePoint(row["at"], row["calls"], row["errors"], percentile(took, 0.5), percentile(took, 0.95))
+
+
+async def prune_usage(database: Database) -> int:
+    """Delete counts that no answer can ask for; rows in all."""
+    return await prune(database, _OLD)
