@@ -15,7 +15,8 @@ from gateway.db.pool import Database
 _FIND_BUCKET = "SELECT usage_bucket($1)"
 _INSERT = """
     INSERT INTO audit (organization_id, at, what, outcome, took_ms)
-    SELECT $1, now() - number * interval '1 minute', 'tickets.list', 'succeeded', 40 FROM generate_series(1, $2) AS number
+    SELECT $1, now() - number * interval '1 minute', 'tickets.list', 'succeeded', 40
+    FROM generate_series(1, $2) AS number
 """
 
 

@@ -38,8 +38,8 @@ class UsageQuery(QueryString):
         60,
         ge=10,
         le=86_400,
-        description="seconds between points; rounded up to whole ten seconds, from 60 on to whole minutes, from 600 on to "
-        "whole ten minutes",
+        description="seconds between points; rounded up to whole ten seconds, from 60 on to whole minutes, from 600 on "
+        "to whole ten minutes",
     )
 
 
