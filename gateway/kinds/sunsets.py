@@ -34,9 +34,11 @@ def described_sunset(spec: ConnectorSpec, auth_method: str | None, today: date |
 
 
 def explain_refusal(error: GatewayError, spec: ConnectorSpec, auth_method: str | None) -> None:
-    """Let a refusal of credentials say that their method ends, where it does."""
+    """Add to a refusal of credentials that their method ends, where it does, and once only."""
+    if not isinstance(error, ReauthorizationRequired):
+        return
     sunset = described_sunset(spec, auth_method)
-    if sunset is not None and isinstance(error, ReauthorizationRequired):
+    if sunset is not None and sunset not in error.detail:
         error.detail = f"{error.detail}; {sunset}"
 
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import msgspec
@@ -22,7 +22,6 @@ from gateway.errors import (
     NotFound,
     OutcomeUnknown,
     RateLimited,
-    ReauthorizationRequired,
     Unavailable,
 )
 from gateway.identity.model import Caller, Scope
@@ -37,12 +36,10 @@ from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.tasks import is_retryable
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
-from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
-from gateway.kinds.sunsets import explain_refusal
+from gateway.operations.accounting import Accounted
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
-from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected
 from gateway.upstream.http_ranges.integrity import File
@@ -52,8 +49,6 @@ from gateway.upstream.responses import OperationResult
 
 #: what a caller needs for an operation of this effect
 _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
-
-Outcome = TypeVar("Outcome")
 
 
 class PreparedExecution(msgspec.Struct, frozen=True):
@@ -96,21 +91,6 @@ class PreparedExecution(msgspec.Struct, frozen=True):
         )
 
 
-async def counted(operation: Operation, work: Awaitable[Outcome]) -> Outcome:
-    """What the work comes to, counted by how it ends."""
-    started, code = time.monotonic(), "interrupted"
-    try:
-        outcome = await work
-        code = "accepted" if isinstance(outcome, Accepted) else "succeeded"
-        return outcome
-    except GatewayError as error:
-        code = error.code
-        raise
-    finally:
-        EXECUTES.add(operation.spec.kind, operation.entity_id, operation.action_id, code)
-        EXECUTE_SECONDS.observe(time.monotonic() - started, operation.spec.kind)
-
-
 class Execution:
     """Runs calls for the front end."""
 
@@ -147,12 +127,11 @@ class Execution:
 
     async def run(self, prepared: PreparedExecution) -> Done | Accepted:
         """The same of what was prepared."""
-        try:
-            return await counted(prepared.engine_call.operation, self._executed(prepared))
-        except ReauthorizationRequired as refusal:
-            resolved = prepared.resolved
-            explain_refusal(refusal, resolved.connector.kind.spec, resolved.record.auth_method)
-            raise
+        with Accounted(prepared.resolved, prepared.engine_call.operation) as accounted:
+            outcome = await self._executed(prepared)
+            if isinstance(outcome, Accepted):
+                accounted.outcome = "accepted"
+            return outcome
 
     async def _executed(self, prepared: PreparedExecution) -> Done | Accepted:
         call, engine_call = prepared.call, prepared.engine_call
@@ -171,10 +150,12 @@ class Execution:
 
     @asynccontextmanager
     async def download(self, caller: Caller, call: OperationCall, range_request: RangeRequest) -> AsyncIterator[File]:
-        """The file that the call names, or the part of it that is requested, on its way; raises GatewayError."""
+        """The file that the call names, or the requested part of it, as a stream; raises GatewayError."""
         prepared = await self.prepare(caller, call)
-        async with prepared.resolved.connector.open_file(prepared.engine_call, range_request) as file:
-            yield file
+        resolved, engine_call = prepared.resolved, prepared.engine_call
+        with Accounted(resolved, engine_call.operation):
+            async with resolved.connector.open_file(engine_call, range_request) as file:
+                yield file
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
@@ -283,7 +264,7 @@ class Execution:
         if not accepted.is_new:
             return await self._answered(prepared, accepted)
         started = time.monotonic()
-        return Done(await self._runner.run(accepted.job, self.run_job), _milliseconds(started))
+        return Done(await self._runner.run(accepted.job, self._run_inline), _milliseconds(started))
 
     async def _answered(self, prepared: PreparedExecution, accepted: stored.AcceptedJob) -> Done | Accepted:
         """What a request gets whose job is there, be it new or that of its key's first use."""
@@ -367,13 +348,23 @@ class Execution:
         return accepted
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
-        """The worker's side: run a job's operation, checkpointing as it goes."""
+        """Run a job's operation on a worker, with checkpoints; raises GatewayError."""
+        resolved, call = await self._job_call(job)
+        with Accounted(resolved, call.operation):
+            return await self._ran(resolved, call, job, run_context)
+
+    async def _run_inline(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+        """Run it for the caller who waits: `run` counts it."""
+        resolved, call = await self._job_call(job)
+        return await self._ran(resolved, call, job, run_context)
+
+    async def _job_call(self, job: StoredJob) -> tuple[ResolvedConnector, PreparedCall]:
+        """The connector of a job and the engine's call; raises NotFound and ConnectorNotReady."""
         assert job.connector_id is not None
         resolved = await self._connectors.get(job.organization_id, job.connector_id)
         resolved.require_active()
         operation = resolved.connector.kind.operation(job.entity or "", job.action or "")
-        call = PreparedCall.of(operation, job.params)
-        return await counted(operation, self._ran(resolved, call, job, run_context))
+        return resolved, PreparedCall.of(operation, job.params)
 
     async def _ran(
         self, resolved: ResolvedConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext

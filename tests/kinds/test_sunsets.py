@@ -4,8 +4,9 @@ from datetime import date
 
 import pytest
 
+from gateway.errors import ReauthorizationRequired
 from gateway.kinds.describe import kind_summary
-from gateway.kinds.sunsets import all_sunsets, call_sunsets, described_sunset, sunset_headers
+from gateway.kinds.sunsets import all_sunsets, call_sunsets, described_sunset, explain_refusal, sunset_headers
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
@@ -58,3 +59,12 @@ def test_discovery_tells_of_ends():
 def test_every_end_of_a_kind_is_told_with_the_method_that_it_concerns():
     assert [method for method, _ in all_sunsets(DESK.spec)] == ["api_token"]
     assert [method for method, _ in all_sunsets(CRM.spec)] == [None, None]
+
+
+def test_a_refusal_that_passes_through_a_job_and_a_call_is_explained_once():
+    refusal = ReauthorizationRequired("the application refused the credentials")
+
+    explain_refusal(refusal, DESK.spec, "api_token")
+    explain_refusal(refusal, DESK.spec, "api_token")
+
+    assert refusal.detail.count("API token ends on 2027-04-30") == 1
