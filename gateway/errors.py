@@ -20,7 +20,7 @@
     │   └── UpstreamTimeout
     ├── NotCached                    nothing is remembered that the caller accepts, and it wants nothing else
     ├── Unavailable                  a dependency of ours is away
-    ├── WorkerCrashed                the job's worker died twice
+    ├── WorkerCrashed                the job lost its worker too often
     └── InternalError                a bug of ours; tells nothing of the inside
 
 Errors say what happened in the domain; only `gateway.http.errors` knows statuses (RFC 9457).

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from gateway.jobs.maintenance import MAX_LOSSES, MAX_LOSSES_AMONG_OTHERS
+
 #: by code; words in backticks are code
 ADVICE: Mapping[str, str] = {
     "malformed_request": "The request cannot be read: no JSON, a header of the wrong form. `detail` says which.",
@@ -46,7 +48,10 @@ ADVICE: Mapping[str, str] = {
     "upstream_invalid_response": "The application's answer cannot be understood.",
     "upstream_too_large": "The application's answer is larger than the gateway takes: ask for less.",
     "upstream_truncated": "The application's answer was cut short.",
-    "worker_crashed": "The job's worker died twice while it ran.",
+    "worker_crashed": (
+        f"The job lost its worker {MAX_LOSSES} times in a row without progress; {MAX_LOSSES_AMONG_OTHERS} times where "
+        "other jobs ran on the same worker."
+    ),
     "unavailable": "A part of the gateway is away or full; `Retry-After`.",
     "provider_unavailable": "On a page: the sign-in provider cannot be used; `detail` says why.",
     "not_cached": "`only-if-cached`, and nothing is remembered that fits.",

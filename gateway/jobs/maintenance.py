@@ -19,9 +19,11 @@ log = logging.getLogger(__name__)
 
 #: seconds between rounds
 INTERVAL = 2.0
-#: workers that a job may lose in a row, without progress in between, before it is given up: one is no evidence, after a
-#: second it runs in a small group, after a third as the only candidate; and where others were lost in the same death
-_MAX_LOSSES, _MAX_LOSSES_AMONG_OTHERS = 4, 6
+#: losses of its worker in a row, without progress in between, after which a job ends `worker_crashed`. One loss is no
+#: evidence against a job. After two it is claimed in a small group, after three as the only such job of its worker.
+MAX_LOSSES = 4
+#: the same where other jobs ran on the lost worker, as each of them may have been the cause
+MAX_LOSSES_AMONG_OTHERS = 6
 #: seconds after which a worker without a heartbeat counts as gone
 _GONE = 15
 #: between two rounds, by the database's clock, of a process that was frozen for so long that leases may have run out;
@@ -43,7 +45,7 @@ _WITHOUT_SESSION = """
 # Held by a process that has certainly ended, or, where leases may be judged, not renewed in time.
 _LOST = "status = 'running' AND (worker = ANY($1::text[]) OR $2 AND lease_until < now())"
 _LOST_TOO_MANY = f"""
-    (crashes + 1 >= {_MAX_LOSSES_AMONG_OTHERS} OR crashes + 1 >= {_MAX_LOSSES} AND NOT EXISTS (
+    (crashes + 1 >= {MAX_LOSSES_AMONG_OTHERS} OR crashes + 1 >= {MAX_LOSSES} AND NOT EXISTS (
         SELECT FROM jobs AS other
         WHERE other.status = 'running' AND other.worker = jobs.worker AND other.id <> jobs.id))
 """

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.jobs.maintenance import MAX_LOSSES, MAX_LOSSES_AMONG_OTHERS
 from tests.faults.arena import Arena, arena, seconds_until
 from tests.harness.caller import Api
 from tests.harness.waiting import eventually
@@ -104,7 +105,7 @@ async def test_a_job_that_kills_its_workers_by_itself_is_given_up_and_a_hundred_
         ended = await desk.api.ended_job(deadly)
 
     assert ended["error"]["code"] == "worker_crashed"
-    assert 4 <= lost <= 6
+    assert MAX_LOSSES <= lost <= MAX_LOSSES_AMONG_OTHERS
     assert rest == {"succeeded"}
 
 

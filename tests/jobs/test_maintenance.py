@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gateway.db.notifications import WRITTEN, NotificationListener
-from gateway.jobs.maintenance import Maintenance
+from gateway.jobs.maintenance import MAX_LOSSES, MAX_LOSSES_AMONG_OTHERS, Maintenance
 from gateway.jobs.model import JobStatus, StoredJob
 from gateway.jobs.processes import process_name
 from gateway.jobs.store import IdempotencyKey
@@ -129,7 +129,7 @@ async def claimed_again(claims) -> tuple[str, StoredJob]:
 
 async def test_a_job_that_kills_its_workers_is_isolated_and_then_given_up(jobs, claims, maintenance, claimed, lost):
     job = await claimed(effect=Effect.READ)
-    for losses in (1, 2, 3):
+    for losses in range(1, MAX_LOSSES):
         await lost(job)
         await maintenance.reap()
         how, job = await claimed_again(claims)
@@ -142,7 +142,14 @@ async def test_a_job_that_kills_its_workers_is_isolated_and_then_given_up(jobs, 
     assert (ended.status, ended.error["code"]) == (JobStatus.FAILED, "worker_crashed")
 
 
-@pytest.mark.parametrize(("crashes", "status"), [(3, JobStatus.QUEUED), (4, JobStatus.QUEUED), (5, JobStatus.FAILED)])
+@pytest.mark.parametrize(
+    ("crashes", "status"),
+    [
+        (MAX_LOSSES - 1, JobStatus.QUEUED),
+        (MAX_LOSSES_AMONG_OTHERS - 2, JobStatus.QUEUED),
+        (MAX_LOSSES_AMONG_OTHERS - 1, JobStatus.FAILED),
+    ],
+)
 async def test_a_death_in_which_others_were_lost_too_is_little_evidence(
     jobs, maintenance, claimed, lost, sql, crashes, status
 ):
