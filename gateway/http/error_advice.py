@@ -25,7 +25,8 @@ ADVICE: Mapping[str, str] = {
     "job_not_cancelable": "The job has ended.",
     "job_canceled": "The result of a job that was canceled; what was done before stands in `result`.",
     "outcome_unknown": (
-        "A write was sent and its answer was lost: look in the application, then retry the job with `confirm`."
+        "A write may have been done, and its answer was lost: look in the application, then retry the job with "
+        "`confirm`. `known.request_sent` is `true` if its first byte certainly went out, else `maybe`."
     ),
     "result_expired": "The result was kept for `GATEWAY_JOB_RETENTION` seconds.",
     "body_too_large": "The body is larger than `GATEWAY_MAX_BODY_BYTES`.",

@@ -62,6 +62,8 @@ class JobRunContext:
         self.state: Mapping[str, Any] = job.state
         #: when a request went out whose answer is not stored yet, be it by an earlier attempt
         self.sent_at: datetime | None = job.in_flight_since
+        #: whether this process knows that a byte of it went out; a mark by another process does not say so
+        self.is_sent = False
         #: requests on their way whose answer is not there; a run may send several side by side
         self._in_flight = 0
         #: what is noted of them goes out one after the other, as it happened
@@ -86,12 +88,15 @@ class JobRunContext:
         if steady() - asked_at > LEASE / 2:
             raise LostLease
 
+    def first_byte_sent(self) -> None:
+        self.is_sent = True
+
     async def clear_in_flight(self) -> None:
         async with self._write_lock:
             self._in_flight -= 1
             if not self._in_flight:
                 await retry_until_available(lambda: self._leases.clear_in_flight(self._job))
-                self.sent_at = self._job.in_flight_since
+                self.sent_at, self.is_sent = self._job.in_flight_since, False
 
     def answered(self) -> None:
         self._in_flight -= 1
@@ -106,7 +111,7 @@ class JobRunContext:
             )
             self.state, self._parts = state, max(self._parts, number)
             if is_answered:
-                self.sent_at = None
+                self.sent_at, self.is_sent = None, False
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
         now = asyncio.get_running_loop().time()
@@ -204,7 +209,7 @@ class Lease:
             await self._leases.defer(job, float(outcome.retry_after or _SOON), outcome.detail)
             await self._hold_connector(outcome)
             return outcome
-        job_outcome = classify_outcome(job, outcome, run_context.sent_at, run_context.state)
+        job_outcome = self._classified(outcome)
         if job.is_inline and job_outcome.status is not JobStatus.UNKNOWN and releases_key(outcome):
             await self._leases.release(job)
         else:
@@ -212,8 +217,12 @@ class Lease:
         return with_outcome(outcome, job_outcome)
 
     def _too_late(self) -> GatewayError:
-        lost = OutcomeUnknown("a write was sent, and its answer came too late", extra={"outcome": "unknown"})
-        return with_outcome(lost, classify_outcome(self.job, lost, self.run_context.sent_at, self.run_context.state))
+        lost = OutcomeUnknown("the answer to a write came too late", extra={"outcome": "unknown"})
+        return with_outcome(lost, self._classified(lost))
+
+    def _classified(self, error: GatewayError) -> JobOutcome:
+        run_context = self.run_context
+        return classify_outcome(self.job, error, run_context.sent_at, run_context.state, is_sent=run_context.is_sent)
 
     async def _hold_connector(self, outcome: GatewayError) -> None:
         """Others would be refused as well. What nobody waits for gets less of the limit, and says nothing of them."""
@@ -253,9 +262,8 @@ class Lease:
         try:
             if self.run_context.may_be_repeated:
                 return not self.job.is_inline and await self._leases.requeue(self.job)
-            lost = InternalError("the process was stopped after the write had been sent; look it up")
-            job_outcome = classify_outcome(self.job, lost, self.run_context.sent_at, self.run_context.state)
-            await self._leases.finish(self.job, job_outcome)
+            lost = InternalError("the process was stopped while the write was under way; look it up")
+            await self._leases.finish(self.job, self._classified(lost))
         except (LostLease, Unavailable):
             log.warning("left a job to its lease", extra={"job_id": str(self.job.id)})
         return False

@@ -24,16 +24,30 @@ from gateway.upstream.retries import is_refusal
 from gateway.upstream.run_context import Effects
 
 UNKNOWN = "outcome_unknown"
+#: `known.request_sent` where it is not certain that the first byte of the request went out
+MAYBE = "maybe"
 
 
 def classify_outcome(
-    job: StoredJob, error: GatewayError, sent_at: datetime | None, state: Mapping[str, Any] | None = None
+    job: StoredJob,
+    error: GatewayError,
+    sent_at: datetime | None,
+    state: Mapping[str, Any] | None = None,
+    *,
+    is_sent: bool = False,
 ) -> JobOutcome:
-    """How the job ends; `sent_at` is when a request went out whose answer is not stored, `state` what it saved last."""
+    """How the job ends.
+
+    `sent_at` is when a request was marked as about to be sent whose answer is not stored, `is_sent` whether its first
+    byte certainly went out, and `state` what the run saved last.
+    """
     effects = Effects.of(job.state if state is None else state)
     sentence = f"{error.detail}; {effects.summary}" if effects.known else error.detail
     document = {**errors.document(error), "detail": sentence}
-    facts = {"known": known_facts(job, sent_at, effects), "safe_to_retry": job.effect is not Effect.WRITE}
+    facts = {
+        "known": known_facts(job, sent_at, effects, is_sent=is_sent),
+        "safe_to_retry": job.effect is not Effect.WRITE,
+    }
     result = _partial(effects)
     if _may_have_been_done(job, error, sent_at, effects):
         document = {**document, "code": UNKNOWN, "outcome": "unknown", **facts}
@@ -61,11 +75,14 @@ def _may_have_been_done(job: StoredJob, error: GatewayError, sent_at: datetime |
     return sent_at is not None and (job.in_flight_since is not None or not is_refusal(error))
 
 
-def known_facts(job: StoredJob, sent_at: datetime | None, effects: Effects) -> dict[str, Any]:
-    """What is sure, and what there is to go by for whoever looks the write up."""
+def known_facts(job: StoredJob, sent_at: datetime | None, effects: Effects, *, is_sent: bool) -> dict[str, Any]:
+    """What is certain, and how to look the write up.
+
+    A process that was killed leaves the mark only, which is written before the first byte goes out: "maybe".
+    """
     facts = {
         "request_id": job.request_id,
-        "request_sent": True if sent_at is not None else None,
+        "request_sent": None if sent_at is None else True if is_sent else MAYBE,
         "sent_at": moment(sent_at),
         "find_by": job.find_by,
         **effects.known,

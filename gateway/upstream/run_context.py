@@ -38,6 +38,9 @@ class RunContext(Protocol):
     async def mark_in_flight(self) -> None:
         """Note, durably, that the first byte of a write is about to go out; raises when it must not."""
 
+    def first_byte_sent(self) -> None:
+        """Note, in memory, that the first byte has gone out: what is marked only may not have been sent."""
+
     async def clear_in_flight(self) -> None:
         """Note, durably, that the application certainly did not do it: it did not arrive, or was refused for now."""
 
@@ -66,6 +69,9 @@ class InMemoryRunContext:
         return [record for _, part in sorted(self._parts.items()) for record in part]
 
     async def mark_in_flight(self) -> None:
+        """Nothing to note."""
+
+    def first_byte_sent(self) -> None:
         """Nothing to note."""
 
     async def clear_in_flight(self) -> None:

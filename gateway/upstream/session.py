@@ -112,11 +112,12 @@ class UpstreamSession:
         """
         run_context = None if request.effect is Effect.READ else run_context
         before = None if run_context is None else run_context.mark_in_flight
+        on_send = None if run_context is None else run_context.first_byte_sent
         failure = self.failure or self.spec.failure
 
         async def attempt(credentials: Mapping[str, str], remaining: float) -> tuple[Exchange, GatewayError | None]:
             response = await self.transport.fetch(
-                request, self.scope, credentials=credentials, timeout=remaining, before=before
+                request, self.scope, credentials=credentials, timeout=remaining, before=before, on_send=on_send
             )
             error = responses.failure(failure, response, credentials)
             return Exchange(response, error), error

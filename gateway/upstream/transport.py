@@ -4,10 +4,12 @@ import asyncio
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 
 import aiohttp
+from aiohttp.connector import Connection
 
 from gateway.aio.timeouts import IdleTimeout, Timeouts, Wait
 from gateway.errors import (
@@ -51,6 +53,35 @@ class NotSent(Exception):
 
     def __init__(self, error: GatewayError) -> None:
         self.error = error
+
+
+class _Sending:
+    """Whether the first byte of a request has gone out."""
+
+    __slots__ = ("_on_send", "has_begun")
+
+    def __init__(self, on_send: Callable[[], None] | None) -> None:
+        self._on_send = on_send
+        self.has_begun = False
+
+    def begin(self) -> None:
+        self.has_begun = True
+        if self._on_send is not None:
+            self._on_send()
+
+
+#: of the request that this task sends
+_SENDING: ContextVar[_Sending | None] = ContextVar("sending", default=None)
+
+
+class _ObservedRequest(aiohttp.ClientRequest):
+    """Notes that its first byte goes out: aiohttp calls `send` once the connection is there."""
+
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        sending = _SENDING.get()
+        if sending is not None:
+            sending.begin()
+        return await super().send(conn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +207,7 @@ class Transport:
             connector=EgressConnector(self._policy, limit=0, ttl_dns_cache=30),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
+            request_class=_ObservedRequest,
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
             read_bufsize=READ_BUFFER,
@@ -201,14 +233,17 @@ class Transport:
         credentials: Mapping[str, str] = _NO_HEADERS,
         timeout: float = 60,
         before: Callable[[], Awaitable[None]] | None = None,
+        on_send: Callable[[], None] | None = None,
     ) -> UpstreamResponse:
         """The complete answer to one try, be it a refusal.
 
         `credentials` are headers that prove who calls; they go out with the request's own. `before` is awaited once the
-        permit is there, right before the first byte goes out. Raises NotSent, UpstreamError and its kin, and
+        permit is there, before the connection is; `on_send` is called as the first byte goes out. Raises NotSent where
+        it did not go out, UpstreamError and its kin, and
         UpstreamRateLimited when there is no permit, Unavailable when no connection is left.
         """
-        began, outcome = monotonic(), ""
+        began, outcome, sending = monotonic(), "", _Sending(on_send)
+        token = _SENDING.set(sending)
         try:
             async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
                 with self._connections.one(scope):
@@ -222,7 +257,7 @@ class Transport:
                                 body = await self._read(answer, idle)
                         response = UpstreamResponse(answer.status, _lower(answer.headers), body)
                     except TimeoutError as error:
-                        raise _translated(error, request.url.host or "") from error
+                        raise _translated(error, request.url.host or "", was_sent=sending.has_begun) from error
                     finally:
                         self.under_way -= 1
             outcome = str(response.status)
@@ -233,6 +268,7 @@ class Transport:
             outcome = lost.code
             raise
         finally:
+            _SENDING.reset(token)
             if outcome:
                 UPSTREAM_ANSWERS.add(scope.kind, outcome)
                 UPSTREAM_SECONDS.observe(monotonic() - began, scope.kind)
@@ -316,19 +352,21 @@ class Transport:
                     allow_redirects=False,
                 )
             except (aiohttp.ClientError, OSError) as error:
-                raise _translated(error, request.url.host or "") from error
+                sending = _SENDING.get()
+                was_sent = sending is None or sending.has_begun
+                raise _translated(error, request.url.host or "", was_sent=was_sent) from error
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _translated(error: Exception, host: str) -> Exception:
-    """Our error for one of aiohttp's; what was certainly not sent says so."""
+def _translated(error: Exception, host: str, *, was_sent: bool = True) -> Exception:
+    """Our error for one of aiohttp's: NotSent for a request of which no byte went out."""
     match error:
         case aiohttp.ClientConnectorError():
             return NotSent(_unreachable(error, host))
-        case aiohttp.ConnectionTimeoutError():
+        case TimeoutError() if not was_sent or isinstance(error, aiohttp.ConnectionTimeoutError):
             return NotSent(UpstreamTimeout(f"{host} cannot be reached: no connection in time"))
         case TimeoutError():
             return UpstreamTimeout("the application did not answer in time")
@@ -337,7 +375,8 @@ def _translated(error: Exception, host: str) -> Exception:
         case aiohttp.ClientResponseError():
             return UpstreamInvalidResponse("the application's answer is not valid HTTP")
         case _:
-            return UpstreamError("the connection to the application broke")
+            broken = UpstreamError("the connection to the application broke")
+            return broken if was_sent else NotSent(broken)
 
 
 def _unreachable(error: aiohttp.ClientConnectorError, host: str) -> GatewayError:

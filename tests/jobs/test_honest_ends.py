@@ -230,7 +230,33 @@ async def test_an_update_that_was_sent_and_lost_its_worker_is_not_canceled_as_if
     canceled = await ended(jobs, runner, again, nothing_more)
 
     assert canceled.status is JobStatus.UNKNOWN
-    assert canceled.error["known"]["request_sent"] is True
+    assert canceled.error["known"]["request_sent"] == "maybe"
+
+
+@pytest.mark.parametrize(("is_sent", "request_sent"), [(True, True), (False, "maybe")])
+async def test_a_request_is_known_as_sent_once_its_first_byte_went_out(jobs, runner, claimed, is_sent, request_sent):
+    async def work(job, run_context):
+        await run_context.mark_in_flight()
+        if is_sent:
+            run_context.first_byte_sent()
+        raise errors.InternalError
+
+    unknown = await ended(jobs, runner, await claimed(effect=Effect.WRITE), work)
+
+    assert unknown.status is JobStatus.UNKNOWN
+    assert unknown.error["known"]["request_sent"] == request_sent
+
+
+async def test_what_was_answered_says_nothing_of_the_next_request(leases, claimed):
+    run_context = JobRunContext(leases, await claimed(effect=Effect.IDEMPOTENT))
+    await run_context.mark_in_flight()
+    run_context.first_byte_sent()
+    run_context.answered()
+    await run_context.checkpoint({})
+
+    await run_context.mark_in_flight()
+
+    assert not run_context.is_sent
 
 
 @pytest.mark.parametrize(

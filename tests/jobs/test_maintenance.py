@@ -51,6 +51,7 @@ async def test_an_unknown_write_tells_what_is_known(jobs, leases, maintenance, c
     assert error["code"] == "outcome_unknown"
     assert (error["known"]["request_id"], error["known"]["find_by"]) == ("r-1", "a list")
     assert error["known"]["sent_at"].endswith("Z")
+    assert error["known"]["request_sent"] == "maybe"
 
 
 @pytest.mark.parametrize("effect", [Effect.WRITE, Effect.IDEMPOTENT])

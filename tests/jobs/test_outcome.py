@@ -82,15 +82,16 @@ def test_what_an_earlier_attempt_may_have_done_is_not_undone_by_a_later_refusal(
     assert outcome.status is JobStatus.UNKNOWN
 
 
-def test_an_unknown_end_tells_what_there_is_to_go_by():
-    outcome = classify_outcome(job(WRITE), LOST, SENT)
+@pytest.mark.parametrize(("is_sent", "request_sent"), [(True, True), (False, "maybe")])
+def test_an_unknown_end_tells_what_there_is_to_go_by(is_sent, request_sent):
+    outcome = classify_outcome(job(WRITE), LOST, SENT, is_sent=is_sent)
 
     assert outcome.error["code"] == "outcome_unknown"
     assert outcome.error["outcome"] == "unknown"
     assert outcome.error["safe_to_retry"] is False
     assert outcome.error["known"] == {
         "request_id": "r-1",
-        "request_sent": True,
+        "request_sent": request_sent,
         "sent_at": "2026-01-02T00:00:00Z",
         "find_by": "a list",
     }

@@ -1,10 +1,12 @@
 """One connector at work: credentials on the request and renewed once, writes marked as in flight, dry runs."""
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from yarl import URL
 
 from gateway.errors import (
     ReauthorizationRequired,
@@ -13,12 +15,15 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamRateLimited,
     UpstreamRejected,
+    UpstreamTimeout,
 )
 from gateway.kinds.catalog import Kind
 from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.prepared import prepare
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.run_context import InMemoryRunContext
+from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 from tests.kinds.small_kind import small_operation
 from tests.upstream.wire import CLOSE, OK, answer
@@ -56,7 +61,10 @@ class Notes(InMemoryRunContext):
         self.noted: list[str] = []
 
     async def mark_in_flight(self) -> None:
-        self.noted.append("sending")
+        self.noted.append("marked")
+
+    def first_byte_sent(self) -> None:
+        self.noted.append("sent")
 
     async def clear_in_flight(self) -> None:
         self.noted.append("not done")
@@ -129,9 +137,9 @@ LIMITED = answer(b"", "429 Too Many Requests", "Retry-After: 3600")
     ("effect", "said", "noted"),
     [
         ("read", OK, []),
-        ("idempotent", OK, ["sending"]),
-        ("write", OK, ["sending"]),
-        ("write", LIMITED, ["sending", "not done"]),
+        ("idempotent", OK, ["marked", "sent"]),
+        ("write", OK, ["marked", "sent"]),
+        ("write", LIMITED, ["marked", "sent", "not done"]),
     ],
 )
 async def test_a_write_is_noted_before_it_goes_out_and_when_it_was_put_off(wire, connect, effect, said, noted):
@@ -151,8 +159,31 @@ async def test_a_write_without_an_answer_stays_noted_as_sent(wire, connect):
     with pytest.raises(UpstreamError) as lost:
         await connector.run(prepare(connector.kind.operation("things", "act"), {}), run_context)
 
-    assert run_context.noted == ["sending"]
+    assert run_context.noted == ["marked", "sent"]
     assert lost.value.is_outcome_unknown
+    assert lost.value.extra["known"] == {"request_sent": True}
+
+
+async def test_a_write_that_finds_no_connection_in_time_was_certainly_not_sent():
+    """The server accepts the connection and never answers the TLS handshake."""
+    kind = Kind(small_operation({"request": "POST /things", "effect": "write", "timeout": 1}).spec)
+    run_context = Notes()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        origin = URL(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        async with Transport(EgressPolicy.of([origin])) as transport:
+            upstreams = Upstreams(transport, {kind.name: origin})
+            connector = upstreams.connector(kind, {}, Renewing(0), RateScope("small:c-1", "small"))
+            with pytest.raises(UpstreamTimeout) as unsent:
+                await connector.run(prepare(connector.kind.operation("things", "act"), {}), run_context)
+
+    assert not unsent.value.is_outcome_unknown
+    assert "no connection in time" in unsent.value.detail
+    assert run_context.noted == ["marked", "not done"]
 
 
 async def test_a_dry_run_sends_nothing_and_shows_no_secret(wire, connect):

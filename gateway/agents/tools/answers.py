@@ -148,8 +148,7 @@ def unknown_outcome(job: JobSummary) -> Result:
             **job_document(job),
             "known": error.get("known", {}),
             "safe_to_retry": bool(error.get("safe_to_retry", False)),
-            "advice": "The write was sent and its answer was lost: it may have happened. "
-            "Look the record up before you send it again.",
+            "advice": "The write may have happened: its answer was lost. Look the record up before you send it again.",
         }
     )
 
