@@ -150,9 +150,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         wrong_secrets = WrongSecrets.at(settings.redis_url)
         stack.push_async_callback(wrong_secrets.close)
         tokens = Tokens(identity, settings.token_seconds, wrong_secrets)
+        audit = await stack.enter_async_context(Audit(database).writing())
         connector_store = ConnectorStore(database, vault)
         oauth = await stack.enter_async_context(
             open_oauth(
+                audit,
                 catalog,
                 database,
                 vault,
@@ -164,7 +166,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 is_embedded=settings.embedded,
             )
         )
-        connector_service = ConnectorService(catalog, connector_store, identity, upstreams, oauth.apps.of)
+        connector_service = ConnectorService(audit, catalog, connector_store, identity, upstreams, oauth.apps.of)
         connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.authorizers)
         jobs = JobStore(database, settings.job_retention, sealing=sealing)
         leases = Leases(database, settings.job_retention, sealing)
@@ -175,6 +177,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
         stack.push_async_callback(cache.close)
         execution = Execution(
+            audit,
             connectors,
             jobs,
             wakeup,
@@ -189,7 +192,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         authorizations = AuthorizationStore(database)
         context_store = ContextStore(derived_key(key_list, "context store cursors"))
-        audit = await stack.enter_async_context(Audit(database).writing())
         notifications.subscribe({"connector": connectors.on_notify}, connectors.invalidate_all)
         notifications.subscribe(
             {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
@@ -227,17 +229,18 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             execution=execution,
             files=files,
             context_store=context_store,
-            copy_search=CopySearch(connectors, database, context_store),
+            copy_search=CopySearch(audit, connectors, database, context_store),
             request_seals=SealedText(derived_key(key_list, "mcp request states")),
             console_sessions=ConsoleSessions(database, identity, derived_key(key_list, "console forms")),
             provider_sign_in=_provider_sign_in(
                 settings, database, identity, SealedText(derived_key(key_list, "provider sign-ins"))
             ),
             authorization=AuthorizationServer(
-                authorizations, Hosts(authorizations), tokens, settings.base_url, settings.token_seconds
+                audit, authorizations, Hosts(authorizations), tokens, settings.base_url, settings.token_seconds
             ),
             page_seals=SealedText(derived_key(key_list, "authorization pages")),
             connect_links=ConnectLinks(
+                audit,
                 database,
                 catalog,
                 identity,
@@ -248,6 +251,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 is_embedded=settings.embedded,
             ),
             deletion=Deletion(
+                audit,
                 database,
                 connector_store,
                 identity,
@@ -258,6 +262,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 wakeup,
             ),
             synchronization=Synchronization(
+                audit,
                 database,
                 catalog,
                 connector_store,

@@ -1,9 +1,15 @@
-"""Who did what, when, with which outcome: written in batches, off the path of the calls it tells of."""
+"""Who did what, when, with which outcome: written in batches, off the path of the calls it tells of.
+
+A use case that changes something, or runs an operation, does so within `Audit.deed`: every surface that calls it is on
+record. A request begins an entry of its own before, so that a refusal which reaches no use case is on record as well.
+"""
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +22,8 @@ from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
 from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
 from gateway.db.pool import Database
-from gateway.errors import Unavailable
+from gateway.errors import GatewayError, Unavailable
+from gateway.identity.model import Caller
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +52,7 @@ _FIND = """
 
 
 class Entry(msgspec.Struct, omit_defaults=True):
-    """One deed: its route names it, its handler adds what it learns, and its end completes it.
+    """One deed: its route names it, its use case adds what it learns, and its end completes it.
 
     `what` is an operation or an action on a record; never params, never secrets.
     """
@@ -58,7 +65,7 @@ class Entry(msgspec.Struct, omit_defaults=True):
     #: what else it is done to: a workspace, a job, a kind
     target: str | None = None
     intent: str | None = None
-    #: where the handler knows better than the status of its response
+    #: where the use case knows better than the status of the response
     outcome: str | None = None
     request_id: str | None = None
     #: milliseconds from the request's first line to its response
@@ -66,13 +73,30 @@ class Entry(msgspec.Struct, omit_defaults=True):
     #: seconds since the epoch
     at: float | None = None
 
-    def end(self, outcome: str, request_id: str, took_ms: int) -> bool:
+    def end(self, outcome: str, request_id: str | None, took_ms: int) -> bool:
         """Complete it; false where nothing was done, or nothing that an organization could look up."""
         if self.what is None or self.organization_id is None:
             return False
         self.outcome = self.outcome or outcome
         self.request_id, self.took_ms, self.at = request_id, took_ms, CLOCK.unix_time()
         return True
+
+
+@dataclass(slots=True)
+class _RequestAudit:
+    """What the deeds of a request share."""
+
+    request_id: str | None = None
+    #: the request's own entry, until its first deed takes it
+    entry: Entry | None = None
+
+
+_REQUEST: ContextVar[_RequestAudit | None] = ContextVar("request_audit", default=None)
+
+
+def begin_request(request_id: str, entry: Entry | None) -> None:
+    """From here on deeds of this task, and of tasks it starts, belong to the request; the first takes the entry."""
+    _REQUEST.set(_RequestAudit(request_id, entry))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +163,40 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._pending = Batch()
+
+    @contextmanager
+    def deed(
+        self,
+        what: str,
+        caller: Caller,
+        *,
+        connector_id: UUID | None = None,
+        target: str | None = None,
+        intent: str | None = None,
+    ) -> Iterator[Entry]:
+        """Record what the block does, with the outcome it has: `accepted` where the block says so, or an error's code.
+
+        The first deed of a request completes the entry that the request began; its surface records that one after the
+        response. Any other deed is an entry of its own, recorded at the end of the block.
+        """
+        request = _REQUEST.get() or _RequestAudit()
+        offered, request.entry = request.entry, None
+        entry = offered or Entry(what)
+        entry.what, entry.intent = what, intent
+        entry.organization_id, entry.actor = caller.organization_id, caller.client_id
+        entry.connector_id, entry.target = connector_id or entry.connector_id, target or entry.target
+        started = time.monotonic()
+        try:
+            yield entry
+            entry.outcome = entry.outcome or "succeeded"
+        except GatewayError as error:
+            entry.outcome = error.code
+            raise
+        finally:
+            if offered is None and entry.end(
+                "interrupted", request.request_id, round((time.monotonic() - started) * 1000)
+            ):
+                self.note(entry)
 
     def note(self, entry: Entry) -> None:
         """Take down an entry that has ended; it reaches PostgreSQL with the next batch."""

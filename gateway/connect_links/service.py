@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+from gateway.audit.log import Audit
 from gateway.connect_links.store import ConnectSession, ConnectSessionStore, SessionStatus
 from gateway.connectors.model import ConnectorRecord, NewConnector
-from gateway.connectors.service import ConnectorService, VerifiedCredentials
+from gateway.connectors.service import ConnectorService, VerifiedCredentials, credentials_change
 from gateway.connectors.store import ConnectorStore
-from gateway.db.pool import Database
+from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
-from gateway.identity.model import Caller
+from gateway.identity.model import Caller, Scope
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed, new_secret
 from gateway.kinds.catalog import Catalog
@@ -40,6 +41,7 @@ class ConnectLinks:
 
     def __init__(
         self,
+        audit: Audit,
         database: Database,
         catalog: Catalog,
         identity: IdentityStore,
@@ -50,6 +52,7 @@ class ConnectLinks:
         base_url: str,
         is_embedded: bool,
     ) -> None:
+        self._audit = audit
         self._database = database
         self._catalog = catalog
         self._identity = identity
@@ -69,7 +72,23 @@ class ConnectLinks:
         redirect_url: str | None,
         seconds: int,
     ) -> ConnectLink:
-        """A link for the workspace, or for one connector of it; raises InvalidParams and NotFound."""
+        """A link for the workspace, or for one connector of it.
+
+        Raises InsufficientScope, InvalidParams and NotFound.
+        """
+        with self._audit.deed("connect_session.create", caller, connector_id=connector_id):
+            caller.require(Scope.WRITE)
+            return await self._created(caller, workspace_name, connector_types, connector_id, redirect_url, seconds)
+
+    async def _created(
+        self,
+        caller: Caller,
+        workspace_name: str,
+        connector_types: Sequence[str] | None,
+        connector_id: UUID | None,
+        redirect_url: str | None,
+        seconds: int,
+    ) -> ConnectLink:
         kinds = tuple(dict.fromkeys(self._catalog.kind(each).name for each in connector_types or self._catalog.kinds))
         faults: list[FieldError] = []
         if redirect_url is not None:
@@ -112,11 +131,16 @@ class ConnectLinks:
 
     async def connect(self, session: ConnectSession, kind: str, credentials: Mapping[str, Any]) -> ConnectorRecord:
         """The connector from a person's key, accepted by the application; raises InvalidCredentials and Conflict."""
-        self._require_open(session, kind)
-        if session.reauthorizes is not None:
-            return await self._renew(session, session.reauthorizes, credentials)
-        verified = await self._service.verify(session.organization_id, kind, credentials, {}, validate=True)
-        return await self._create(session, verified)
+        caller = await self._caller(session)
+        what = "connector.update" if session.reauthorizes else "connector.create"
+        with self._audit.deed(what, caller, connector_id=session.reauthorizes) as entry:
+            self._require_open(session, kind)
+            if session.reauthorizes is not None:
+                return await self._renew(session, session.reauthorizes, credentials)
+            verified = await self._service.verify(session.organization_id, kind, credentials, {}, validate=True)
+            record = await self._create(session, verified)
+            entry.connector_id = record.id
+        return record
 
     async def begin_consent(
         self, session: ConnectSession, token: str, kind: str, environment: Mapping[str, Any]
@@ -190,14 +214,23 @@ class ConnectLinks:
         )
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             record = await self._connectors.create_within(connection, organization_id, new)
-            await self._store.complete(connection, session, record.id)
+            await self._use_up(connection, session, record.id)
         return record
+
+    async def _use_up(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> None:
+        """Of all forms and consents of a link one changes something: the others end here, with Conflict."""
+        flow_id = await self._store.complete(connection, session, connector_id)
+        if flow_id is not None and not await self._flows.abandon_within(connection, session.organization_id, flow_id):
+            raise Conflict("the link was used already")
 
     async def _renew(
         self, session: ConnectSession, connector_id: UUID, credentials: Mapping[str, Any]
     ) -> ConnectorRecord:
-        record = await self._connectors.get(session.organization_id, connector_id)
-        changed = await self._service.change(record, name=None, credentials=credentials, status=None)
-        async with self._database.tenant(session.organization_id) as connection:
-            await self._store.complete(connection, session, connector_id)
-        return changed
+        organization_id = session.organization_id
+        record = await self._connectors.get(organization_id, connector_id)
+        verified = await self._service.verify_change(record, credentials)
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            await self._use_up(connection, session, connector_id)
+            change = credentials_change(record, verified)
+            await self._connectors.update_within(connection, organization_id, connector_id, change)
+            return await self._connectors.get_within(connection, organization_id, connector_id)

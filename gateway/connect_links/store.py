@@ -22,13 +22,12 @@ _COLUMNS = """
     connector_id
 """
 _BY_TOKEN = f"SELECT {_COLUMNS} FROM connect_sessions WHERE token_hash = $1"
-_BY_FLOW = f"SELECT {_COLUMNS} FROM connect_sessions WHERE flow_id = $1"
 _BY_ID = f"SELECT {_COLUMNS} FROM connect_sessions WHERE organization_id = $1 AND id = $2"
 _IS_OPEN = "organization_id = $1 AND id = $2 AND completed_at IS NULL"
 _SET_FLOW = f"UPDATE connect_sessions SET flow_id = $3 WHERE {_IS_OPEN} AND expires_at > now() RETURNING id"
-# A compare-and-set: of two forms sent at once one makes the connector. A session may end while the application is
-# asked, so its end is not looked at again.
-_COMPLETE = f"UPDATE connect_sessions SET completed_at = now(), connector_id = $3 WHERE {_IS_OPEN} RETURNING id"
+# A compare-and-set: of two forms sent at once one makes or changes the connector. A session may end while the
+# application is asked, so its end is not looked at again.
+_COMPLETE = f"UPDATE connect_sessions SET completed_at = now(), connector_id = $3 WHERE {_IS_OPEN} RETURNING flow_id"
 _PRUNE = "DELETE FROM connect_sessions WHERE expires_at < now() - interval '7 days'"
 
 
@@ -110,22 +109,22 @@ class ConnectSessionStore:
             row = await connection.fetchrow(_BY_TOKEN, token_hash)
         return row and _session(row)
 
-    async def by_flow(self, flow_id: UUID) -> ConnectSession | None:
-        """The session whose consent under way this is."""
-        async with self._database.system() as connection:
-            row = await connection.fetchrow(_BY_FLOW, flow_id)
-        return row and _session(row)
-
     async def set_flow(self, session: ConnectSession, flow_id: UUID) -> None:
         """Note the consent that was begun; raises Conflict when the link was used meanwhile."""
         async with self._database.tenant(session.organization_id) as connection:
             if await connection.fetchval(_SET_FLOW, session.organization_id, session.id, flow_id) is None:
                 raise Conflict("the link was used or has expired")
 
-    async def complete(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> None:
-        """Use the link up within the transaction that makes the connector; raises Conflict when it was used."""
-        if await connection.fetchval(_COMPLETE, session.organization_id, session.id, connector_id) is None:
+    async def complete(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> UUID | None:
+        """Use the link up within the transaction that changes the connector; raises Conflict when it was used.
+
+        The id of the consent that was begun with the link last, if one was.
+        """
+        row = await connection.fetchrow(_COMPLETE, session.organization_id, session.id, connector_id)
+        if row is None:
             raise Conflict("the link was used already")
+        flow_id: UUID | None = row["flow_id"]
+        return flow_id
 
     async def prune(self) -> None:
         """Forget sessions a week after their end."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TypedDict
 from uuid import UUID
 
 from gateway.errors import Unavailable
@@ -80,6 +81,19 @@ class NewConnector:
     environment: Mapping[str, str]
     credentials: Mapping[str, str] = field(repr=False)
     expires_at: datetime | None = None
+
+
+class ConnectorChange(TypedDict, total=False):
+    """What is changed of a connector: what is left out, or None, stays."""
+
+    name: str | None
+    status: ConnectorStatus | None
+    status_reason: str | None
+    auth_method: str | None
+    environment: Mapping[str, str] | None
+    credentials: Mapping[str, str] | None
+    #: when the access token among the credentials ends
+    expires_at: datetime | None
 
 
 def binding(organization_id: UUID, connector_id: UUID, kind: str, environment: Mapping[str, str]) -> Binding:

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from gateway.connectors.model import ConnectorRecord, ConnectorStatus, NewConnector
+from gateway.audit.log import Audit
+from gateway.connectors.model import ConnectorChange, ConnectorRecord, ConnectorStatus, NewConnector
 from gateway.connectors.store import ConnectorStore, name_taken
 from gateway.errors import (
     Conflict,
@@ -18,6 +19,7 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRejected,
 )
+from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.spec import AuthMethod
@@ -81,12 +83,14 @@ class ConnectorService:
 
     def __init__(
         self,
+        audit: Audit,
         catalog: Catalog,
         store: ConnectorStore,
         identity: IdentityStore,
         upstreams: Upstreams,
         app_of: AppOf,
     ) -> None:
+        self._audit = audit
         self._app_of = app_of
         self._catalog = catalog
         self._store = store
@@ -165,19 +169,24 @@ class ConnectorService:
         scope = RateScope.of_credentials(verified.kind.spec, verified.credentials)
         await self._upstreams.connector(verified.kind, verified.environment, authorizer, scope).check()
 
-    async def create(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
+    async def create(self, caller: Caller, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
         """The connector's record and whether it is new; the workspace comes into being with its first connector.
 
         Raises NotFound when the workspace is deleted between the two, and Conflict for a name that must be new.
         """
+        with self._audit.deed("connector.create", caller) as entry:
+            record, is_new = await self._created(caller.organization_id, request)
+            entry.connector_id = record.id
+        return record, is_new
+
+    async def _created(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
         kind = self._catalog.kind(request.connector_type)
         name = request.name or kind.spec.title
         existing = await self._existing(organization_id, request, name, kind)
         if existing is not None:
-            changed = await self.change(
-                existing, name=None, status=None, credentials=request.credentials, environment=request.environment
-            )
-            return changed, False
+            verified = await self.verify_change(existing, request.credentials, request.environment)
+            await self._store.update(organization_id, existing.id, **credentials_change(existing, verified))
+            return await self._store.get(organization_id, existing.id), False
         verified = await self.verify(
             organization_id, kind.name, request.credentials, request.environment, validate=request.validate
         )
@@ -209,33 +218,43 @@ class ConnectorService:
 
     async def change(
         self,
+        caller: Caller,
         record: ConnectorRecord,
         *,
         name: str | None,
         credentials: Mapping[str, Any] | None,
         status: ConnectorStatus | None,
-        environment: Mapping[str, Any] | None = None,
     ) -> ConnectorRecord:
-        """The record changed; new credentials replace the old ones only once the application has accepted them.
+        """The record changed; new credentials replace the old ones only once the application has accepted them."""
+        change = ConnectorChange(name=name, status=status)
+        with self._audit.deed("connector.update", caller, connector_id=record.id):
+            if credentials is not None:
+                verified = await self.verify_change(record, credentials)
+                change |= credentials_change(record, verified)
+                change["status"] = status or change["status"]
+            await self._store.update(record.organization_id, record.id, **change)
+            return await self._store.get(record.organization_id, record.id)
+
+    async def verify_change(
+        self, record: ConnectorRecord, credentials: Mapping[str, Any], environment: Mapping[str, Any] | None = None
+    ) -> VerifiedCredentials:
+        """New credentials for a connector, accepted by the application; raises InvalidCredentials.
 
         `environment` holds variables that come with them, over those that the connector has.
         """
-        if credentials is not None:
-            variables = {**record.environment, **(environment or {})}
-            verified = await self.verify(record.organization_id, record.kind, credentials, variables, validate=True)
-            await self._store.update(
-                record.organization_id,
-                record.id,
-                name=name,
-                status=status or _status_with_new_credentials(record.status),
-                auth_method=verified.method,
-                environment=verified.environment,
-                credentials=verified.credentials,
-                expires_at=verified.expires_at,
-            )
-        else:
-            await self._store.update(record.organization_id, record.id, name=name, status=status)
-        return await self._store.get(record.organization_id, record.id)
+        variables = {**record.environment, **(environment or {})}
+        return await self.verify(record.organization_id, record.kind, credentials, variables, validate=True)
+
+
+def credentials_change(record: ConnectorRecord, verified: VerifiedCredentials) -> ConnectorChange:
+    """What a connector's record becomes with new credentials."""
+    return ConnectorChange(
+        status=_status_with_new_credentials(record.status),
+        auth_method=verified.method,
+        environment=verified.environment,
+        credentials=verified.credentials,
+        expires_at=verified.expires_at,
+    )
 
 
 def _status_with_new_credentials(status: ConnectorStatus) -> ConnectorStatus:

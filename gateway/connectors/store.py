@@ -4,11 +4,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID, uuid4
 
 from gateway.aio.batching import Batcher
-from gateway.connectors.model import ConnectorRecord, ConnectorStatus, NewConnector, SealedSecret, Secret, binding
+from gateway.connectors.model import (
+    ConnectorChange,
+    ConnectorRecord,
+    ConnectorStatus,
+    NewConnector,
+    SealedSecret,
+    Secret,
+    binding,
+)
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, NotFound
 from gateway.vault.vault import Binding, Sealed, Vault
@@ -303,34 +311,39 @@ class ConnectorStore:
         values = self._vault.open(_sealed(row), _binding_of(organization_id, connector_id, row))
         return Secret(values, row["expires_at"], row["version"], row["kind"], json.loads(row["environment"]))
 
-    async def update(
-        self,
-        organization_id: UUID,
-        connector_id: UUID,
-        *,
-        name: str | None = None,
-        status: ConnectorStatus | None = None,
-        status_reason: str | None = None,
-        auth_method: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        credentials: Mapping[str, str] | None = None,
-        expires_at: datetime | None = None,
-    ) -> None:
+    async def update(self, organization_id: UUID, connector_id: UUID, **change: Unpack[ConnectorChange]) -> None:
         """Change what is given, all of it or nothing; raises NotFound."""
-        variables = None if environment is None else json.dumps(dict(environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            if credentials is None and environment is not None:  # what is sealed is bound to the variables
-                current = await self.lock_secret(connection, organization_id, connector_id)
-                credentials, expires_at = current.values, current.expires_at
-            elif credentials is not None:
-                await self.lock(connection, organization_id, connector_id)
-            updated = await connection.fetchval(
-                _UPDATE, organization_id, connector_id, name, status, status_reason, auth_method, variables
-            )
-            if updated is None:
-                raise NotFound("there is no such connector")
-            if credentials is not None:
-                await self.seal_within(connection, organization_id, connector_id, credentials, expires_at)
+            await self.update_within(connection, organization_id, connector_id, change)
+
+    async def update_within(
+        self, connection: Connection, organization_id: UUID, connector_id: UUID, change: ConnectorChange
+    ) -> None:
+        """The same in the caller's own transaction."""
+        environment, credentials, expires_at = (
+            change.get("environment"),
+            change.get("credentials"),
+            change.get("expires_at"),
+        )
+        if credentials is None and environment is not None:  # what is sealed is bound to the variables
+            current = await self.lock_secret(connection, organization_id, connector_id)
+            credentials, expires_at = current.values, current.expires_at
+        elif credentials is not None:
+            await self.lock(connection, organization_id, connector_id)
+        updated = await connection.fetchval(
+            _UPDATE,
+            organization_id,
+            connector_id,
+            change.get("name"),
+            change.get("status"),
+            change.get("status_reason"),
+            change.get("auth_method"),
+            None if environment is None else json.dumps(dict(environment)),
+        )
+        if updated is None:
+            raise NotFound("there is no such connector")
+        if credentials is not None:
+            await self.seal_within(connection, organization_id, connector_id, credentials, expires_at)
 
     async def mark_deleted(
         self, connection: Connection, organization_id: UUID, connector_id: UUID, job_id: UUID

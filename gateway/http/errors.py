@@ -47,6 +47,11 @@ def status_of(error: GatewayError) -> int:
     return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
 
 
+def code_of(status: int) -> str:
+    """The code that an error of this status has, where nothing more is known of it."""
+    return next((cls.code for cls, each in STATUS.items() if each == status), errors.MalformedRequest.code)
+
+
 def problem(error: GatewayError, request_id: str) -> dict[str, Any]:
     """The error document. `message` repeats `detail`, because known clients read only `message`."""
     if status_of(error) == 500:

@@ -10,8 +10,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.errors import FieldError, InvalidParams
-from gateway.http.keys import AUDIT, REQUEST_ID
-from gateway.operations.call import OperationCall
+from gateway.http.keys import REQUEST_ID
 from gateway.upstream.responses import OperationResult
 
 
@@ -48,12 +47,6 @@ def metadata(request: web.Request, connector_id: str, answer: OperationResult, t
             "request_id": request[REQUEST_ID],
         },
     }
-
-
-def audit_call(request: web.Request, call: OperationCall) -> None:
-    """The call is what the audit log tells of, without its params."""
-    pending = request[AUDIT]
-    pending.what, pending.intent = f"{call.entity}.{call.action}", call.intent
 
 
 def cursor_of(position: tuple[Any, UUID]) -> str:

@@ -8,8 +8,10 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
+from gateway.audit.log import Audit
 from gateway.db.pool import Database
 from gateway.errors import Conflict
+from gateway.identity.model import Caller
 from gateway.upstream.oauth_tokens.model import App, app_in
 from gateway.vault.vault import Binding, Sealed, Vault
 
@@ -48,28 +50,34 @@ def binding(organization_id: UUID, kind: str) -> Binding:
 class RegisteredApps:
     """The platform's apps from the settings, and the organizations' own in their place."""
 
-    def __init__(self, database: Database, vault: Vault, platform: Mapping[str, tuple[str, SecretStr]]) -> None:
+    def __init__(
+        self, audit: Audit, database: Database, vault: Vault, platform: Mapping[str, tuple[str, SecretStr]]
+    ) -> None:
+        self._audit = audit
         self._database = database
         self._vault = vault
         self._platform = {kind: App(client_id, secret) for kind, (client_id, secret) in platform.items()}
 
-    async def put(self, organization_id: UUID, kind: str, client_id: str, client_secret: SecretStr) -> OwnApp:
+    async def put(self, caller: Caller, kind: str, client_id: str, client_secret: SecretStr) -> OwnApp:
         """Make an app the organization's own, from the next consent on."""
+        organization_id = caller.organization_id
         sealed = self._vault.seal({"client_secret": client_secret.get_secret_value()}, binding(organization_id, kind))
-        async with self._database.tenant(organization_id) as connection:
-            row: Any = await connection.fetchrow(
-                _UPSERT, organization_id, kind, client_id, sealed.key_id, sealed.wrapped_key, sealed.sealed
-            )
+        with self._audit.deed("oauth_app.put", caller, target=kind):
+            async with self._database.tenant(organization_id) as connection:
+                row: Any = await connection.fetchrow(
+                    _UPSERT, organization_id, kind, client_id, sealed.key_id, sealed.wrapped_key, sealed.sealed
+                )
         return OwnApp(**row)
 
     async def find(self, organization_id: UUID) -> list[OwnApp]:
         async with self._database.tenant(organization_id) as connection:
             return [OwnApp(**row) for row in await connection.fetch(_LIST, organization_id)]
 
-    async def delete(self, organization_id: UUID, kind: str) -> None:
+    async def delete(self, caller: Caller, kind: str) -> None:
         """From the next consent on the platform's app again; there need not be an own one."""
-        async with self._database.tenant(organization_id) as connection:
-            await connection.execute(_DELETE, organization_id, kind)
+        with self._audit.deed("oauth_app.delete", caller, target=kind):
+            async with self._database.tenant(caller.organization_id) as connection:
+                await connection.execute(_DELETE, caller.organization_id, kind)
 
     async def current(self, organization_id: UUID, kind: str) -> App:
         """The app for the next consent; raises Conflict that names both ways to set one."""

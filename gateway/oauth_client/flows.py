@@ -12,8 +12,10 @@ from datetime import datetime
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
+from gateway.audit.log import Audit
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore
+from gateway.db.pool import Connection
 from gateway.errors import (
     FieldError,
     GatewayError,
@@ -81,6 +83,7 @@ class Flows:
 
     def __init__(
         self,
+        audit: Audit,
         catalog: Catalog,
         identity: IdentityStore,
         connectors: ConnectorStore,
@@ -91,6 +94,7 @@ class Flows:
         base_url: str,
         is_embedded: bool,
     ) -> None:
+        self._audit = audit
         self._catalog = catalog
         self._identity = identity
         self._connectors = connectors
@@ -104,6 +108,10 @@ class Flows:
 
     async def initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
         """The address for the user's browser; raises InvalidParams, NotFound, and Conflict when there is no app."""
+        with self._audit.deed("oauth.initiate", caller, connector_id=requested.connector_id):
+            return await self._initiated(caller, requested)
+
+    async def _initiated(self, caller: Caller, requested: ConsentRequest) -> Started:
         spec = self._catalog.kind(requested.connector_type).spec
         consent_request.require_oauth(spec)
         requested = await self._completed(caller, requested, spec.kind)
@@ -149,6 +157,10 @@ class Flows:
     async def abandon(self, organization_id: UUID, flow_id: UUID) -> None:
         """End a consent that another took the place of; one that has ended stays as it is."""
         await self._store.abandon(organization_id, flow_id)
+
+    async def abandon_within(self, connection: Connection, organization_id: UUID, flow_id: UUID) -> bool:
+        """The same in the caller's own transaction; false where the consent has made or changed a connector."""
+        return await self._store.abandon_within(connection, organization_id, flow_id)
 
     async def prune(self) -> None:
         """Forget consents a week after their end."""

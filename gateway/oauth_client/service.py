@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
+from gateway.audit.log import Audit
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
@@ -32,6 +33,7 @@ class OAuth:
 
 @asynccontextmanager
 async def open_oauth(
+    audit: Audit,
     catalog: Catalog,
     database: Database,
     vault: Vault,
@@ -44,11 +46,12 @@ async def open_oauth(
     is_embedded: bool,
 ) -> AsyncIterator[OAuth]:
     """OAuth for as long as the block lasts; its end waits for renewals under way, which need what was opened before."""
-    apps = RegisteredApps(database, vault, platform)
+    apps = RegisteredApps(audit, database, vault, platform)
     leases = LeaseStore(database)
     persistence = TokenPersistence(database, connectors, leases)
     store = FlowStore(database, vault, connectors)
     flows = Flows(
+        audit,
         catalog,
         identity,
         connectors,

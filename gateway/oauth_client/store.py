@@ -11,7 +11,7 @@ from uuid import UUID
 from gateway.aio.clock import CLOCK
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore
-from gateway.db.pool import Database
+from gateway.db.pool import Connection, Database
 from gateway.db.pruning import prune
 from gateway.errors import NotFound
 from gateway.vault.vault import Binding, Sealed, Vault
@@ -45,6 +45,7 @@ _WAS_COMPLETED = "SELECT status = 'completed' FROM oauth_flows WHERE state_hash 
 _COMPLETE = """
     UPDATE oauth_flows SET status = 'completed', connector_id = $3
     WHERE organization_id = $1 AND id = $2 AND status = 'pending'
+    RETURNING id
 """
 # A connector that its owner switched off stays off.
 _REAUTHORIZE = """
@@ -58,6 +59,7 @@ _FAIL = """
     UPDATE oauth_flows SET status = 'failed', error = $3, error_description = $4
     WHERE organization_id = $1 AND id = $2 AND status = 'pending'
 """
+_IS_COMPLETED = "SELECT status = 'completed' FROM oauth_flows WHERE organization_id = $1 AND id = $2"
 _STATUS = """
     SELECT id, status, connector_id, error, error_description, expires_at, used_at FROM oauth_flows
     WHERE organization_id = $1 AND id = $2
@@ -191,17 +193,22 @@ class FlowStore:
         )
 
     async def complete(self, flow: Flow, new: NewConnector) -> ConnectorRecord:
-        """The consent's connector, made in the transaction that says so."""
+        """The consent's connector, made in the transaction that says so; raises NotFound for an abandoned consent."""
         organization_id = flow.organization_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             record = await self._connectors.create_within(connection, organization_id, new)
-            await connection.execute(_COMPLETE, organization_id, flow.id, record.id)
+            await self._complete_within(connection, flow, record.id)
         return record
 
+    async def _complete_within(self, connection: Connection, flow: Flow, connector_id: UUID) -> None:
+        if await connection.fetchval(_COMPLETE, flow.organization_id, flow.id, connector_id) is None:
+            raise NotFound("another consent, or a key, took this consent's place")
+
     async def complete_again(self, flow: Flow, connector_id: UUID, new: NewConnector) -> ConnectorRecord:
-        """The same connector with new credentials; raises NotFound when it was deleted meanwhile."""
+        """The same connector with new credentials; raises NotFound when it was deleted, or the consent abandoned."""
         organization_id, variables = flow.organization_id, json.dumps(dict(new.environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
+            await self._complete_within(connection, flow, connector_id)
             await self._connectors.lock(connection, organization_id, connector_id)
             updated = await connection.fetchval(_REAUTHORIZE, organization_id, connector_id, new.auth_method, variables)
             if updated is None:
@@ -209,7 +216,6 @@ class FlowStore:
             await self._connectors.seal_within(
                 connection, organization_id, connector_id, new.credentials, new.expires_at
             )
-            await connection.execute(_COMPLETE, organization_id, flow.id, connector_id)
             return await self._connectors.get_within(connection, organization_id, connector_id)
 
     async def fail(self, flow: Flow, error: str, description: str) -> None:
@@ -218,7 +224,12 @@ class FlowStore:
 
     async def abandon(self, organization_id: UUID, flow_id: UUID) -> None:
         async with self._database.tenant(organization_id) as connection:
-            await connection.execute(_FAIL, organization_id, flow_id, "superseded", "another consent took its place")
+            await self.abandon_within(connection, organization_id, flow_id)
+
+    async def abandon_within(self, connection: Connection, organization_id: UUID, flow_id: UUID) -> bool:
+        """End a consent in the caller's own transaction; false where it has made or changed a connector before."""
+        await connection.execute(_FAIL, organization_id, flow_id, "superseded", "another consent or a key came later")
+        return not await connection.fetchval(_IS_COMPLETED, organization_id, flow_id)
 
     async def state(self, organization_id: UUID, flow_id: UUID) -> FlowState:
         """Where it stands; raises NotFound, for another organization's just the same."""

@@ -44,11 +44,8 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True)
 class NewGrant:
-    """What a person gave."""
+    """What a person gave; no more than their own client has."""
 
-    organization_id: UUID
-    #: the gateway's client who signed in, and can give no more than it has
-    client_id: UUID
     scopes: tuple[str, ...]
     #: names of the only workspaces, None for all of them
     workspaces: tuple[str, ...] | None = None

@@ -5,7 +5,9 @@ from collections.abc import Collection, Mapping
 from urllib.parse import urlencode
 from uuid import UUID
 
+from gateway.audit.log import Audit
 from gateway.errors import NotFound
+from gateway.identity.model import Caller
 from gateway.identity.tokens import Tokens, hashed
 from gateway.oauth_server.hosts import Hosts
 from gateway.oauth_server.model import AuthorizationRequest, Grant, NewGrant, OAuthError, TokenPair
@@ -20,18 +22,20 @@ class AuthorizationServer:
     """Issues what hosts hold; everything it issues is random and kept as a hash."""
 
     def __init__(
-        self, store: AuthorizationStore, hosts: Hosts, tokens: Tokens, issuer: str, token_seconds: int
+        self, audit: Audit, store: AuthorizationStore, hosts: Hosts, tokens: Tokens, issuer: str, token_seconds: int
     ) -> None:
+        self._audit = audit
         self.store = store
         self.hosts = hosts
         self.issuer = issuer
         self._tokens = tokens
         self._token_seconds = token_seconds
 
-    async def granted(self, request: AuthorizationRequest, new: NewGrant) -> str:
-        """Where the browser goes on with the code of a consent."""
+    async def granted(self, request: AuthorizationRequest, caller: Caller, new: NewGrant) -> str:
+        """Where the browser goes on with the code of a consent, which the caller has given."""
         code = secrets.token_urlsafe(32)
-        await self.store.grant(request, new, hashed(code), _CODE_SECONDS)
+        with self._audit.deed("agent.grant", caller, target=request.host_id):
+            await self.store.grant(request, caller, new, hashed(code), _CODE_SECONDS)
         return self.redirect(request.redirect_uri, request.state, {"code": code})
 
     def refused(self, redirect_uri: str, state: str | None, error: OAuthError) -> str:
@@ -44,11 +48,12 @@ class AuthorizationServer:
         params = {**members, **({} if state is None else {"state": state}), "iss": self.issuer}
         return f"{redirect_uri}{joint}{urlencode(params)}"
 
-    async def revoke(self, organization_id: UUID, grant_id: UUID) -> None:
+    async def revoke(self, caller: Caller, grant_id: UUID) -> None:
         """End what was given to a host, with all its tokens, in every process at once; raises NotFound."""
-        client_id = await self.store.revoke(organization_id, grant_id)
-        if client_id is None:
-            raise NotFound("there is no such grant")
+        with self._audit.deed("agent.revoke", caller, target=str(grant_id)):
+            client_id = await self.store.revoke(caller.organization_id, grant_id)
+            if client_id is None:
+                raise NotFound("there is no such grant")
         # Here it ends with the response; the other processes are told.
         self._tokens.on_notify(str(client_id))
 

@@ -8,6 +8,7 @@ import asyncpg
 
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
+from gateway.identity.model import Caller
 from gateway.oauth_server.model import AuthorizationRequest, CodeRow, Grant, Host, ListedGrant, NewGrant
 
 _INSERT_HOST = "INSERT INTO agent_hosts (id, name, redirect_uris) VALUES ($1, $2, $3)"
@@ -118,15 +119,17 @@ class AuthorizationStore:
             row = await connection.fetchrow(_HOST, host_id)
         return None if row is None else Host(row["id"], row["name"], tuple(row["redirect_uris"]))
 
-    async def grant(self, request: AuthorizationRequest, new: NewGrant, code_hash: bytes, seconds: float) -> None:
+    async def grant(
+        self, request: AuthorizationRequest, caller: Caller, new: NewGrant, code_hash: bytes, seconds: float
+    ) -> None:
         """Keep what a person gave, and the code that stands for it."""
         grant_id = uuid4()
-        async with self._database.tenant(new.organization_id) as connection, connection.transaction():
+        async with self._database.tenant(caller.organization_id) as connection, connection.transaction():
             await connection.execute(
                 _INSERT_GRANT,
                 grant_id,
-                new.organization_id,
-                new.client_id,
+                caller.organization_id,
+                caller.client_id,
                 request.host_id,
                 request.host_name,
                 list(new.scopes),
@@ -136,7 +139,7 @@ class AuthorizationStore:
             await connection.execute(
                 _INSERT_CODE,
                 code_hash,
-                new.organization_id,
+                caller.organization_id,
                 grant_id,
                 request.redirect_uri,
                 request.challenge,

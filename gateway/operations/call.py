@@ -36,6 +36,11 @@ class OperationCall(msgspec.Struct, frozen=True):
     #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
     token_hash: bytes | None = None
 
+    @property
+    def operation(self) -> str:
+        """`entity.action`."""
+        return f"{self.entity}.{self.action}"
+
     def fingerprint(self) -> bytes:
         """SHA-256 of what makes it this request and no other."""
         identity = [self.entity, self.action, self.params, self.selection.as_document()]
@@ -51,6 +56,8 @@ class Done(msgspec.Struct, frozen=True):
     #: where the caller accepts a remembered answer: whether it is one (RFC 9211), and its age in seconds
     cache: str | None = None
     age: float = 0.0
+    #: `Deprecation` and `Sunset` of what the call relies on, where the application will end it
+    sunset_headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -58,3 +65,4 @@ class Accepted(msgspec.Struct, frozen=True):
 
     job: JobSummary
     is_replayed: bool = False
+    sunset_headers: Mapping[str, str] = msgspec.field(default_factory=dict)

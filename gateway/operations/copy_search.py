@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.audit.log import Audit
 from gateway.connectors.model import ConnectorStatus
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.search.filters import Query
@@ -27,14 +28,18 @@ from gateway.upstream.responses import OperationResult
 class CopySearch:
     """Filters and sorts over what was copied; before the first load there is nothing to find, and the meta says so."""
 
-    def __init__(self, connectors: ConnectorResolver, database: Database, context_store: ContextStore) -> None:
+    def __init__(
+        self, audit: Audit, connectors: ConnectorResolver, database: Database, context_store: ContextStore
+    ) -> None:
+        self._audit = audit
         self._connectors = connectors
         self._database = database
         self._context_store = context_store
 
     async def search(self, caller: Caller, call: OperationCall) -> Done:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
-        page = await self._page(caller, call)
+        with self._audit.deed(call.operation, caller, connector_id=call.connector_id, intent=call.intent):
+            page = await self._page(caller, call)
         result = msgspec.json.encode({"data": selected_records(page.data, call.selection), "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
         return Done(OperationResult(msgspec.Raw(result), is_page=True, next=following), page.took_ms)

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
+from gateway.audit.log import Audit
 from gateway.connectors.store import ConnectorStore
 from gateway.context_store import records
 from gateway.db.pool import Database
@@ -62,6 +63,7 @@ _REPLACE_JOB = "UPDATE {table} SET deletion_job = $3 WHERE organization_id = $1 
 class Deletion:
     """Accepts the jobs that delete, and carries them out."""
 
+    audit: Audit
     database: Database
     connectors: ConnectorStore
     identity: IdentityStore
@@ -75,6 +77,12 @@ class Deletion:
 
     async def delete_connector(self, caller: Caller, connector_id: UUID, request_id: str | None = None) -> StoredJob:
         """Gone at once for callers; the job drops everything that belonged to it. Raises NotFound."""
+        with self.audit.deed("connector.delete", caller, connector_id=connector_id) as entry:
+            job = await self._accept_connector(caller, connector_id, request_id)
+            entry.outcome = "accepted"
+        return job
+
+    async def _accept_connector(self, caller: Caller, connector_id: UUID, request_id: str | None) -> StoredJob:
         organization_id = caller.organization_id
         record = await self.connectors.get(organization_id, connector_id)
         new = NewJob(
@@ -95,6 +103,12 @@ class Deletion:
 
     async def delete_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None = None) -> StoredJob:
         """The workspace and all its connectors, gone at once for callers. Raises NotFound."""
+        with self.audit.deed("workspace.delete", caller, target=str(workspace_id)) as entry:
+            job = await self._accept_workspace(caller, workspace_id, request_id)
+            entry.outcome = "accepted"
+        return job
+
+    async def _accept_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None) -> StoredJob:
         organization_id, job_id = caller.organization_id, uuid4()
         async with self.database.tenant(organization_id) as connection, connection.transaction():
             name = await self.identity.mark_workspace_deleted(connection, organization_id, workspace_id, job_id)

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.aio.background import done_within
+from gateway.audit.log import Audit
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.errors import (
@@ -18,6 +19,7 @@ from gateway.errors import (
     GatewayError,
     IdempotencyInFlight,
     IdempotencyMismatch,
+    JobNotCancelable,
     NotCached,
     NotFound,
     OutcomeUnknown,
@@ -96,6 +98,7 @@ class Execution:
 
     def __init__(
         self,
+        audit: Audit,
         connectors: ConnectorResolver,
         jobs: JobStore,
         wakeup: Wakeup,
@@ -109,6 +112,7 @@ class Execution:
         inline_budget: float,
         idempotency_seconds: int,
     ) -> None:
+        self._audit = audit
         self._connectors = connectors
         self._jobs = jobs
         self._wakeup = wakeup
@@ -123,10 +127,15 @@ class Execution:
 
     async def execute(self, caller: Caller, call: OperationCall) -> Done | Accepted:
         """The answer, or the job that will have it; raises GatewayError."""
-        return await self.run(await self.prepare(caller, call))
+        with self._audit.deed(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+            prepared = await self._prepare(caller, call)
+            outcome = await self._run_prepared(prepared)
+            if isinstance(outcome, Accepted):
+                entry.outcome = "accepted"
+        headers = prepared.sunset_headers
+        return replace(outcome, sunset_headers=headers) if headers else outcome
 
-    async def run(self, prepared: PreparedExecution) -> Done | Accepted:
-        """The same of what was prepared."""
+    async def _run_prepared(self, prepared: PreparedExecution) -> Done | Accepted:
         with Accounted(prepared.resolved, prepared.engine_call.operation) as accounted:
             outcome = await self._executed(prepared)
             if isinstance(outcome, Accepted):
@@ -151,11 +160,12 @@ class Execution:
     @asynccontextmanager
     async def download(self, caller: Caller, call: OperationCall, range_request: RangeRequest) -> AsyncIterator[File]:
         """The file that the call names, or the requested part of it, as a stream; raises GatewayError."""
-        prepared = await self.prepare(caller, call)
-        resolved, engine_call = prepared.resolved, prepared.engine_call
-        with Accounted(resolved, engine_call.operation):
-            async with resolved.connector.open_file(engine_call, range_request) as file:
-                yield file
+        with self._audit.deed(call.operation, caller, connector_id=call.connector_id, intent=call.intent):
+            prepared = await self._prepare(caller, call)
+            resolved, engine_call = prepared.resolved, prepared.engine_call
+            with Accounted(resolved, engine_call.operation):
+                async with resolved.connector.open_file(engine_call, range_request) as file:
+                    yield file
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
@@ -164,7 +174,7 @@ class Execution:
         caller.require(_SCOPE_OF[engine_call.effect])
         return resolved.connector.preview(engine_call)
 
-    async def prepare(self, caller: Caller, call: OperationCall) -> PreparedExecution:
+    async def _prepare(self, caller: Caller, call: OperationCall) -> PreparedExecution:
         """What is to run, and that the caller may run it; raises what is wrong with the call."""
         resolved = await self._connectors.get(caller.organization_id, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
@@ -306,11 +316,28 @@ class Execution:
             msgspec.Raw(b"".join(chunks)), head["meta"], is_page="next" in head, next=head.get("next")
         )
 
+    async def cancel(self, caller: Caller, job: JobSummary) -> JobSummary:
+        """The job, canceled, or asked to stop where it runs; raises JobNotCancelable where it has ended."""
+        with self._audit.deed("job.cancel", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
+            caller.require(Scope.WRITE)
+            canceled = await self._jobs.request_cancel(job.organization_id, job.id)
+            if canceled is None:
+                raise JobNotCancelable(f"the job has ended: it is {job.status}")
+            entry.outcome = "accepted"
+        return canceled
+
     async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
         """The work of an ended job as a new one; a write that may have happened only with `confirm`.
 
         Raises NotFound and ConnectorNotReady as a call of its connector does.
         """
+        with self._audit.deed("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
+            caller.require(Scope.WRITE)
+            accepted = await self._retried(caller, job, confirm=confirm, request_id=request_id)
+            entry.outcome = "accepted"
+        return accepted
+
+    async def _retried(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
         if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
             raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
         if not is_retryable(job):

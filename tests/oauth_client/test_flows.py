@@ -449,9 +449,9 @@ async def test_another_organizations_connector_cannot_be_authorized(world: World
 
 async def test_an_own_app_is_used_from_the_next_flow_on(world: World) -> None:
     platform = await world.oauth.flows.initiate(world.caller, WISH)
-    await world.oauth.apps.put(world.organization_id, "work-management", "own", SecretStr("own-secret"))
+    await world.oauth.apps.put(world.caller, "work-management", "own", SecretStr("own-secret"))
     own = await world.oauth.flows.initiate(world.caller, WISH)
-    await world.oauth.apps.delete(world.organization_id, "work-management")
+    await world.oauth.apps.delete(world.caller, "work-management")
     again = await world.oauth.flows.initiate(world.caller, WISH)
 
     shown = [_query(await world.asked(each.consent_url))["client_id"] for each in (platform, own, again)]
@@ -461,7 +461,7 @@ async def test_an_own_app_is_used_from_the_next_flow_on(world: World) -> None:
 async def test_an_own_apps_connector_keeps_the_apps_secret_and_the_platforms_does_not(world: World) -> None:
     platform = await world.came_back((await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
     world.server.client_id, world.server.client_secret = "own", "own-secret"
-    await world.oauth.apps.put(world.organization_id, "work-management", "own", SecretStr("own-secret"))
+    await world.oauth.apps.put(world.caller, "work-management", "own", SecretStr("own-secret"))
     own = await world.came_back((await world.oauth.flows.initiate(world.caller, WISH)).consent_url)
 
     assert await _app_in(world, platform) == ("app-1", None)
@@ -469,7 +469,7 @@ async def test_an_own_apps_connector_keeps_the_apps_secret_and_the_platforms_doe
 
 
 async def test_own_apps_come_back_without_their_secrets(world: World, opening: Opening) -> None:
-    put = await world.oauth.apps.put(world.organization_id, "team-chat", "own", SecretStr("canary"))
+    put = await world.oauth.apps.put(world.caller, "team-chat", "own", SecretStr("canary"))
 
     async with opening() as other:
         assert await other.oauth.apps.find(other.organization_id) == []
@@ -480,7 +480,7 @@ async def test_own_apps_come_back_without_their_secrets(world: World, opening: O
 
 async def test_a_connection_without_a_tenant_sees_no_flows_and_no_apps(world: World) -> None:
     await world.oauth.flows.initiate(world.caller, WISH)
-    await world.oauth.apps.put(world.organization_id, "team-chat", "own", SecretStr("s"))
+    await world.oauth.apps.put(world.caller, "team-chat", "own", SecretStr("s"))
 
     async with world.database.tenant("") as connection:
         seen = await connection.fetchval(

@@ -306,7 +306,7 @@ async def test_an_own_app_renews_with_its_newest_secret(world: World) -> None:
     credentials = {**world.server.pair(), "client_id": "own", "client_secret": "old-secret"}
     record = await world.connector(KIND, credentials, ends_in=0)
     world.server.client_id, world.server.client_secret = "own", "new-secret"
-    await world.oauth.apps.put(world.organization_id, KIND, "own", SecretStr("new-secret"))
+    await world.oauth.apps.put(world.caller, KIND, "own", SecretStr("new-secret"))
 
     assert await world.oauth.authorizers.authorizer_of(record).headers() == _bearer("access-2")
 
@@ -315,14 +315,14 @@ async def test_an_own_app_that_was_taken_back_still_renews_what_it_made(world: W
     credentials = {**world.server.pair(), "client_id": "own", "client_secret": "own-secret"}
     record = await world.connector(KIND, credentials, ends_in=0)
     world.server.client_id, world.server.client_secret = "own", "own-secret"
-    await world.oauth.apps.delete(world.organization_id, KIND)
+    await world.oauth.apps.delete(world.caller, KIND)
 
     assert await world.oauth.authorizers.authorizer_of(record).headers() == _bearer("access-2")
 
 
 async def test_the_platforms_connectors_stay_with_the_platforms_app(world: World) -> None:
     record = await world.connector(KIND, {**world.server.pair(), "client_id": "app-1"}, ends_in=0)
-    await world.oauth.apps.put(world.organization_id, KIND, "own", SecretStr("own-secret"))
+    await world.oauth.apps.put(world.caller, KIND, "own", SecretStr("own-secret"))
 
     assert await world.oauth.authorizers.authorizer_of(record).headers() == _bearer("access-2")
 

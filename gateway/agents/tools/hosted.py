@@ -14,7 +14,7 @@ from gateway.agents.tools.backend import AgentCall, ConnectorInfo, ConsentLink, 
 from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.connect_links.store import SessionStatus
 from gateway.connectors.model import ConnectorRecord, ConnectorStatus
-from gateway.errors import GatewayError, JobNotCancelable, NotFound
+from gateway.errors import GatewayError, NotFound
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
@@ -47,8 +47,6 @@ class HostedCaller:
     request_id: str
     #: the address by which this caller reaches the gateway
     base_url: str
-    #: takes note of what an operation does: connector and `entity.action`
-    audit: Callable[[UUID, str], None]
     #: around what a request waits for without work
     parked: Callable[[], AbstractContextManager[None]]
 
@@ -94,7 +92,6 @@ class HostedBackend:
 
     async def execute(self, caller: HostedCaller, call: AgentCall) -> OperationResult | JobSummary:
         operation_call = self._call(caller, call)
-        caller.audit(operation_call.connector_id, f"{operation_call.entity}.{operation_call.action}")
         if operation_call.action == SEARCH_ACTION:
             return (await self._services.copy_search.search(caller.caller, operation_call)).answer
         # A file is stored, so that it can be read in ranges.
@@ -184,21 +181,15 @@ class HostedJobs:
         return await self._services.job_waiters.changed(job.organization_id, job.id, job.version, seconds)
 
     async def cancel(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
-        caller.caller.require(Scope.WRITE)
-        canceled = await self._services.jobs.request_cancel(job.organization_id, job.id)
-        if canceled is None:
-            raise JobNotCancelable(f"the job has ended: it is {job.status}")
-        return canceled
+        return await self._services.execution.cancel(caller.caller, job)
 
     async def retry(self, caller: HostedCaller, job: JobSummary, *, confirm: bool) -> JobSummary:
-        caller.caller.require(Scope.WRITE)
         return await self._services.execution.retry(caller.caller, job, confirm=confirm, request_id=caller.request_id)
 
     async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
         return await self._services.execution.outcome(job, caller.base_url)
 
     async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConsentLink:
-        caller.caller.require(Scope.WRITE)
         link = await self._services.connect_links.create(
             caller.caller,
             await self._workspace(caller, connector),

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from gateway.aio.clock import CLOCK
+from gateway.audit.log import Audit
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.connectors.store import ConnectorStore
@@ -16,6 +17,7 @@ from gateway.context_store.sync.job import SynchronizationRun
 from gateway.context_store.sync.schedule import Intervals
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
+from gateway.identity.model import Caller
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob, moment
 from gateway.jobs.store import JobStore
@@ -34,6 +36,7 @@ _MAX = 100
 class Synchronization:
     """Accepts the jobs that synchronize, and runs them on workers."""
 
+    audit: Audit
     database: Database
     catalog: Catalog
     connectors: ConnectorStore
@@ -66,9 +69,17 @@ class Synchronization:
         return await self._accepted(record, job_id, names, client_id=client_id, is_background=True)
 
     async def request(
-        self, record: ConnectorRecord, names: Sequence[str] | None, client_id: UUID, *, is_full: bool
+        self, record: ConnectorRecord, names: Sequence[str] | None, caller: Caller, *, is_full: bool
     ) -> StoredJob:
         """The job that synchronizes these entities, or all, with the parents they lie below; raises UnknownEntity."""
+        with self.audit.deed("context_store.synchronize", caller, connector_id=record.id) as entry:
+            job = await self._requested(record, names, caller, is_full=is_full)
+            entry.outcome = "accepted"
+        return job
+
+    async def _requested(
+        self, record: ConnectorRecord, names: Sequence[str] | None, caller: Caller, *, is_full: bool
+    ) -> StoredJob:
         kind = self.catalog.kind(record.kind)
         requested = sources.with_parents(
             kind, [_checked(kind, name) for name in names] if names else sources.synchronized(kind)
@@ -81,7 +92,7 @@ class Synchronization:
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             await schedule.register_all(connection, record.id, record.organization_id, kind, requested)
         return await self._accepted(
-            record, uuid4(), requested, is_full=is_full, client_id=client_id, is_background=False
+            record, uuid4(), requested, is_full=is_full, client_id=caller.client_id, is_background=False
         )
 
     async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> StoredJob | None:

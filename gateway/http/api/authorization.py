@@ -14,9 +14,9 @@ from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
 from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
-from gateway.http.keys import AUDIT, PAGES, SERVICES
+from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response, json_response
-from gateway.identity.model import Client
+from gateway.identity.model import Caller, Client
 from gateway.identity.tokens import hashed
 from gateway.oauth_server import metadata
 from gateway.oauth_server.hosts import redirect_uris_of, registered_name
@@ -229,15 +229,8 @@ async def consent(request: web.Request) -> web.Response:
         return _redirect(server.refused(authorization_request.redirect_uri, authorization_request.state, denied))
     assert form.organization_id is not None
     workspaces = None if form.text("all_workspaces") == "yes" else tuple(form.all("workspace"))
-    pending = request[AUDIT]
-    pending.organization_id, pending.actor, pending.target = (
-        form.organization_id,
-        client.id,
-        authorization_request.host_id,
-    )
-    return _redirect(
-        await server.granted(authorization_request, NewGrant(form.organization_id, client.id, scopes, workspaces))
-    )
+    caller = Caller(client, form.organization_id)
+    return _redirect(await server.granted(authorization_request, caller, NewGrant(scopes, workspaces)))
 
 
 class _Form:

@@ -13,7 +13,7 @@ from gateway.connect_links.store import ConnectSession, SessionStatus
 from gateway.errors import GatewayError, InvalidCredentials, InvalidParams
 from gateway.http.api.connectors import Name
 from gateway.http.bodies import Body, path_id, read_body, read_form_fields
-from gateway.http.keys import AUDIT, CALLER, PAGES, SERVICES
+from gateway.http.keys import CALLER, PAGES, SERVICES
 from gateway.http.pages.connect_form import methods_of
 from gateway.http.responses import html_response, json_response
 from gateway.jobs.model import moment
@@ -85,21 +85,14 @@ async def send_connect_form(request: web.Request) -> web.Response:
         return _ended(request, session)
     kind, method = catalog.kind(fields.pop("kind", "")), fields.pop("method", "")
     values = {name: value.strip() for name, value in fields.items() if value.strip()}
-    pending = request[AUDIT]
-    pending.organization_id, pending.actor = session.organization_id, session.client_id
-    if session.reauthorizes:
-        pending.what = "connector.update"
     try:
         if method == kind.spec.oauth_method and _is_by_consent(kind, values):
             require_oauth(kind.spec)
             address = await links.begin_consent(session, request.match_info["token"], kind.name, values)
-            pending.what = "oauth.initiate"
             return _page(request, session, "connect/leave.html", kind=_named(kind), address=address)
         record = await links.connect(session, kind.name, values)
     except (InvalidParams, InvalidCredentials) as error:
-        pending.outcome = error.code
         return _form(request, session, kind, method, values, error)
-    pending.connector_id = record.id
     await request.app[SERVICES].synchronization.begin(record, session.client_id)
     return _done(request, session, "completed", record.id)
 

@@ -9,7 +9,7 @@ from gateway.connectors.model import ConnectorRecord, ConnectorStatus
 from gateway.connectors.service import ConnectorRequest, IfExists
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, QueryString, path_id, read_body, read_query
-from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
 from gateway.jobs.model import StoredJob, moment
 from gateway.kinds.catalog import Catalog
@@ -104,8 +104,7 @@ async def create_connector(request: web.Request) -> web.Response:
         body.validate_,
         IfExists(body.if_exists),
     )
-    record, is_new = await services.connector_service.create(caller.organization_id, connector_request)
-    request[AUDIT].connector_id = record.id
+    record, is_new = await services.connector_service.create(caller, connector_request)
     if is_new:
         await services.synchronization.begin(record, caller.client_id)
     location = {"Location": f"/api/v1/integrations/connectors/{record.id}"}
@@ -149,7 +148,7 @@ async def change_connector(request: web.Request) -> web.Response:
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
     status = None if body.status is None else ConnectorStatus(body.status)
     changed = await services.connector_service.change(
-        record, name=body.name, credentials=body.credentials, status=status
+        caller, record, name=body.name, credentials=body.credentials, status=status
     )
     return json_response(connector_view(changed, services.catalog))
 

@@ -33,5 +33,5 @@ async def synchronize(request: web.Request) -> web.Response:
     body = await read_body(request, SynchronizeBody) if request.can_read_body else SynchronizeBody()
     opened = await services.connectors.get(caller.organization_id, path_id(request, "connector_id"))
     opened.require_active()
-    job = await services.synchronization.request(opened.record, body.entities, caller.client_id, is_full=body.full)
+    job = await services.synchronization.request(opened.record, body.entities, caller, is_full=body.full)
     return accepted_response(request, job)

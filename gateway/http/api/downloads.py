@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gateway.errors import RangeNotSatisfiable
 from gateway.http.bodies import is_sdk, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
-from gateway.http.responses import audit_call, envelope
+from gateway.http.responses import envelope
 from gateway.http.streaming import caller_present, send
 from gateway.jobs.model import JobSummary
 from gateway.jobs.stored_files.blobs import read_all
@@ -43,7 +43,6 @@ async def get_file(request: web.Request) -> web.StreamResponse:
     """GET …/connectors/{id}/download/{entity}?…: the same file as a plain resource, its params in the query."""
     params = read_query(request, FileQuery).model_dump(exclude_none=True)
     call = OperationCall(path_id(request, "connector_id"), request.match_info["entity"], ACTION, params)
-    audit_call(request, call)
     return await _stream(request, call)
 
 

@@ -18,7 +18,7 @@ from gateway.http.bodies import (
     read_body,
 )
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import audit_call, envelope, json_response
+from gateway.http.responses import envelope, json_response
 from gateway.identity.tokens import hashed
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.call import Accepted, Done, OperationCall
@@ -48,7 +48,6 @@ async def execute(request: web.Request) -> web.StreamResponse:
     body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
     preferences = preferences_of(request)
     call = _call(request, body, preferences)
-    audit_call(request, call)
     if body.dry_run:
         request[AUDIT].what = None
         use_case = services.copy_search if body.action == SEARCH_ACTION else services.execution
@@ -59,9 +58,8 @@ async def execute(request: web.Request) -> web.StreamResponse:
         return envelope(request, str(call.connector_id), done.answer, done.took_ms)
     if body.action == DOWNLOAD and (is_sdk(request) or not preferences.respond_async):
         return await download(request, call)
-    prepared = await services.execution.prepare(request[CALLER], call)
-    outcome = await services.execution.run(prepared)
-    return _answered(request, call, outcome, {**preferences.applied, **prepared.sunset_headers})
+    outcome = await services.execution.execute(request[CALLER], call)
+    return _answered(request, call, outcome, {**preferences.applied, **outcome.sunset_headers})
 
 
 def _call(request: web.Request, body: ExecuteBody, preferences: Preferences) -> OperationCall:
@@ -87,8 +85,6 @@ def _call(request: web.Request, body: ExecuteBody, preferences: Preferences) -> 
 def _answered(
     request: web.Request, call: OperationCall, outcome: Done | Accepted, headers: dict[str, str]
 ) -> web.Response:
-    if isinstance(outcome, Accepted):
-        request[AUDIT].outcome = "accepted"
     if outcome.is_replayed:
         headers["Idempotency-Replayed"] = "true"
     if isinstance(outcome, Accepted):

@@ -48,5 +48,5 @@ async def list_grants(request: web.Request) -> web.Response:
 async def revoke_grant(request: web.Request) -> web.Response:
     """DELETE /api/v1/grants/{id}: the host is out at once."""
     authorization = request.app[SERVICES].authorization
-    await authorization.revoke(request[CALLER].organization_id, path_id(request, "grant_id"))
+    await authorization.revoke(request[CALLER], path_id(request, "grant_id"))
     return web.Response(status=204)

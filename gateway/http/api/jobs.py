@@ -8,7 +8,6 @@ import msgspec
 from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from gateway.errors import JobNotCancelable
 from gateway.http.api.downloads import stored_file
 from gateway.http.bodies import (
     MAX_WAIT,
@@ -23,7 +22,7 @@ from gateway.http.bodies import (
     whole_number,
 )
 from gateway.http.errors import PROBLEM, problem, status_of
-from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, metadata, read_time_cursor
 from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
@@ -160,11 +159,7 @@ async def cancel_job(request: web.Request) -> web.Response:
     """POST /api/v1/jobs/{id}/cancel: queued work ends, a read is stopped, a write sent runs to its true end."""
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
-    request[AUDIT].connector_id = job.connector_id
-    canceled = await services.jobs.request_cancel(job.organization_id, job.id)
-    if canceled is None:
-        raise JobNotCancelable(f"the job has ended: it is {job.status}")
-    return json_response(job_view(request, canceled), 202)
+    return json_response(job_view(request, await services.execution.cancel(caller, job)), 202)
 
 
 async def retry_job(request: web.Request) -> web.Response:
@@ -172,7 +167,6 @@ async def retry_job(request: web.Request) -> web.Response:
     caller, services = request[CALLER], request.app[SERVICES]
     confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
-    request[AUDIT].connector_id = job.connector_id
     return accepted_response(
         request, await services.execution.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID])
     )

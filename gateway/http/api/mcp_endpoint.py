@@ -1,7 +1,5 @@
 """What POST /mcp answers with: the protocol over the tools of this process."""
 
-from uuid import UUID
-
 import msgspec
 from aiohttp import web
 
@@ -34,13 +32,8 @@ class McpEndpoint:
 
 
 def _caller(request: web.Request) -> HostedCaller:
-    pending = request[AUDIT]
-    pending.what = None
-
-    def audit(connector_id: UUID, what: str) -> None:
-        pending.connector_id, pending.what = connector_id, what
-
-    return HostedCaller(request[CALLER], request[REQUEST_ID], request.app[LINK_BASE], audit, request.app[LIMITS].parked)
+    request[AUDIT].what = None  # a message that runs no use case, such as tools/list, is no deed
+    return HostedCaller(request[CALLER], request[REQUEST_ID], request.app[LINK_BASE], request.app[LIMITS].parked)
 
 
 def _continue_trace(document: object) -> None:

@@ -171,10 +171,7 @@ async def put_oauth_app(request: web.Request) -> web.Response:
     spec = services.catalog.kind(body.connector_type).spec
     require_oauth(spec)
     configuration = body.configuration
-    app = await services.oauth.apps.put(
-        caller.organization_id, spec.kind, configuration.client_id, configuration.client_secret
-    )
-    request[AUDIT].target = spec.kind
+    app = await services.oauth.apps.put(caller, spec.kind, configuration.client_id, configuration.client_secret)
     return json_response(_app_view(app))
 
 
@@ -188,7 +185,7 @@ async def delete_oauth_app(request: web.Request) -> web.Response:
     """DELETE /api/v1/oauth/credentials/connector_type/{connector_type}: the platform's app again."""
     caller, services = request[CALLER], request.app[SERVICES]
     kind = services.catalog.kind(request.match_info["connector_type"]).name
-    await services.oauth.apps.delete(caller.organization_id, kind)
+    await services.oauth.apps.delete(caller, kind)
     return web.Response(status=204)
 
 

@@ -47,6 +47,7 @@ async def change_connector(request: web.Request) -> web.Response:
     fields, record = await read_console_form(request), await _record(request)
     status = fields.get("status")
     await request.app[SERVICES].connector_service.change(
+        request[CALLER],
         record,
         name=fields.get("name", "").strip() or None,
         credentials=None,
@@ -83,7 +84,7 @@ async def synchronize(request: web.Request) -> web.Response:
     fields, services = await read_console_form(request), request.app[SERVICES]
     record = await _record(request)
     names = [fields["entity"]] if fields.get("entity") else None
-    job = await services.synchronization.request(record, names, request[CALLER].client_id, is_full=False)
+    job = await services.synchronization.request(record, names, request[CALLER], is_full=False)
     return see_other(f"/console/jobs/{job.id}")
 
 

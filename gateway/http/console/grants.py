@@ -30,5 +30,5 @@ async def revoke_grant(request: web.Request) -> web.Response:
     """POST /console/grants/{grant_id}/revoke: the host is out at once."""
     await read_console_form(request)
     authorization = request.app[SERVICES].authorization
-    await authorization.revoke(request[CALLER].organization_id, path_id(request, "grant_id"))
+    await authorization.revoke(request[CALLER], path_id(request, "grant_id"))
     return see_other(_PAGE)

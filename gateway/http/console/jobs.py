@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from gateway.errors import GatewayError, JobNotCancelable
+from gateway.errors import GatewayError
 from gateway.http.api.jobs import job_view
 from gateway.http.bodies import path_id
 from gateway.http.console.page import console_page, see_other
 from gateway.http.console.schema_form import table_of
 from gateway.http.console.session import read_console_form
-from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.jobs import results
 from gateway.jobs.model import JobStatus, JobSummary
@@ -53,8 +53,7 @@ async def cancel_job(request: web.Request) -> web.Response:
     """POST /console/jobs/{job_id}/cancel."""
     await read_console_form(request)
     job = await _job(request)
-    if await request.app[SERVICES].jobs.request_cancel(job.organization_id, job.id) is None:
-        raise JobNotCancelable(f"the job has ended: it is {job.status}")
+    await request.app[SERVICES].execution.cancel(request[CALLER], job)
     return see_other(f"{_PAGE}/{job.id}")
 
 
@@ -68,10 +67,7 @@ async def retry_job(request: web.Request) -> web.Response:
 
 
 async def _job(request: web.Request) -> JobSummary:
-    job = await request.app[SERVICES].jobs.get(request[CALLER].organization_id, path_id(request, "job_id"))
-    if AUDIT in request:
-        request[AUDIT].connector_id = job.connector_id
-    return job
+    return await request.app[SERVICES].jobs.get(request[CALLER].organization_id, path_id(request, "job_id"))
 
 
 async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:

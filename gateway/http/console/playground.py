@@ -15,7 +15,6 @@ from gateway.http.console.page import console_page, see_other
 from gateway.http.console.schema_form import fields_of, params_of, table_of
 from gateway.http.console.session import read_console_form
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
-from gateway.http.responses import audit_call
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operation_search.entries import OperationEntry, entry_of
 from gateway.operation_search.signatures import signature_of
@@ -53,7 +52,6 @@ async def run_operation(request: web.Request) -> web.Response:
         call = _call(request, record, entry, params)
         shown = await _shown(request, call, is_dry=fields.get("do") == "dry_run")
     except GatewayError as error:
-        request[AUDIT].outcome = error.code
         return await _answer(request, entry, record, params, fields, {}, error)
     if isinstance(shown, web.Response):
         return shown
@@ -62,8 +60,6 @@ async def run_operation(request: web.Request) -> web.Response:
 
 async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> dict[str, Any] | web.Response:
     services, caller = request.app[SERVICES], request[CALLER]
-    audit_call(request, call)
-    request[AUDIT].connector_id = call.connector_id
     if is_dry:
         request[AUDIT].what = None
         use_case = services.copy_search if call.action == SEARCH_ACTION else services.execution

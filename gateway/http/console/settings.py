@@ -63,8 +63,7 @@ async def put_app(request: web.Request) -> web.Response:
             raise InvalidParams("client id and client secret are printable ASCII, and both are needed")
     except InvalidParams as error:
         return await _shown(request, problem=error.detail)
-    await services.oauth.apps.put(request[CALLER].organization_id, spec.kind, client_id, SecretStr(secret))
-    request[AUDIT].target = spec.kind
+    await services.oauth.apps.put(request[CALLER], spec.kind, client_id, SecretStr(secret))
     return see_other(_PAGE)
 
 
@@ -72,8 +71,7 @@ async def delete_app(request: web.Request) -> web.Response:
     """POST /console/settings/apps/delete: the platform's app again."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     kind = services.catalog.kind(fields.get("kind", "")).name
-    await services.oauth.apps.delete(request[CALLER].organization_id, kind)
-    request[AUDIT].target = kind
+    await services.oauth.apps.delete(request[CALLER], kind)
     return see_other(_PAGE)
 
 

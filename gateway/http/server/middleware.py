@@ -10,7 +10,7 @@ from random import getrandbits
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.audit.log import Entry
+from gateway.audit.log import Entry, begin_request
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -21,7 +21,7 @@ from gateway.errors import (
 from gateway.http.api.jobs import follower
 from gateway.http.bodies import bearer_token
 from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
-from gateway.http.errors import from_http, problem_response
+from gateway.http.errors import code_of, from_http, problem_response
 from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES, STREAM
 from gateway.http.responses import html_response
 from gateway.http.route import Route
@@ -74,7 +74,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             _permit(request, route)
         with tracing.span(request.method, "server", request_id=request_id):
             response = await handler(request)
-        outcome = "accepted" if response.status == 202 else "succeeded"
+        outcome = _outcome_of(response.status)
     except SignInRequired:
         outcome = "sign_in_required"
         response = sign_in_response(request)
@@ -117,11 +117,19 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
         request[STREAM] = response
 
 
+def _outcome_of(status: int) -> str:
+    """What the access log and the audit log call the outcome of a response whose use case has named none."""
+    if status == 202:
+        return "accepted"
+    return "succeeded" if status < 400 else code_of(status)
+
+
 def _permit(request: web.Request, route: Route) -> None:
     """Begin the audit entry and check the scope, in this order, so that a refusal is on record; InsufficientScope."""
     caller = request.get(CALLER)
     if route.audit is not None:
         request[AUDIT] = entry = Entry(route.audit)
+        begin_request(request[REQUEST_ID], entry)
         entry.connector_id = id_of(request.match_info.get("connector_id"))
         entry.target = request.match_info.get(_target_of(route.path))
         if caller is not None:
@@ -147,6 +155,7 @@ def _start(request: web.Request) -> str:
     given = request.headers.get("X-Request-Id", "")
     request_id = given if given and _SAFE_ID.fullmatch(given) else f"{getrandbits(128):032x}"
     request[REQUEST_ID] = request_id
+    begin_request(request_id, None)
     trace_id = tracing.continued(request.headers)
     begin_context({"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id})
     return request_id
