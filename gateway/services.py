@@ -22,6 +22,7 @@ from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
 from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.db.pool import Database
+from gateway.identity.clients import Clients
 from gateway.identity.console_sessions import ConsoleSessions
 from gateway.identity.people import People
 from gateway.identity.store import IdentityStore
@@ -83,6 +84,7 @@ class Services:
     sealing: JobSealing
     upstreams: Upstreams
     identity: IdentityStore
+    clients: Clients
     tokens: Tokens
     connector_store: ConnectorStore
     connector_service: ConnectorService
@@ -214,6 +216,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             sealing=sealing,
             upstreams=upstreams,
             identity=identity,
+            clients=Clients(audit, identity, is_embedded=settings.embedded),
             tokens=tokens,
             connector_store=connector_store,
             connector_service=connector_service,

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import asyncpg
@@ -23,7 +23,6 @@ from gateway.aio.loops import every, running
 from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
 from gateway.db.pool import Database
 from gateway.errors import GatewayError, Unavailable
-from gateway.identity.model import Caller
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +79,16 @@ class Entry(msgspec.Struct, omit_defaults=True):
         self.outcome = self.outcome or outcome
         self.request_id, self.took_ms, self.at = request_id, took_ms, CLOCK.unix_time()
         return True
+
+
+class Actor(Protocol):
+    """Who acts: a client, for one organization."""
+
+    @property
+    def organization_id(self) -> UUID: ...
+
+    @property
+    def client_id(self) -> UUID: ...
 
 
 @dataclass(slots=True)
@@ -168,7 +177,7 @@ class Audit:
     def deed(
         self,
         what: str,
-        caller: Caller,
+        caller: Actor,
         *,
         connector_id: UUID | None = None,
         target: str | None = None,

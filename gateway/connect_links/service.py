@@ -15,10 +15,10 @@ from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
 from gateway.identity.model import Caller, Scope
+from gateway.identity.redirect_urls import redirect_error
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed, new_secret
 from gateway.kinds.catalog import Catalog
-from gateway.oauth_client.callback import redirect_error
 from gateway.oauth_client.consent_request import ConsentRequest
 from gateway.oauth_client.flows import CONNECT_RETURN_PATH, Flows
 from gateway.oauth_client.store import FlowState, FlowStatus

@@ -46,7 +46,11 @@ _CLIENTS = """
     LEFT JOIN organizations
         ON organizations.id = client_organizations.organization_id AND organizations.disabled_at IS NULL
 """
-_LIST_CLIENTS = f"{_CLIENTS} GROUP BY clients.id ORDER BY clients.created_at, clients.id"
+_LIST_CLIENTS = f"""{_CLIENTS}
+    WHERE $1::uuid IS NULL
+       OR clients.id IN (SELECT client_id FROM client_organizations WHERE organization_id = $1)
+    GROUP BY clients.id ORDER BY clients.created_at, clients.id
+"""
 _CLIENT_BY_ID = f"{_CLIENTS} WHERE clients.id = $1 GROUP BY clients.id"
 _DISABLE_CLIENT = "UPDATE clients SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
 # The newest comes first; two live at a time, so that one can be replaced while the other works.
@@ -211,9 +215,10 @@ class IdentityStore:
         except asyncpg.ForeignKeyViolationError as error:
             raise NotFound("there is no such organization") from error
 
-    async def clients(self) -> list[Client]:
+    async def clients(self, organization_id: UUID | None = None) -> list[Client]:
+        """Clients that may act for the organization, or all, the oldest first."""
         async with self._database.system() as connection:
-            return [_client(row).client for row in await connection.fetch(_LIST_CLIENTS)]
+            return [_client(row).client for row in await connection.fetch(_LIST_CLIENTS, organization_id)]
 
     async def client(self, client_id: UUID) -> StoredClient | None:
         async with self._database.system() as connection:

@@ -25,6 +25,7 @@ from gateway.errors import (
     ReauthorizationRequired,
     UpstreamInvalidResponse,
 )
+from gateway.identity import redirect_urls
 from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed
@@ -218,7 +219,7 @@ class Flows:
         """What is wrong with a redirect URL; the page that connect links return to is every client's."""
         if url == self._connect_return:
             return None
-        return callback.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)
+        return redirect_urls.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)
 
     async def _connected(self, flow: Flow, query: callback.Query) -> ConnectorRecord | TokenError:
         """The connector of a consent, or why there is none."""

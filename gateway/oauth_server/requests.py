@@ -5,11 +5,11 @@ RFC 6749 §4.1, RFC 7636 (S256 alone), RFC 8707, RFC 8252 §7.3.
 
 import re
 from collections.abc import Collection, Mapping
-from ipaddress import ip_address
 
 from authlib.oauth2.rfc7636.challenge import CODE_CHALLENGE_PATTERN, CODE_VERIFIER_PATTERN, create_s256_code_challenge
 from yarl import URL
 
+from gateway.identity.redirect_urls import HOST_NAME, is_loopback
 from gateway.oauth_server.model import SCOPES, AuthorizationRequest, Host, OAuthError
 
 #: schemes that a browser would run or read instead of handing over
@@ -17,8 +17,6 @@ _UNSAFE_SCHEMES = frozenset(
     ["javascript", "data", "file", "vbscript", "blob", "about", "ftp", "ws", "wss", "view-source", "mailto"]
 )
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,99}")
-#: names and addresses; it is shown in a header, so nothing that means something there
-_HOST = re.compile(r"[A-Za-z0-9.-]+|[0-9A-Fa-f:.]+")
 _MAX_STATE = 2000
 
 
@@ -80,9 +78,9 @@ def is_redirect_uri(text: str) -> bool:
     if not text.isascii() or not text.isprintable() or " " in text or "#" in text or not _SCHEME.fullmatch(scheme):
         return False
     if scheme == "https":
-        return bool(_HOST.fullmatch(host or "")) and "@" not in url.raw_authority
+        return bool(HOST_NAME.fullmatch(host or "")) and "@" not in url.raw_authority
     if scheme == "http":
-        return _is_loopback(host or "") and "@" not in url.raw_authority
+        return is_loopback(host or "") and "@" not in url.raw_authority
     return scheme not in _UNSAFE_SCHEMES
 
 
@@ -108,15 +106,6 @@ def _is_same(redirect_uri: str, registered: str) -> bool:
     return (
         one.scheme == other.scheme == "http"
         and one.host == other.host
-        and _is_loopback(one.host or "")
+        and is_loopback(one.host or "")
         and one.raw_path_qs == other.raw_path_qs
     )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

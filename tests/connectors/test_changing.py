@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.audit.log import Audit
 from gateway.connectors.model import ConnectorStatus
 from gateway.connectors.service import ConnectorService
 from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
@@ -9,7 +10,9 @@ from tests.oauth_client.conftest import World, catalog, opening, server, world  
 
 @pytest.fixture
 def changes(world: World) -> ConnectorService:  # noqa: F811
-    return ConnectorService(world.catalog, world.connectors, world.identity, world.upstreams, world.oauth.apps.of)
+    return ConnectorService(
+        Audit(world.database), world.catalog, world.connectors, world.identity, world.upstreams, world.oauth.apps.of
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,7 +36,9 @@ async def test_new_credentials_switch_on_only_what_its_owner_left_on(
     await world.connectors.update(record.organization_id, record.id, status=before)
     credentials = {**world.server.pair(), "client_id": "app-1", "client_secret": "app-secret-1"}
 
-    changed = await changes.change(await world.again(record.id), name=None, credentials=credentials, status=asked)
+    changed = await changes.change(
+        world.caller, await world.again(record.id), name=None, credentials=credentials, status=asked
+    )
 
     assert changed.status is after
     assert (await world.secrets(record.id))["access_token"] == credentials["access_token"]

@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 from pydantic import SecretStr
 
+from gateway.audit.log import Audit
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InternalError
@@ -13,6 +14,7 @@ from gateway.key_rotation.sealed_tables import SEALED_TABLES
 from gateway.oauth_client.apps import RegisteredApps
 from gateway.vault.vault import Vault
 from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create, seal_as_before
+from tests.harness.clients import caller_of
 
 TABLES_WITH_SEALED = """
     SELECT table_name FROM information_schema.columns WHERE column_name = 'wrapped_key' AND table_schema = 'public'
@@ -40,8 +42,8 @@ async def test_after_a_rotation_the_old_key_is_needed_for_nothing(
     database: Database, organization_id: UUID, create: Create
 ):
     connector_id = await create()
-    await RegisteredApps(database, Vault([OLD]), {}).put(
-        organization_id, "support-desk", "id", SecretStr("CANARY-secret")
+    await RegisteredApps(Audit(database), database, Vault([OLD]), {}).put(
+        caller_of(organization_id), "support-desk", "id", SecretStr("CANARY-secret")
     )
 
     done = [rows async for rows in rotation(database, NEW, OLD).run()]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 from gateway.db.pool import Database
+from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed, new_secret
 
@@ -38,3 +39,11 @@ async def new_client_in(database_url: str, scopes: Sequence[str] = EVERY_SCOPE) 
     """A client of an organization of its own, in the database of processes."""
     async with Database.open(database_url, size=1) as database:
         return await new_client(IdentityStore(database), scopes=scopes)
+
+
+def caller_of(
+    organization_id: UUID, client_id: UUID | str | None = None, scopes: Sequence[str] = EVERY_SCOPE
+) -> Caller:
+    """A client of the organization as a use case sees it; one that is in no table unless its id is given."""
+    id_ = uuid4() if client_id is None else UUID(str(client_id))
+    return Caller(Client(id_, "test", frozenset({organization_id}), frozenset(EVERY_SCOPE)), organization_id)

@@ -1,14 +1,30 @@
 """Connect links: a program makes one, a person uses it once, at pages that need no scripts."""
 
+import asyncio
 import re
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from tests.harness.caller import CREDENTIALS, Answer, Api
 from tests.harness.in_process import FrontEnd
+from tests.http.test_routes import organization_of
 
 SESSIONS = "/api/v1/connect/sessions"
+FLOW = """
+    SELECT flows.status, flows.error FROM oauth_flows AS flows
+    JOIN connect_sessions ON flow_id = flows.id WHERE connect_sessions.id = $1
+"""
+BEGIN_FLOW = """
+    INSERT INTO oauth_flows (id, organization_id, client_id, workspace_id, kind, redirect_url, environment, state_hash,
+                             app_client_id, key_id, wrapped_key, sealed, reauthorizes, expires_at)
+    SELECT $1, sessions.organization_id, client_id, workspaces.id, 'support-desk', '/connect/return', '{}', 'x', 'app',
+           'k', 'w', 's', reauthorizes, now() + interval '1 minute'
+    FROM connect_sessions AS sessions
+    JOIN workspaces ON workspaces.name = workspace_name AND workspaces.organization_id = sessions.organization_id
+    WHERE sessions.id = $2
+    RETURNING id
+"""
 FORM = {"kind": "support-desk", "method": "api_token", **CREDENTIALS}
 
 
@@ -98,6 +114,41 @@ async def test_a_connector_is_renewed_in_place(api: Api):
 
     assert done.status == 200
     assert (await api.get(f"{SESSIONS}/{session_id}")).json()["connector_id"] == connector.record["id"]
+
+
+async def test_of_renewals_sent_at_once_one_says_connected_and_its_key_counts(api: Api, front: FrontEnd):
+    connector = await api.connector()
+    members = {"workspace_name": connector.record["workspace_name"], "connector_id": connector.record["id"]}
+    _, path = await made(api, **members)
+    keys = [f"key-{number}" for number in range(10)]
+
+    answers = await asyncio.gather(*(sent(api, path, **{**FORM, "api_token": key}) for key in keys))
+
+    connected = [key for key, answer in zip(keys, answers, strict=True) if answer.status == 200]
+    organization_id = await organization_of(front, api)
+    secret = await front.services.connector_store.secret(organization_id, UUID(connector.record["id"]))
+    assert connected == [secret.values["api_token"]]
+
+
+async def test_a_key_and_a_consent_of_one_link_cannot_both_count(api: Api, front: FrontEnd):
+    connector = await api.connector()
+    members = {"workspace_name": connector.record["workspace_name"], "connector_id": connector.record["id"]}
+    session_id, path = await made(api, **members)
+    await consent_begun(front, UUID(session_id))
+
+    done = await sent(api, path, **{**FORM, "api_token": "by key"})
+
+    async with front.services.database.system() as connection:
+        flow = await connection.fetchrow(FLOW, UUID(session_id))
+    assert done.status == 200
+    assert (flow["status"], flow["error"]) == ("failed", "superseded")
+
+
+async def consent_begun(front: FrontEnd, session_id: UUID) -> None:
+    """A consent under way with the link, which a browser could come back from."""
+    async with front.services.database.system() as connection:
+        flow_id = await connection.fetchval(BEGIN_FLOW, uuid4(), session_id)
+        await connection.execute("UPDATE connect_sessions SET flow_id = $2 WHERE id = $1", session_id, flow_id)
 
 
 async def test_an_unknown_link_is_a_page_that_says_so(api: Api):

@@ -12,8 +12,9 @@ from yarl import URL
 
 from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError, TokenPair
 from tests.harness.caller import Api
+from tests.harness.clients import caller_of
+from tests.harness.console import ConsoleBrowser, new_browser
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd, front_end
-from tests.http.test_console import Browser, new_browser
 
 VERIFIER = "v" * 50
 
@@ -30,7 +31,7 @@ async def api(front: FrontEnd, organization_id: UUID) -> AsyncIterator[Api]:
 
 
 @pytest.fixture
-async def browser(front: FrontEnd, organization_id: UUID) -> AsyncIterator[Browser]:
+async def browser(front: FrontEnd, organization_id: UUID) -> AsyncIterator[ConsoleBrowser]:
     client_id, secret = await front.client(organization_id, EVERY_SCOPE)
     async with new_browser(front) as opened:
         await opened.send("/console/sign-in", client_id=client_id, client_secret=secret)
@@ -49,7 +50,7 @@ async def tokens_of(front: FrontEnd, organization_id: UUID) -> TokenPair:
     resource = f"{front.services.settings.base_url}/mcp"
     challenge = create_s256_code_challenge(VERIFIER)
     request = AuthorizationRequest("host", "A <host>", "https://host.example/", ("read",), challenge, resource)
-    landed = URL(await server.granted(request, NewGrant(organization_id, UUID(client_id), ("read",), ("acme",))))
+    landed = URL(await server.granted(request, caller_of(organization_id, client_id), NewGrant(("read",), ("acme",))))
     form = {"grant_type": "authorization_code", "client_id": "host", "code_verifier": VERIFIER}
     return await server.exchange({**form, "code": landed.query["code"]}, ())
 
@@ -125,7 +126,9 @@ async def test_grants_are_for_administrators(front: FrontEnd, organization_id: U
     assert (listed.status, revoked.status) == (403, 403)
 
 
-async def test_a_grant_is_seen_and_revoked_in_the_console(browser: Browser, front: FrontEnd, api: Api, held: TokenPair):
+async def test_a_grant_is_seen_and_revoked_in_the_console(
+    browser: ConsoleBrowser, front: FrontEnd, api: Api, held: TokenPair
+):
     grant = (await api.get("/api/v1/grants")).json()["data"][0]
     page = await browser.get("/console/grants")
 
@@ -137,7 +140,7 @@ async def test_a_grant_is_seen_and_revoked_in_the_console(browser: Browser, fron
     assert await status_with(front, held) == 401
 
 
-async def test_another_organizations_grant_is_not_there_in_the_console(browser: Browser, front: FrontEnd):
+async def test_another_organizations_grant_is_not_there_in_the_console(browser: ConsoleBrowser, front: FrontEnd):
     other = await front.organization()
     held = await tokens_of(front, other)
     grant = (await front.services.authorization.store.grants(other, None, 1))[0]
@@ -180,7 +183,9 @@ async def test_a_client_that_others_rely_on_is_nobodys_to_change(api: Api, front
     assert answer.status == 404
 
 
-async def test_redirect_urls_are_changed_in_the_console(browser: Browser, front: FrontEnd, organization_id: UUID):
+async def test_redirect_urls_are_changed_in_the_console(
+    browser: ConsoleBrowser, front: FrontEnd, organization_id: UUID
+):
     client_id, _ = await front.client(organization_id)
     path, csrf = f"/console/settings/clients/{client_id}/redirect-urls", await browser.csrf()
 

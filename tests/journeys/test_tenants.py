@@ -8,6 +8,7 @@ from gateway.db.pool import Database
 from gateway.http.routes import ROUTES
 from gateway.oauth_server.model import AuthorizationRequest, NewGrant
 from gateway.oauth_server.store import AuthorizationStore
+from tests.harness.clients import caller_of
 from tests.harness.waiting import eventually
 
 ID_BEARING = [route for route in ROUTES if "_id}" in route.path and not route.is_page]
@@ -43,7 +44,9 @@ async def granted(running) -> UUID:
     async with Database.open(running.database_url, size=1) as database:
         store, organization_id = AuthorizationStore(database), UUID(running.organization_id)
         request = AuthorizationRequest("h", "Host", "https://h.example/", ("read",), "c" * 43, "https://g.example/mcp")
-        await store.grant(request, NewGrant(organization_id, UUID(running.client_id), ("read",)), uuid4().bytes, 60)
+        await store.grant(
+            request, caller_of(organization_id, running.client_id), NewGrant(("read",)), uuid4().bytes, 60
+        )
         return (await store.grants(organization_id, None, 1))[0].id
 
 

@@ -13,6 +13,7 @@ from aiohttp.test_utils import TestServer
 from pydantic import SecretStr
 from yarl import URL
 
+from gateway.audit.log import Audit
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
@@ -133,6 +134,7 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
         async with (
             opened_upstreams(catalog, origin) as upstreams,
             open_oauth(
+                Audit(database),
                 catalog,
                 database,
                 vault,

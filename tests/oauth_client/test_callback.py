@@ -3,8 +3,9 @@
 import pytest
 from yarl import URL
 
+from gateway.identity.redirect_urls import redirect_error
 from gateway.kinds.catalog import Catalog
-from gateway.oauth_client.callback import read_code, redirect_error, result_url, single
+from gateway.oauth_client.callback import read_code, result_url, single
 from gateway.upstream.oauth_tokens.model import TokenError
 
 ALLOWED = ["https://app.example/redirected", "https://app.example/with?kept=1", "http://plain.example/redirected"]
@@ -48,6 +49,10 @@ _LOGIN_HOSTS = ("acme.my.salesforce.com", "login.salesforce.com")
         ("https://äpp.example/redirected", False, "format"),
         ("https://app.example:99999/redirected", False, "format"),
         ("", False, "format"),
+        ("https://*/cb", False, "format"),
+        ("https://*.example/cb", False, "format"),
+        ("https://app.example;sandbox/cb", False, "format"),
+        ("https://app.example/" + "x" * 2000, False, "length"),
     ],
 )
 def test_redirect_urls_are_the_clients_own_or_loopback_when_embedded(

@@ -7,6 +7,7 @@ import pytest
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from yarl import URL
 
+from gateway.audit.log import Audit
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens, hashed
 from gateway.identity.wrong_secrets import WrongSecrets
@@ -14,6 +15,7 @@ from gateway.oauth_server.hosts import Hosts
 from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError
 from gateway.oauth_server.service import AuthorizationServer
 from gateway.oauth_server.store import AuthorizationStore
+from tests.harness.clients import caller_of
 
 VERIFIER, RESOURCE, REDIRECT = "v" * 50, "https://gateway.example/mcp", "https://host.example/callback?x=1"
 
@@ -23,7 +25,7 @@ async def server(database, redis_url):
     store = AuthorizationStore(database)
     wrong_secrets = WrongSecrets.at(redis_url)
     tokens = Tokens(IdentityStore(database), 900, wrong_secrets)
-    yield AuthorizationServer(store, Hosts(store), tokens, "https://gateway.example", 900)
+    yield AuthorizationServer(Audit(database), store, Hosts(store), tokens, "https://gateway.example", 900)
     await wrong_secrets.close()
 
 
@@ -33,14 +35,14 @@ async def given(database):
     identity = IdentityStore(database)
     organization = await identity.create_organization(f"o-{uuid4().hex}")
     client_id = await identity.create_client("client", [organization.id], hashed("secret"), ["read", "write"])
-    return NewGrant(organization.id, client_id, ("read",), ("acme",))
+    return caller_of(organization.id, client_id), NewGrant(("read",), ("acme",))
 
 
 @pytest.fixture
 async def code(server, given):
     challenge = create_s256_code_challenge(VERIFIER)
     asked = AuthorizationRequest("host", "Host", REDIRECT, ("read",), challenge, RESOURCE, "state")
-    return URL(await server.granted(asked, given)).query
+    return URL(await server.granted(asked, *given)).query
 
 
 def form(landed, /, **change):
@@ -68,7 +70,7 @@ async def test_a_token_proves_no_more_than_was_granted(server, database, code, g
     identity = IdentityStore(database)
 
     token = await identity.token(hashed(pair.access_token))
-    client = token.narrowed((await identity.client(given.client_id)).client)
+    client = token.narrowed((await identity.client(given[0].client_id)).client)
     assert client.scopes == {"read"}
     assert (client.workspaces, client.resource) == ({"acme"}, RESOURCE)
 

@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
+from gateway.audit.log import Audit
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
@@ -110,6 +111,7 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
     database, jobs = world.database, JobStore(world.database, RETENTION)
     async with Wakeup.open(redis_url) as wakeup:
         deletion = Deletion(
+            Audit(database),
             database,
             world.connectors,
             world.identity,

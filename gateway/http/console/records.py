@@ -9,7 +9,6 @@ import msgspec
 from aiohttp import web
 
 from gateway.errors import GatewayError, InvalidParams
-from gateway.http.api.clients import clients_of
 from gateway.http.bodies import query_id
 from gateway.http.console.page import console_page
 from gateway.http.console.schema_form import table_of
@@ -99,7 +98,8 @@ async def list_audit(request: web.Request) -> web.Response:
         before=int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 19 else None,
         limit=_LIMIT + 1,
     )
-    names = {client.id: client.name for client in await services.identity.clients()}
+    clients = await services.clients.all(request[CALLER])
+    names = {client.id: client.name for client in clients}
     page = entries[:_LIMIT]
     return console_page(
         request,
@@ -123,7 +123,7 @@ async def list_audit(request: web.Request) -> web.Response:
             for entry in page
         ],
         connectors=await services.connector_store.find(request[CALLER].organization_id),
-        clients=await clients_of(request),
+        clients=clients,
         filters=filters,
         older=urlencode({**filters, "cursor": page[-1].id}) if len(entries) > len(page) else None,
     )

@@ -1,16 +1,16 @@
 """Clients, their secrets and redirect URLs, and OAuth apps, in the console."""
 
+from uuid import UUID
+
 from aiohttp import web
 from pydantic import SecretStr
 
-from gateway.errors import InvalidParams
-from gateway.http.api.clients import change_redirect_urls as change
-from gateway.http.api.clients import client_of, clients_of
+from gateway.errors import Conflict, InvalidParams
+from gateway.http.bodies import path_id
 from gateway.http.console.page import console_page, see_other
 from gateway.http.console.session import read_console_form
-from gateway.http.keys import AUDIT, CALLER, SERVICES
+from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import Scope
-from gateway.identity.tokens import hashed, new_secret
 from gateway.oauth_client.consent_request import require_oauth
 
 _PAGE = "/console/settings"
@@ -23,30 +23,28 @@ async def show_settings(request: web.Request) -> web.Response:
 
 async def create_client(request: web.Request) -> web.Response:
     """POST /console/settings/clients: a client of this organization; its secret is shown once."""
-    fields, services, caller = await read_console_form(request), request.app[SERVICES], request[CALLER]
-    name = fields.get("name", "").strip()
-    scopes = [scope.value for scope in Scope if fields.get(scope.value) == "on"]
-    if not name or not scopes:
-        return await _shown(request, problem="Give the client a name and at least one scope.")
-    secret = new_secret()
-    client_id = await services.identity.create_client(name, [caller.organization_id], hashed(secret), scopes)
-    request[AUDIT].target = str(client_id)
-    return await _shown(request, secret=(str(client_id), secret))
+    fields = await read_console_form(request)
+    scopes = [scope for scope in Scope if fields.get(scope.value) == "on"]
+    try:
+        created = await request.app[SERVICES].clients.create(request[CALLER], fields.get("name", "").strip(), scopes)
+    except (InvalidParams, Conflict) as error:
+        return await _shown(request, problem=error.detail)
+    return await _shown(request, secret=created)
 
 
 async def rotate_secret(request: web.Request) -> web.Response:
     """POST /console/settings/clients/{client_id}/secret: another secret, shown once; the one before it still works."""
     await read_console_form(request)
-    client, secret = await client_of(request), new_secret()
-    await request.app[SERVICES].identity.rotate_secret(client.id, hashed(secret))
-    return await _shown(request, secret=(str(client.id), secret))
+    client_id = path_id(request, "client_id")
+    secret = await request.app[SERVICES].clients.rotate_secret(request[CALLER], client_id)
+    return await _shown(request, secret=(client_id, secret))
 
 
 async def change_redirect_urls(request: web.Request) -> web.Response:
     """POST /console/settings/clients/{client_id}/redirect-urls: one a line, in the place of those that it had."""
     urls = (await read_console_form(request)).get("redirect_urls", "").split()
     try:
-        await change(request, urls)
+        await request.app[SERVICES].clients.change_redirect_urls(request[CALLER], path_id(request, "client_id"), urls)
     except InvalidParams as error:
         return await _shown(request, problem=error.detail)
     return see_other(_PAGE)
@@ -76,7 +74,7 @@ async def delete_app(request: web.Request) -> web.Response:
 
 
 async def _shown(
-    request: web.Request, *, secret: tuple[str, str] | None = None, problem: str | None = None
+    request: web.Request, *, secret: tuple[UUID, str] | None = None, problem: str | None = None
 ) -> web.Response:
     services = request.app[SERVICES]
     return console_page(
@@ -84,7 +82,7 @@ async def _shown(
         "settings.html",
         active="settings",
         status=422 if problem else 200,
-        clients=await clients_of(request),
+        clients=await services.clients.all(request[CALLER]),
         apps=await services.oauth.apps.find(request[CALLER].organization_id),
         kinds=[kind.spec for kind in services.catalog if kind.spec.oauth is not None],
         all_scopes=[scope.value for scope in Scope],

@@ -1,0 +1,74 @@
+"""The use case of an organization's own clients: programs that its administrators let in, and what these may do."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from gateway.audit.log import Audit
+from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
+from gateway.identity.model import Caller, Client, Scope
+from gateway.identity.redirect_urls import MAX_URLS, redirect_errors
+from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import hashed, new_secret
+
+#: characters of a client's name, and clients of an organization that are not disabled
+_MAX_NAME, _MAX_CLIENTS = 200, 1000
+
+
+class Clients:
+    """Clients, looked at and changed by those who administer their organization."""
+
+    def __init__(self, audit: Audit, store: IdentityStore, *, is_embedded: bool) -> None:
+        self._audit = audit
+        self._store = store
+        self._is_embedded = is_embedded
+
+    async def all(self, caller: Caller) -> Sequence[Client]:
+        """Programs and people that may act for the caller's organization, the oldest first."""
+        return await self._store.clients(caller.organization_id)
+
+    async def create(self, caller: Caller, name: str, scopes: Sequence[Scope]) -> tuple[UUID, str]:
+        """Id and secret of a new client of the organization; raises InvalidParams, and Conflict for one too many."""
+        with self._audit.deed("client.create", caller) as entry:
+            _require_name(name)
+            if not scopes:
+                raise InvalidParams("give the client at least one scope")
+            active = [client for client in await self.all(caller) if client.disabled_at is None]
+            if len(active) >= _MAX_CLIENTS:
+                raise Conflict(f"the organization has {_MAX_CLIENTS} clients; disable some with gateway admin client")
+            secret = new_secret()
+            client_id = await self._store.create_client(name, [caller.organization_id], hashed(secret), scopes)
+            entry.target = str(client_id)
+        return client_id, secret
+
+    async def rotate_secret(self, caller: Caller, client_id: UUID) -> str:
+        """Another secret; the one before it still works. Raises NotFound."""
+        with self._audit.deed("client.rotate_secret", caller, target=str(client_id)):
+            secret = new_secret()
+            await self._store.rotate_secret((await self._own(caller, client_id)).id, hashed(secret))
+        return secret
+
+    async def change_redirect_urls(self, caller: Caller, client_id: UUID, urls: Sequence[str]) -> Client:
+        """The client with these redirect URLs in the place of those it had; raises NotFound and InvalidParams."""
+        with self._audit.deed("client.update", caller, target=str(client_id)):
+            await self._own(caller, client_id)
+            if len(urls) > MAX_URLS:
+                message = f"redirect_urls are more than {MAX_URLS}"
+                raise InvalidParams(faults=[FieldError("/redirect_urls", "redirect_urls", "too_many", message)])
+            if faults := redirect_errors(urls, is_embedded=self._is_embedded):
+                raise InvalidParams(faults=faults)
+            await self._store.change_redirect_urls(client_id, urls)
+            return await self._own(caller, client_id)
+
+    async def _own(self, caller: Caller, client_id: UUID) -> Client:
+        """A client of this organization alone: no organization changes what another relies on. Raises NotFound."""
+        stored = await self._store.client(client_id)
+        if stored is None or stored.client.organization_ids != {caller.organization_id}:
+            raise NotFound("there is no such client of this organization alone")
+        return stored.client
+
+
+def _require_name(name: str) -> None:
+    """Raise InvalidParams unless the name is one that a list can show."""
+    if not 0 < len(name) <= _MAX_NAME or not name.isprintable():
+        message = f"name must be 1 to {_MAX_NAME} printable characters"
+        raise InvalidParams(message, faults=[FieldError("/name", "name", "invalid", message)])

@@ -1,0 +1,65 @@
+"""Where a client's browsers may be sent: its redirect URLs. Pure."""
+
+import re
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+from yarl import URL
+
+from gateway.errors import FieldError
+
+#: redirect URLs of a client, and characters of each
+MAX_URLS, MAX_LENGTH = 50, 2000
+#: names and addresses: hosts are shown in `frame-ancestors` and `form-action`, where `*` stands for every host
+HOST_NAME = re.compile(r"[A-Za-z0-9.-]+|[0-9A-Fa-f:.]+")
+
+
+def redirect_error(url: str, allowed: Sequence[str], *, is_embedded: bool) -> FieldError | None:
+    """What is wrong with a redirect_url. It is one of the client's, https; embedded, any loopback (RFC 8252 §7.3)."""
+    try:
+        parsed = URL(url, encoded=True)
+        host, port = parsed.host, parsed.port  # the port is parsed only now
+    except ValueError:
+        return _redirect_error("format", "is not a URL")
+    if len(url) > MAX_LENGTH:
+        return _redirect_error("length", f"must be at most {MAX_LENGTH} characters")
+    if not url.isascii() or not url.isprintable() or any(each in url for each in ' \\"<>^`{|}'):
+        return _redirect_error("format", "must be written in plain ASCII, everything else percent-encoded")
+    if not host or not HOST_NAME.fullmatch(host) or not port or parsed.scheme not in ("http", "https"):
+        return _redirect_error("format", "must be an absolute https URL")
+    if "#" in url:
+        return _redirect_error("fragment", "must have no fragment")
+    if "@" in parsed.raw_authority:
+        return _redirect_error("userinfo", "must have no user or password")
+    if parsed.scheme == "http":
+        if is_embedded and is_loopback(host):
+            return None
+        return _redirect_error("scheme", "must be https; http is allowed for loopback addresses in embedded mode only")
+    if url not in allowed:
+        hint = f"allowed: {', '.join(allowed)}" if allowed else "the client has none"
+        return _redirect_error("not_allowed", f"must be exactly one of the client's redirect URLs; {hint}")
+    return None
+
+
+def redirect_errors(urls: Sequence[str], *, is_embedded: bool) -> list[FieldError]:
+    """What is wrong with a client's new list of redirect URLs, each fault at its place."""
+    faults = ((index, url, redirect_error(url, urls, is_embedded=is_embedded)) for index, url in enumerate(urls))
+    return [
+        FieldError(f"/redirect_urls/{index}", f"redirect_urls.{index}", fault.code, f"{url[:200]}: {fault.message}")
+        for index, url, fault in faults
+        if fault is not None
+    ]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host of a URL is this machine: `localhost`, or an address such as 127.0.0.1 and ::1."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _redirect_error(code: str, text: str) -> FieldError:
+    return FieldError("/redirect_url", "redirect_url", code, f"redirect_url {text}")
