@@ -1,6 +1,6 @@
--- Organizations, the clients that may act for them, and the tokens that prove it.
+-- Roles, organizations, and who acts for them: clients with their tokens, people, console sessions.
 
--- The gateway works as this role, which owns nothing and is held to row-level security.
+-- Front ends and workers work as this role. It owns nothing and row-level security applies to it.
 DO $$
 BEGIN
     CREATE ROLE gateway_app NOLOGIN;
@@ -17,7 +17,10 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
--- Whose rows a session may see: one organization's, all ('*'), or, when nobody said, none.
+-- Health checks of a front end, whose role may be another than the one that migrates, compare the applied migrations.
+GRANT SELECT ON migrations TO gateway_app;
+
+-- The rows that a session sees: one organization's, all ('*'), or none when the setting is missing.
 CREATE FUNCTION gateway_sees(organization_id uuid) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN current_setting('gateway.tenant', true) = '*'
@@ -59,14 +62,55 @@ CREATE TABLE workspaces (
     organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
     name text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
+    -- Set when deletion began: from then on callers do not see the workspace and no connector is created in it. Its name
+    -- is free again at once. The name of the column differs from that of connectors, because both stand in joins.
+    deletion_began_at timestamptz,
+    -- the job that removes it; one that ended without having done so is replaced
+    deletion_job uuid,
     UNIQUE (organization_id, name)
 );
+CREATE INDEX workspaces_deleted ON workspaces (deletion_began_at) WHERE deletion_began_at IS NOT NULL;
+
+-- People who sign in through the operator's OpenID provider. A person is a client without a secret, so that scopes,
+-- organizations, grants and the audit log know one kind of actor.
+CREATE TABLE people (
+    client_id uuid PRIMARY KEY REFERENCES clients ON DELETE CASCADE,
+    -- the value of the claim that the settings name
+    login text NOT NULL UNIQUE,
+    -- the provider's identifiers, bound at the first sign-in: an address may be given to another person one day
+    issuer text,
+    subject text,
+    UNIQUE (issuer, subject)
+);
+
+CREATE TABLE provider_sign_ins (
+    -- SHA-256 of the state
+    state_hash bytea PRIMARY KEY,
+    -- nonce, PKCE verifier and the next page, sealed for the browser that began
+    sealed text NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX provider_sign_ins_by_expiry ON provider_sign_ins (expires_at);
+
+CREATE TABLE console_sessions (
+    -- SHA-256 of the cookie
+    token_hash bytea PRIMARY KEY,
+    organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    client_id uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    seen_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX console_sessions_by_time ON console_sessions (seen_at);
+
 ALTER TABLE workspaces ENABLE ROW LEVEL SECURITY;
+ALTER TABLE console_sessions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON workspaces USING (gateway_sees(organization_id));
+CREATE POLICY tenant ON console_sessions USING (gateway_sees(organization_id));
+GRANT SELECT, INSERT, UPDATE, DELETE
+    ON organizations, clients, client_organizations, tokens, workspaces, people, provider_sign_ins, console_sessions
+    TO gateway_app;
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON organizations, clients, client_organizations, tokens, workspaces TO gateway_app;
-
--- What processes keep in memory is dropped as soon as it changes.
+-- Processes remember clients; a change is announced, so that they read it again.
 CREATE FUNCTION gateway_tell_client() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('gateway', 'client:' || NEW.id);

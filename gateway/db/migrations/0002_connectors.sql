@@ -1,4 +1,4 @@
--- Connectors, and beside them what must be kept secret.
+-- Connectors, and in a table of their own the secrets that they need.
 
 CREATE TABLE connectors (
     id uuid PRIMARY KEY,
@@ -12,23 +12,32 @@ CREATE TABLE connectors (
     environment jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
-    -- set when deletion began: from then on it does not exist for callers
-    deleted_at timestamptz
+    -- set when deletion began: from then on callers do not see the connector
+    deleted_at timestamptz,
+    -- the job that removes it; one that ended without having done so is replaced
+    deletion_job uuid
 );
 CREATE INDEX connectors_by_organization ON connectors (organization_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX connectors_by_workspace ON connectors (workspace_id);
+CREATE INDEX connectors_deleted ON connectors (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE connector_secrets (
     connector_id uuid PRIMARY KEY REFERENCES connectors ON DELETE CASCADE,
     organization_id uuid NOT NULL,
-    -- the key that wraps the row's data key; rotation re-wraps
+    -- the key that wraps the row's data key; rotation wraps it again
     key_id text NOT NULL,
     wrapped_key bytea NOT NULL,
     sealed bytea NOT NULL,
-    -- when the access token in it ends; null where it does not or nobody knows
+    -- when the access token in it expires; null if it does not, or if that is not known
     expires_at timestamptz,
     version bigint NOT NULL DEFAULT 1,
-    updated_at timestamptz NOT NULL DEFAULT now()
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    -- the process that renews the tokens, and the end of its lease
+    refreshing_by uuid,
+    refreshing_until timestamptz,
+    -- Set before a token request is sent, cleared with its response. If it is still set later, a response was lost, and
+    -- with it perhaps the refresh token that replaced ours.
+    refreshing_since timestamptz
 );
 
 ALTER TABLE connectors ENABLE ROW LEVEL SECURITY;
@@ -48,4 +57,6 @@ BEGIN
 END
 $$;
 CREATE TRIGGER tell AFTER UPDATE OR DELETE ON connectors FOR EACH ROW EXECUTE FUNCTION gateway_tell_connector();
-CREATE TRIGGER tell AFTER UPDATE ON connector_secrets FOR EACH ROW EXECUTE FUNCTION gateway_tell_connector();
+-- A lease on the renewal concerns no other process; new credentials do.
+CREATE TRIGGER tell AFTER UPDATE OF sealed ON connector_secrets
+    FOR EACH ROW EXECUTE FUNCTION gateway_tell_connector();

@@ -15,8 +15,12 @@ CREATE TABLE jobs (
     -- how the caller wants the answer shaped
     shape text NOT NULL DEFAULT '{}',
     effect text NOT NULL DEFAULT 'read',
-    -- run by the process that accepted it, for a caller who waits; nobody else may take it up
+    -- run by the process that accepted it, for a caller that waits; no worker claims it
     is_inline boolean NOT NULL DEFAULT false,
+    -- no caller waits for it, so that it yields to jobs that a caller waits for
+    background boolean NOT NULL DEFAULT false,
+    -- A column, because row-level security lets no index be searched for an expression that is not known to be leakproof.
+    queue uuid GENERATED ALWAYS AS (COALESCE(connector_id, organization_id)) STORED,
     labels jsonb NOT NULL DEFAULT '{}',
     -- the request that asked for it, and how to look up what a write whose answer was lost may have made
     request_id text,
@@ -39,7 +43,7 @@ CREATE TABLE jobs (
     -- workers that were lost while they ran it
     crashes integer NOT NULL DEFAULT 0,
 
-    -- who runs it: each claim raises the fence, and every later write must carry it
+    -- the worker that runs it: each claim raises the fence, and every later write must carry it
     fence bigint NOT NULL DEFAULT 0,
     worker text,
     lease_until timestamptz,
@@ -55,17 +59,26 @@ CREATE TABLE jobs (
     started_at timestamptz,
     finished_at timestamptz,
     next_attempt_at timestamptz,
-    expires_at timestamptz
+    expires_at timestamptz,
+    -- Params, state and results may be sealed with a data key of the job; null if they are plain.
+    key_id text,
+    wrapped_key bytea
 ) WITH (fillfactor = 85);
--- The oldest queued job of each organization, for fair claims; what lost its worker is claimed apart.
-CREATE INDEX jobs_queued ON jobs (organization_id, created_at, id) WHERE status = 'queued' AND crashes = 0;
-CREATE INDEX jobs_suspected ON jobs (created_at, id) WHERE status = 'queued' AND crashes > 0;
+-- The oldest queued job of each connector; the gateway's own tasks without a connector have a queue of their own.
+CREATE INDEX jobs_queued ON jobs (background, organization_id, queue, created_at, id) WHERE status = 'queued';
+-- Jobs that lost two workers without any progress in between, oldest first.
+CREATE INDEX jobs_suspected ON jobs (created_at, id) WHERE status = 'queued' AND crashes >= 2;
 -- No lease in it, so that a heartbeat touches no index.
 CREATE INDEX jobs_running ON jobs (organization_id) WHERE status = 'running';
 CREATE INDEX jobs_waiting ON jobs (next_attempt_at) WHERE status = 'waiting';
 CREATE INDEX jobs_listed ON jobs (organization_id, created_at DESC, id DESC);
 CREATE INDEX jobs_of_connector ON jobs (connector_id, created_at DESC);
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL;
+-- Pruning: results that have expired, among rows that stay for a day longer.
+CREATE INDEX jobs_with_results ON jobs (expires_at)
+    WHERE expires_at IS NOT NULL AND (result IS NOT NULL OR parts > 0);
+-- The jobs of the synchronization schedule, which no caller asked for; they are pruned soon.
+CREATE INDEX jobs_scheduled ON jobs (finished_at) WHERE task = 'synchronize' AND client_id IS NULL;
 
 CREATE TABLE job_results (
     job_id uuid NOT NULL REFERENCES jobs ON DELETE CASCADE,
@@ -106,6 +119,19 @@ CREATE TABLE workers (
     started_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- No new job of a connector is claimed until this time: its application said so, or its rate limit is used up. There is no
+-- reference to the connector, because a hold lasts seconds or minutes, and is pruned.
+CREATE TABLE connector_holds (
+    connector_id uuid PRIMARY KEY,
+    held_until timestamptz NOT NULL
+);
+
+-- Pauses that applications asked for: for processes that start later, and while Redis is away.
+CREATE TABLE rate_pauses (
+    scope_id text PRIMARY KEY,
+    paused_until timestamptz NOT NULL
+);
+
 ALTER TABLE jobs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE job_results ENABLE ROW LEVEL SECURITY;
 ALTER TABLE job_events ENABLE ROW LEVEL SECURITY;
@@ -114,11 +140,14 @@ CREATE POLICY tenant ON jobs USING (gateway_sees(organization_id));
 CREATE POLICY tenant ON job_results USING (gateway_sees(organization_id));
 CREATE POLICY tenant ON job_events USING (gateway_sees(organization_id));
 CREATE POLICY tenant ON idempotency_keys USING (gateway_sees(organization_id));
-GRANT SELECT, INSERT, UPDATE, DELETE ON jobs, job_results, job_events, idempotency_keys, workers TO gateway_app;
+GRANT SELECT, INSERT, UPDATE, DELETE
+    ON jobs, job_results, job_events, idempotency_keys, workers, connector_holds, rate_pauses TO gateway_app;
 
--- Every change that callers can see gets a number, an event under it, and a word to who waits. The first number is the
--- job's acceptance and the last its end; neither needs an event of its own, the row tells them.
+-- Each change that callers can see gets a number and an event under it, and a notification names the version and whether it
+-- is the last. The first number is the job's acceptance and the last its end; the row itself tells of both.
 CREATE FUNCTION gateway_tell_job() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    is_final boolean := NEW.status IN ('succeeded', 'failed', 'canceled', 'unknown');
 BEGIN
     NEW.version := OLD.version + 1;
     INSERT INTO job_events (job_id, organization_id, number, event, data)
@@ -127,10 +156,11 @@ BEGIN
             json_build_object('status', NEW.status, 'progress', NEW.progress, 'total', NEW.total,
                               'message', NEW.message, 'attempt', NEW.attempt,
                               'cancel_requested', NEW.cancel_requested)::text);
-    IF NEW.status IN ('succeeded', 'failed', 'canceled', 'unknown') THEN
+    IF is_final THEN
         NEW.version := NEW.version + 1;
     END IF;
-    PERFORM pg_notify('gateway', 'job:' || NEW.id);
+    PERFORM pg_notify('gateway', format('job:%s:%s:%s', NEW.id, NEW.version,
+                                        CASE WHEN is_final THEN 'true' ELSE 'false' END));
     IF NEW.cancel_requested AND NOT OLD.cancel_requested THEN
         PERFORM pg_notify('gateway', 'cancel:' || NEW.id);
     END IF;
@@ -142,3 +172,62 @@ CREATE TRIGGER tell BEFORE UPDATE ON jobs FOR EACH ROW
           AND (NEW.status, NEW.cancel_requested, NEW.total, NEW.progress, NEW.message)
               IS DISTINCT FROM (OLD.status, OLD.cancel_requested, OLD.total, OLD.progress, OLD.message))
     EXECUTE FUNCTION gateway_tell_job();
+
+-- The oldest queued jobs of at most so many queues, starting at a queue and wrapping around: hops along the index instead
+-- of reading deep queues. Jobs of tasks that the worker does not know are left for other workers and do not count as the
+-- oldest of their queue. The settings hold the planner to the index, because rows are queued for moments only and the
+-- statistics then estimate one row, for which the planner would sort ten thousand.
+CREATE FUNCTION gateway_oldest_jobs(
+    is_background boolean,
+    known_tasks text[],
+    from_organization uuid,
+    from_queue uuid,
+    max_queues integer,
+    max_jobs integer
+) RETURNS TABLE (
+    id uuid, organization_id uuid, queue uuid, kind text, attempt integer, crashes integer, created_at timestamptz
+) LANGUAGE plpgsql STABLE SET enable_bitmapscan = off SET enable_seqscan = off SET enable_sort = off AS $$
+DECLARE
+    -- where it began, unless that is the very first queue
+    first_organization uuid;
+    first_queue uuid;
+    here record;
+    has_wrapped boolean := false;
+BEGIN
+    FOR hop IN 1..max_queues LOOP
+        IF hop = 1 THEN
+            SELECT job.organization_id, job.queue INTO here FROM jobs AS job
+            WHERE job.status = 'queued' AND job.background = is_background
+              AND (job.organization_id, job.queue) >= (from_organization, from_queue)
+            ORDER BY job.organization_id, job.queue LIMIT 1;
+        ELSE
+            SELECT job.organization_id, job.queue INTO here FROM jobs AS job
+            WHERE job.status = 'queued' AND job.background = is_background
+              AND (job.organization_id, job.queue) > (here.organization_id, here.queue)
+            ORDER BY job.organization_id, job.queue LIMIT 1;
+        END IF;
+        IF NOT FOUND AND NOT has_wrapped THEN
+            has_wrapped := true;
+            SELECT job.organization_id, job.queue INTO here FROM jobs AS job
+            WHERE job.status = 'queued' AND job.background = is_background
+            ORDER BY job.organization_id, job.queue LIMIT 1;
+        END IF;
+        IF here.queue IS NULL THEN
+            RETURN;
+        END IF;
+        IF hop = 1 AND NOT has_wrapped THEN
+            first_organization := here.organization_id;
+            first_queue := here.queue;
+        ELSIF has_wrapped AND (here.organization_id, here.queue) >= (first_organization, first_queue) THEN
+            RETURN;
+        END IF;
+        RETURN QUERY
+            SELECT job.id, job.organization_id, job.queue, job.kind, job.attempt, job.crashes, job.created_at
+            FROM jobs AS job
+            WHERE job.status = 'queued' AND job.background = is_background
+              AND job.organization_id = here.organization_id AND job.queue = here.queue
+              AND job.task = ANY (known_tasks)
+            ORDER BY job.created_at, job.id LIMIT max_jobs;
+    END LOOP;
+END
+$$;

@@ -1,4 +1,4 @@
--- Access that people give to agents' hosts: the hosts, what was granted, and the codes and tokens that stand for it.
+-- The authorization server for agents' hosts: hosts, grants, and the codes and refresh tokens of each grant.
 
 -- Hosts that registered themselves (RFC 7591); those that bring a metadata document have no row.
 CREATE TABLE agent_hosts (
@@ -48,6 +48,13 @@ CREATE INDEX agent_refresh_tokens_by_grant ON agent_refresh_tokens (grant_id);
 
 ALTER TABLE tokens ADD COLUMN grant_id uuid REFERENCES agent_grants ON DELETE CASCADE;
 CREATE INDEX tokens_by_grant ON tokens (grant_id) WHERE grant_id IS NOT NULL;
+
+-- Pruning.
+CREATE INDEX agent_codes_by_expiry ON agent_codes (expires_at);
+CREATE INDEX agent_refresh_tokens_by_expiry ON agent_refresh_tokens (expires_at);
+CREATE INDEX agent_grants_by_creation ON agent_grants (created_at);
+CREATE INDEX agent_grants_by_host ON agent_grants (host_id);
+CREATE INDEX agent_hosts_by_creation ON agent_hosts (created_at);
 
 ALTER TABLE agent_grants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON agent_grants USING (gateway_sees(organization_id));

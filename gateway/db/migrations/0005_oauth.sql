@@ -1,4 +1,4 @@
--- OAuth: the organizations' own apps, consents under way, and who is renewing a connector's tokens.
+-- Consent at applications: the organizations' own OAuth apps, flows, and connect links.
 
 CREATE TABLE oauth_apps (
     organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
@@ -38,8 +38,10 @@ CREATE TABLE oauth_flows (
     connector_id uuid REFERENCES connectors ON DELETE SET NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     expires_at timestamptz NOT NULL,
-    -- a state is good once
-    used_at timestamptz
+    -- a state is accepted once
+    used_at timestamptz,
+    -- SHA-256 of the cookie of the browser that went to the application
+    browser_hash bytea
 );
 CREATE INDEX oauth_flows_by_expiry ON oauth_flows (expires_at);
 
@@ -49,14 +51,29 @@ CREATE POLICY tenant ON oauth_apps USING (gateway_sees(organization_id));
 CREATE POLICY tenant ON oauth_flows USING (gateway_sees(organization_id));
 GRANT SELECT, INSERT, UPDATE, DELETE ON oauth_apps, oauth_flows TO gateway_app;
 
--- Who renews the tokens, and for how long without a sign of life.
-ALTER TABLE connector_secrets ADD COLUMN refreshing_by uuid;
-ALTER TABLE connector_secrets ADD COLUMN refreshing_until timestamptz;
--- Set before a token request is sent, cleared with its answer: still set later, an answer was lost, and with it
--- perhaps the refresh token that came in the place of the one we have.
-ALTER TABLE connector_secrets ADD COLUMN refreshing_since timestamptz;
+-- Connect links: a person creates one connector of a workspace, or authorizes one again, at an address that works once.
+CREATE TABLE connect_sessions (
+    id uuid PRIMARY KEY,
+    organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    client_id uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
+    workspace_name text NOT NULL,
+    -- the kinds to choose from
+    kinds text[] NOT NULL,
+    redirect_url text,
+    -- the connector that is authorized again, in place
+    reauthorizes uuid REFERENCES connectors ON DELETE CASCADE,
+    -- SHA-256; the token itself is only in the link
+    token_hash bytea NOT NULL UNIQUE,
+    -- the consent under way, of which there is one at a time
+    flow_id uuid REFERENCES oauth_flows ON DELETE SET NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL,
+    -- a link works once
+    completed_at timestamptz,
+    connector_id uuid REFERENCES connectors ON DELETE SET NULL
+);
+CREATE INDEX connect_sessions_by_expiry ON connect_sessions (expires_at);
 
--- Who is renewing is no news to other processes; new credentials are.
-DROP TRIGGER tell ON connector_secrets;
-CREATE TRIGGER tell AFTER UPDATE OF sealed ON connector_secrets
-    FOR EACH ROW EXECUTE FUNCTION gateway_tell_connector();
+ALTER TABLE connect_sessions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON connect_sessions USING (gateway_sees(organization_id));
+GRANT SELECT, INSERT, UPDATE, DELETE ON connect_sessions TO gateway_app;
