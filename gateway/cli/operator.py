@@ -308,7 +308,7 @@ def update_client(client_id: UUID, redirect_urls: tuple[str, ...]) -> None:
 @client.command("list")
 def list_clients() -> None:
     """List all clients."""
-    listed = _with_store(lambda store: store.clients())
+    listed = _with_store(lambda store: store.all_clients())
     _print(
         *(
             {

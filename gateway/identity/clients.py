@@ -24,7 +24,7 @@ class Clients:
 
     async def all(self, caller: Caller) -> Sequence[Client]:
         """Programs and people that may act for the caller's organization, the oldest first."""
-        return await self._store.clients(caller.organization_id)
+        return await self._store.clients_of(caller.organization_id)
 
     async def create(self, caller: Caller, name: str, scopes: Sequence[Scope]) -> tuple[UUID, str]:
         """Id and secret of a new client of the organization; raises InvalidParams, and Conflict for one too many."""

@@ -46,9 +46,10 @@ _CLIENTS = """
     LEFT JOIN organizations
         ON organizations.id = client_organizations.organization_id AND organizations.disabled_at IS NULL
 """
-_LIST_CLIENTS = f"""{_CLIENTS}
-    WHERE $1::uuid IS NULL
-       OR clients.id IN (SELECT client_id FROM client_organizations WHERE organization_id = $1)
+_LIST_CLIENTS = f"{_CLIENTS} GROUP BY clients.id ORDER BY clients.created_at, clients.id"
+_CLIENTS_OF = f"""
+    {_CLIENTS}
+    WHERE clients.id IN (SELECT client_id FROM client_organizations WHERE organization_id = $1)
     GROUP BY clients.id ORDER BY clients.created_at, clients.id
 """
 _CLIENT_BY_ID = f"{_CLIENTS} WHERE clients.id = $1 GROUP BY clients.id"
@@ -215,10 +216,15 @@ class IdentityStore:
         except asyncpg.ForeignKeyViolationError as error:
             raise NotFound("there is no such organization") from error
 
-    async def clients(self, organization_id: UUID | None = None) -> list[Client]:
-        """Clients that may act for the organization, or all, the oldest first."""
+    async def clients_of(self, organization_id: UUID) -> list[Client]:
+        """The clients that may act for the organization, the oldest first."""
         async with self._database.system() as connection:
-            return [_client(row).client for row in await connection.fetch(_LIST_CLIENTS, organization_id)]
+            return [_client(row).client for row in await connection.fetch(_CLIENTS_OF, organization_id)]
+
+    async def all_clients(self) -> list[Client]:
+        """The clients of all organizations, the oldest first; for the operator."""
+        async with self._database.system() as connection:
+            return [_client(row).client for row in await connection.fetch(_LIST_CLIENTS)]
 
     async def client(self, client_id: UUID) -> StoredClient | None:
         async with self._database.system() as connection:

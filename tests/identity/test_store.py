@@ -29,7 +29,7 @@ async def test_a_client_of_an_organization_that_is_not_there_is_not_created(stor
     with pytest.raises(NotFound):
         await store.create_client(name, [uuid4()], hashed("s"), ["read"])
 
-    assert name not in {client.name for client in await store.clients()}
+    assert name not in {client.name for client in await store.all_clients()}
 
 
 async def test_a_client_comes_back_as_it_was_created(store: IdentityStore, account: Account):
@@ -42,6 +42,19 @@ async def test_a_client_comes_back_as_it_was_created(store: IdentityStore, accou
     assert stored.secret_hashes == (hashed("s"),)
     assert (stored.client.name, stored.client.scopes) == ("portal", {"admin"})
     assert (stored.client.redirect_urls, stored.client.organization_ids) == (urls, {account.organization_id})
+
+
+async def test_the_clients_of_an_organization_are_those_that_may_act_for_it(store: IdentityStore, account: Account):
+    other = (await store.create_organization(unique("o"))).id
+    own = await store.create_client("own", [account.organization_id], hashed("s"), ["read"])
+    both = await store.create_client("both", [account.organization_id, other], hashed("s"), ["read"])
+    foreign = await store.create_client("foreign", [other], hashed("s"), ["read"])
+
+    found = {client.id: client for client in await store.clients_of(account.organization_id)}
+
+    assert {own, both} <= set(found)
+    assert foreign not in found
+    assert found[both].organization_ids == {account.organization_id, other}
 
 
 async def test_what_is_not_there_cannot_be_disabled(store: IdentityStore):
