@@ -17,6 +17,8 @@ class Answer(msgspec.Struct, frozen=True):
     #: what the application says of the page, its cursor among it
     meta: dict[str, Any] | None = msgspec.field(default=None, name="connector_metadata")
     execution: dict[str, Any] = msgspec.field(default_factory=dict, name="execution_metadata")
+    #: the params of the call for the next page of a list or search; None at the end and for anything else
+    next: dict[str, Any] | None = None
 
     @property
     def records(self) -> list[Any]:
@@ -69,6 +71,14 @@ class JobView(msgspec.Struct, frozen=True):
     expires_at: datetime | None = None
     error: dict[str, Any] | None = None
     labels: dict[str, str] = {}
+    #: where the job is
+    url: str | None = None
+    #: where its result is, once there is one, whole or in part
+    result_url: str | None = None
+    #: what is certain about a write whose response was lost: whether and when it was sent, how to look it up
+    known: dict[str, Any] | None = None
+    #: whether a job that ended without success can be sent again without harm; None where that is no question
+    safe_to_retry: bool | None = None
 
 
 class JobEvent(msgspec.Struct, frozen=True):

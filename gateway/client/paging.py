@@ -1,5 +1,6 @@
 """From one page of a list to the params of the next, by what the gateway says of a kind's paging."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -85,4 +86,4 @@ def _at(meta: Mapping[str, Any], path: str) -> Any:
 def _page_number(paging: ActionPaging, params: Mapping[str, Any], next_page: str) -> int:
     """The number in the application's own link, else one more than the page just read."""
     named = URL(next_page).query.get(paging.param, "")
-    return int(named) if named.isdigit() else int(params.get(paging.param, 1)) + 1
+    return int(named) if re.fullmatch("[0-9]{1,9}", named) else int(params.get(paging.param, 1)) + 1

@@ -70,7 +70,7 @@ def typed(text: str, schema: Schema) -> Any:
     expected = schema.get("type", "string")
     for name in [expected] if isinstance(expected, str) else expected:
         match name:
-            case "integer" if text.lstrip("-").isdecimal():
+            case "integer" if re.fullmatch("-?[0-9]+", text):
                 return int(text)
             case "number" if _is_number(text):
                 return float(text) if "." in text or "e" in text.lower() else int(text)
@@ -97,4 +97,4 @@ def _is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return text.lower().lstrip("-") not in ("nan", "inf", "infinity")
+    return text.isascii() and text.lower().lstrip("-") not in ("nan", "inf", "infinity")

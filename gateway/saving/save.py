@@ -52,7 +52,7 @@ class IncomingPart:
         tag = headers.get("ETag", "")
         validator = tag if tag and not tag.startswith("W/") else headers.get("Last-Modified")
         content_type = headers.get("Content-Type", "").partition(";")[0].strip() or None
-        span = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("Content-Range", ""))
+        span = re.fullmatch(r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)", headers.get("Content-Range", ""))
         if status == 206 and span is not None:
             return cls(int(span[1]), None if span[2] == "*" else int(span[2]), validator, content_type, chunks)
         length = headers.get("Content-Length")
