@@ -21,6 +21,7 @@ import msgspec
 from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
 from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
+from gateway.db.conditions import Conditions
 from gateway.db.pool import Database
 from gateway.errors import GatewayError, Unavailable
 
@@ -37,16 +38,8 @@ _INSERT = """
                                                what text, target text, outcome text, intent text, request_id text,
                                                took_ms integer)
 """
-_FIND = """
-    SELECT id, at, actor, connector_id, what, target, outcome, intent, request_id, took_ms FROM audit
-    WHERE organization_id = $1
-      AND ($2::uuid IS NULL OR connector_id = $2)
-      AND ($3::uuid IS NULL OR actor = $3)
-      AND ($4::timestamptz IS NULL OR at >= $4)
-      AND ($5::timestamptz IS NULL OR at < $5)
-      AND ($6::bigint IS NULL OR id < $6)
-    ORDER BY id DESC
-    LIMIT $7
+_ENTRIES_WHERE = """
+    SELECT id, at, actor, connector_id, what, target, outcome, intent, request_id, took_ms FROM audit WHERE
 """
 
 
@@ -262,8 +255,17 @@ class Audit:
         limit: int = 100,
     ) -> Sequence[StoredEntry]:
         """Entries of one organization, the newest first."""
+        after_entry = (organization_id, before, before)
+        where = Conditions()
+        where.add("organization_id = {}", organization_id)
+        where.add("connector_id = {}", connector_id)
+        where.add("actor = {}", actor)
+        where.add("at >= {}", since)
+        where.add("at < {}", until)
+        where.add("(at, id) < ((SELECT at FROM audit WHERE organization_id = {} AND id = {}), {})", *after_entry)
+        find = f"{_ENTRIES_WHERE} {where.text} ORDER BY at DESC, id DESC LIMIT {where.argument(limit)}"
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_FIND, organization_id, connector_id, actor, since, until, before, limit)
+            rows = await connection.fetch(find, *where.arguments)
         return [StoredEntry(**row) for row in rows]
 
     async def usage(self, organization_id: UUID, since: datetime, step: int) -> Sequence[UsagePoint]:

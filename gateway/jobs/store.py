@@ -9,11 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from gateway.aio.batching import Batcher
+from gateway.db.conditions import Conditions
 from gateway.db.pool import Connection, Database
 from gateway.db.retries import retry_until_available
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
-from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobSummary, NewJob, StoredJob
+from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobStatus, JobSummary, NewJob, StoredJob
 from gateway.jobs.rows import (
     COLUMNS,
     NO_SEALING,
@@ -75,19 +76,10 @@ _GET = f"""
     WHERE organization_id = $1 AND id = $2 AND NOT is_inline
       AND EXISTS (SELECT FROM organizations WHERE organizations.id = $1 AND disabled_at IS NULL)
 """
-_LIST = f"""
-    SELECT {SUMMARY_COLUMNS} FROM jobs
-    WHERE organization_id = $1 AND NOT is_inline
-      AND ($2::text[] IS NULL OR status = ANY ($2))
-      AND ($3::uuid IS NULL OR connector_id = $3)
-      AND ($4::text IS NULL OR workspace_name = $4)
-      AND ($5::text IS NULL OR entity = $5)
-      AND ($6::timestamptz IS NULL OR created_at >= $6)
-      AND ($7::timestamptz IS NULL OR created_at < $7)
-      AND ($8::timestamptz IS NULL OR (created_at, id) < ($8, $9::uuid))
-    ORDER BY created_at DESC, id DESC
-    LIMIT $10
-"""
+_NEWEST = f"SELECT {SUMMARY_COLUMNS} FROM jobs WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT {{limit}}"
+# The newest of each status, from an index in their order, then the newest of those. The statuses are in the text, so
+# that PostgreSQL knows which are rare.
+_NEWEST_OF_ALL = "SELECT * FROM ({each}) AS jobs ORDER BY created_at DESC, id DESC LIMIT {limit}"
 # Queued and waiting work of which nothing was done ends at once; running work is notified. What may have been done is
 # taken up by a worker, which follows what is under way and says what was. What is deleted stays deleted.
 _ENDS = f"(status IN ('queued', 'waiting') AND {NOTHING_DONE})"
@@ -309,21 +301,17 @@ class JobStore:
         self, organization_id: UUID, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> Sequence[JobSummary]:
         """The newest first."""
-        created_at, job_id = before or (None, None)
+        where = Conditions()
+        where.add("organization_id = {} AND NOT is_inline", organization_id)
+        where.add("connector_id = {}", filter_.connector_id)
+        where.add("workspace_name = {}", filter_.workspace_name)
+        where.add("entity = {}", filter_.entity)
+        where.add("created_at >= {}", filter_.created_after)
+        where.add("created_at < {}", filter_.created_before)
+        where.add("(created_at, id) < ({}, {})", *(before or (None, None)))
+        find = _newest(where.text, filter_.statuses, where.argument(limit))
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(
-                _LIST,
-                organization_id,
-                filter_.statuses,
-                filter_.connector_id,
-                filter_.workspace_name,
-                filter_.entity,
-                filter_.created_after,
-                filter_.created_before,
-                created_at,
-                job_id,
-                limit,
-            )
+            rows = await connection.fetch(find, *where.arguments)
         return [summary_of(row) for row in rows]
 
     async def request_cancel(self, organization_id: UUID, job_id: UUID) -> JobSummary | None:
@@ -380,6 +368,16 @@ class JobStore:
         async with self._database.system() as connection:
             row = await connection.fetchrow(_FOLLOWED_BY, job_id, token_hash, seconds)
         return None if row is None else (row["client_id"], row["organization_id"])
+
+
+def _newest(conditions: str, statuses: Sequence[str] | None, limit: str) -> str:
+    if not statuses:
+        return _NEWEST.format(conditions=conditions, limit=limit)
+    each = [
+        _NEWEST.format(conditions=f"{conditions} AND status = '{status}'", limit=limit)
+        for status in sorted(map(JobStatus, set(statuses)))
+    ]
+    return _NEWEST_OF_ALL.format(each=" UNION ALL ".join(f"({one})" for one in each), limit=limit)
 
 
 def _perhaps_accepted(new: NewJob, away: Unavailable) -> GatewayError:
