@@ -21,8 +21,8 @@ import msgspec
 from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
 from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
-from gateway.db.conditions import Conditions
 from gateway.db.pool import Database
+from gateway.db.where import Where
 from gateway.errors import GatewayError, Unavailable
 
 log = logging.getLogger(__name__)
@@ -256,7 +256,7 @@ class Audit:
     ) -> Sequence[StoredEntry]:
         """Entries of one organization, the newest first."""
         after_entry = (organization_id, before, before)
-        where = Conditions()
+        where = Where()
         where.add("organization_id = {}", organization_id)
         where.add("connector_id = {}", connector_id)
         where.add("actor = {}", actor)

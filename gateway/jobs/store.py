@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from gateway.aio.batching import Batcher
-from gateway.db.conditions import Conditions
 from gateway.db.pool import Connection, Database
 from gateway.db.retries import retry_until_available
+from gateway.db.where import Where
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobStatus, JobSummary, NewJob, StoredJob
@@ -301,7 +301,7 @@ class JobStore:
         self, organization_id: UUID, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> Sequence[JobSummary]:
         """The newest first."""
-        where = Conditions()
+        where = Where()
         where.add("organization_id = {} AND NOT is_inline", organization_id)
         where.add("connector_id = {}", filter_.connector_id)
         where.add("workspace_name = {}", filter_.workspace_name)

@@ -1,7 +1,7 @@
 """The conditions of a list that is filtered."""
 
 
-class Conditions:
+class Where:
     """A WHERE clause with a condition for each filter that is given, and its arguments.
 
     `$1 IS NULL OR …` for every filter would be one statement, whose kept plan uses no filter's index.
