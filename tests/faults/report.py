@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tests.faults.followers import FollowersReport
+
 #: seconds from a worker's death within which its jobs are started again, for 99 of 100 of them
 TARGET = 15.0
 #: how a job ends that kills its workers by itself; storms have none
@@ -54,13 +56,15 @@ class Report:
     #: creates reported as done that the application never saw, and the other way round
     untrue: int = 0
     recoveries: list[Recovery] = field(default_factory=list)
+    #: what clients heard that followed some of the jobs
+    followers: FollowersReport = field(default_factory=FollowersReport)
     seconds: float = 0.0
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing was lost or told otherwise than it was."""
         lies = self.lost or self.doubled or self.changed or self.invented or self.untrue
-        return not lies and CRASHED not in self.errors
+        return not lies and CRASHED not in self.errors and self.followers.is_clean
 
     @property
     def is_quick(self) -> bool:
@@ -81,12 +85,29 @@ class Report:
             ("results untrue", str(self.untrue)),
             ("started again, with PostgreSQL", _spread([each.with_postgres for each in self.recoveries])),
             ("started again, since the death", _spread([each.since_death for each in self.recoveries])),
+            *_rows_of(self.followers),
             ("took", f"{self.seconds:.0f} s"),
         ]
 
     def table(self) -> str:
         """The lines as text."""
         return "\n".join(f"{name:<34} {value}" for name, value in self.rows())
+
+
+def _rows_of(followers: FollowersReport) -> list[tuple[str, str]]:
+    """The lines of the clients that follow jobs."""
+    return [
+        ("jobs followed", str(followers.jobs)),
+        ("event streams, broken off", f"{followers.streams}, {followers.broken_off}"),
+        ("event streams with a second head", str(followers.corrupted)),
+        ("events told twice", str(followers.repeated)),
+        ("longest silence of an event stream", f"{followers.longest_silence:.1f} s"),
+        ("end heard by events", _spread(followers.events_late)),
+        ("tasks denied", str(followers.denied)),
+        ("subscriptions, ended early", f"{followers.subscriptions}, {followers.ended_early}"),
+        ("end heard by subscription", _spread(followers.subscriptions_late)),
+        ("ends told wrong", str(followers.untrue)),
+    ]
 
 
 def percentile(values: Sequence[float], share: float) -> float:

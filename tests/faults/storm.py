@@ -14,6 +14,7 @@ import aiohttp
 import asyncpg
 
 from tests.faults.arena import Arena, arena, ticket
+from tests.faults.followers import Followers
 from tests.faults.report import Recovery, Report
 from tests.faults.strikes import KILL_WORKER, Strikes
 from tests.harness.caller import ConnectorApi, UnexpectedStatus
@@ -27,10 +28,13 @@ IN_FLIGHT = 3.0
 _SUBMITTERS = 4
 #: seconds after which a submission is given up and made again
 _ANSWERED = 10.0
+#: every so many jobs, one is followed by clients; seconds in which they hear of its end at the latest
+_FOLLOWED_EVERY, _HEARD = 5, 90.0
 #: seconds between two looks at all jobs
 _LOOK = 0.2
 _STATES = "SELECT id, status, attempt, worker FROM jobs WHERE NOT is_inline"
 _UNKNOWN = "SELECT id, error::json #>> '{known,sent_at}' AS sent_at FROM jobs WHERE status = 'unknown'"
+_ENDS = "SELECT id, status, extract(epoch FROM finished_at)::float8 AS at FROM jobs WHERE finished_at IS NOT NULL"
 _ERRORS = "SELECT error::json ->> 'code' AS code, count(*) AS jobs FROM jobs WHERE status = 'failed' GROUP BY 1"
 
 
@@ -57,6 +61,8 @@ class Storm:
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
         self._strikes = Strikes(self.gateway, self.seed)
+        self._followers = Followers(self.gateway, self.seed)
+        self._following: set[asyncio.Task[None]] = set()
         self._seen: dict[UUID, _Seen] = {}
         self._ended: dict[UUID, str] = {}
         self._creates: dict[str, str] = {}
@@ -74,6 +80,7 @@ class Storm:
                 for _ in range(_SUBMITTERS):
                     storming.create_task(self._submit(desk, numbers))
             await self._all_ended()
+            await self._all_heard()
             self._is_over.set()
         await self._judge()
         self.report.seconds = time.monotonic() - started
@@ -90,6 +97,8 @@ class Storm:
             )[number % 3]
             job = await self._insist(desk, name, *what)
             self.report.accepted += 1
+            if number % _FOLLOWED_EVERY == 0:
+                self._following.add(asyncio.create_task(self._followers.follow(job["id"])))
             if what[0] == "create":
                 self._creates[name] = job["id"]
             await asyncio.sleep(self._random.uniform(0, 8 * self.faults / self.jobs))
@@ -156,11 +165,21 @@ class Storm:
                 ended, since = len(self._ended), time.monotonic()
             await asyncio.sleep(0.5)
 
+    async def _all_heard(self) -> None:
+        """Until every client has heard of the end of its job, or for so long as that may take."""
+        _, unheard = await asyncio.wait(self._following, timeout=_HEARD)
+        for task in unheard:
+            task.cancel()
+        await asyncio.gather(*self._following, return_exceptions=True)
+
     async def _judge(self) -> None:
         report, upstream = self.report, self.gateway.upstream
         report.strikes = Counter(strike.fault.name for strike in self._strikes.all)
         report.states = Counter(self._ended.values())
         report.errors = {row["code"]: row["jobs"] for row in await self.gateway.stores.rows(_ERRORS)}
+        ends = {str(row["id"]): (row["status"], row["at"]) for row in await self.gateway.stores.rows(_ENDS)}
+        self._followers.judge(ends)
+        report.followers = self._followers.report
         report.lost = report.accepted - len(self._ended)
         report.doubled = sum(count > 1 for count in upstream.created.values())
         report.invented = sum(not self._was_struck(row["sent_at"]) for row in await self.gateway.stores.rows(_UNKNOWN))
