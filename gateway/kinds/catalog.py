@@ -115,7 +115,7 @@ class Operation:
 
     @cached_property
     def paging(self) -> Paging | None:
-        return self.spec.paging[self.action.paging] if self.action.paging else None
+        return self.spec.paging[self.action.paging].beside(self.action.records or ()) if self.action.paging else None
 
     @cached_property
     def is_list(self) -> bool:

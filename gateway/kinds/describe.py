@@ -76,7 +76,7 @@ def _action(operation: Operation) -> dict[str, Any]:
         "effect": action.effect.value,
         "runs": action.runs,
         "params": operation.schema,
-        "meta": list(paging.meta) if paging else [],
+        "meta": list(paging.members) if paging else [],
         "paging": _paging(paging),
         "alternatives": _alternatives(action, operation),
         "example": operation.example,

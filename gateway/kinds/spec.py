@@ -61,12 +61,22 @@ class Effect(StrEnum):
 class PagingStyle(StrEnum):
     """How the next page of a list is asked for."""
 
-    #: a page number, one more each time, while the application names a next page
+    #: a page number, one more each time
     PAGE = "page"
-    #: an opaque value from the answer goes into a param of the next request
+    #: the number of records to skip
+    OFFSET = "offset"
+    #: an opaque value of the response goes into a param of the next request
     CURSOR = "cursor"
-    #: a path from the answer is the next request
+    #: the response holds the URL of the next page, from which one member of the query goes into a param
     LINK = "link"
+    #: the id of the last record goes into a param of the next request
+    LAST_ID = "last_id"
+
+
+#: styles whose next page follows from the page before: a response need not name it
+_COUNTED_STYLES = (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID)
+#: the Meta member of a next page that the response does not name
+_COUNTED_NEXT = "next"
 
 
 class Model(BaseModel):
@@ -74,18 +84,26 @@ class Model(BaseModel):
 
 
 def _members(value: object) -> object:
-    """A dotted path as its members; `$` is the answer itself."""
+    """A dotted path as its members; `$` is the response itself."""
     if not isinstance(value, str):
         return value
     return () if value == "$" else tuple(value.split("."))
 
 
-#: where something lies in a JSON answer, written `a.b.c`, or `$` for the whole
+#: where something lies in a JSON response, written `a.b.c`, or `$` for the whole
 JsonPath = Annotated[
     tuple[str, ...],
     BeforeValidator(_members),
-    WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, or $ for the whole answer"}),
+    WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, or $ for the whole response"}),
 ]
+#: where a member of Meta comes from: a JsonPath, `@.a.b` beside the list of records, `$header.name` of a header, or
+#: `$link.rel` of the Link header (RFC 8288), with a third member for an attribute of the link
+MetaPath = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_members),
+    WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, @.a, $header.name or $link.next"}),
+]
+HEADER_PATH, LINK_PATH, BESIDE_RECORDS = "$header", "$link", "@"
 
 
 class Incomplete(Model):
@@ -109,18 +127,57 @@ class Paging(Model):
     size: str | None = None
     #: how many pages the application serves at most
     max_pages: int | None = None
-    #: the Meta member whose value goes into `param` (a dotted path within Meta)
-    next: JsonPath
+    #: the Meta member whose value goes into `param` (a dotted path within Meta). By default `page`, `offset` and
+    #: `last_id` count on until a page is short, and Meta has `next`
+    next: JsonPath = ()
     #: the Meta member that must be true for a next page to exist, where the application has one
     has_more: str | None = None
-    #: every Meta member of the product documents, and where it lies in the answer
-    meta: dict[str, JsonPath]
+    #: `offset`: the Meta member that holds the number of all records
+    total: str | None = None
+    #: the first page number (1) or offset (0)
+    first: int | None = None
+    #: `last_id`: the member of a record that goes into `param`
+    id_field: JsonPath = ("id",)
+    #: `link`: the name of the query member in the URL, where it is not `param`
+    url_param: str | None = None
+    #: the params that requests for further pages repeat; all by default
+    repeat_params: tuple[str, ...] | None = None
+    #: every Meta member of the product documents, and where it lies in the response
+    meta: dict[str, MetaPath] = Field(default_factory=dict)
     #: how an answer says that there is more than the application lists
     incomplete: Incomplete | None = None
+
+    @model_validator(mode="after")
+    def _names_the_next_page(self) -> Self:
+        if not self.next and self.style not in _COUNTED_STYLES:
+            raise ValueError(f"the style {self.style} needs `next`: the member of `meta` that names the next page")
+        if not self.next:
+            object.__setattr__(self, "next", (_COUNTED_NEXT,))
+        return self
 
     @property
     def request_params(self) -> tuple[str, ...]:
         return tuple(name for name in (self.param, self.size) if name)
+
+    @cached_property
+    def is_counted(self) -> bool:
+        """Whether the next page follows from the page before: no response names it."""
+        return self.next[0] not in self.meta
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of Meta."""
+        return (*self.meta, *((self.next[0],) if self.is_counted else ()))
+
+    def beside(self, records: JsonPath) -> "Paging":
+        """This style for a list at a path: `@` stands for the object that holds the list."""
+        if all(path[:1] != (BESIDE_RECORDS,) for path in self.meta.values()):
+            return self
+        found = {
+            name: (*records[:-1], *path[1:]) if path[:1] == (BESIDE_RECORDS,) else path
+            for name, path in self.meta.items()
+        }
+        return self.model_copy(update={"meta": found})
 
 
 class CredentialField(Model):
@@ -157,12 +214,15 @@ class AuthMethod(Deprecation):
 
     title: str
     description: str | None = None
-    scheme: Literal["bearer", "basic"]
+    scheme: Literal["bearer", "basic", "api_key"]
     #: for `bearer`: the field that holds the token
     token: str | None = None
     #: for `basic`: the two halves, with `{field}` filled in
     username: str | None = None
     password: str | None = None
+    #: for `api_key`: headers and members of the query, with `{field}` filled in
+    headers: dict[str, str] = Field(default_factory=dict)
+    query: dict[str, str] = Field(default_factory=dict)
     #: tokens of this method come from, and are renewed by, the kind's OAuth endpoints
     oauth: bool = False
     #: how they come without a person's consent: for the app's own id and secret (RFC 6749 §4.4)

@@ -1,6 +1,6 @@
 """An application of the sandbox: how it answers the operations of its spec; what is odd in one kind is in `kinds`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,7 +10,8 @@ from yarl import URL
 
 from gateway.kinds.catalog import PLACEMENT_KEYWORDS, Kind, Operation
 from gateway.sandbox import paging
-from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, decoded_basic, put
+from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, put
+from gateway.sandbox.credentials import presented
 from gateway.sandbox.grants import Grants
 from gateway.sandbox.oauth import AuthorizationServer, TokenStyle, authorization_lines
 from gateway.sandbox.operations import Operations
@@ -46,7 +47,7 @@ class Application(Operations):
         super().__init__(kind, seed, scale)
         self.job_seconds = job_seconds
         self.grants = Grants()
-        self._cache: dict[str, bytes] = {}
+        self._cache: dict[str, Reply] = {}
         self._checks: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
     @property
@@ -107,8 +108,8 @@ class Application(Operations):
                 return reply
             if len(self._cache) >= _CACHED_ANSWERS:
                 self._cache.clear()
-            self._cache[key] = msgspec.json.encode(reply.body)
-        return Reply(self._cache[key])
+            self._cache[key] = replace(reply, body=msgspec.json.encode(reply.body))
+        return self._cache[key]
 
     def invalidate_cache(self) -> None:
         """The state has changed: no list answer that was cached is true any more."""
@@ -116,17 +117,14 @@ class Application(Operations):
 
     def authorize(self, call: Call) -> None:
         """Any token will do that is not empty, does not begin with `bad` and was not revoked, replaced or used up."""
-        scheme, _, value = call.headers.get("authorization", "").partition(" ")
-        schemes = {method.scheme for method in self.kind.spec.authentication.values()}
-        token = value.strip()
-        if scheme.lower() == "basic" and "basic" in schemes:
-            username, _, token = decoded_basic(value)
-            if not username or username.startswith("bad"):
-                raise Refusal(401)
-        elif scheme.lower() != "bearer" or "bearer" not in schemes:
+        given = [found for method in self.kind.spec.authentication.values() if (found := presented(method, call))]
+        if not given:
             raise Refusal(401, message="no credentials")
-        if not token or token.startswith("bad") or not self.grants.is_good(token, call.now):
+        if not any(self._are_good(secrets, call.now) for secrets in given):
             raise Refusal(401, message="bad credentials")
+
+    def _are_good(self, secrets: Sequence[str], now: float) -> bool:
+        return all(secret and not secret.startswith("bad") and self.grants.is_good(secret, now) for secret in secrets)
 
     def admit(self, call: Call) -> None:
         """Whatever else the application wants of every call, such as a version header."""

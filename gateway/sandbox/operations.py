@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import JsonPath, PagingStyle
+from gateway.kinds.spec import HEADER_PATH, LINK_PATH, JsonPath, MetaPath, PagingStyle
 from gateway.sandbox import filters, paging
 from gateway.sandbox.calls import Call, Record, Reply, nested, put
 from gateway.sandbox.store import Row
@@ -23,7 +23,7 @@ class Operations(World):
 
     def list_records(self, operation: Operation, call: Call) -> Reply:
         rows = self.related(operation, call)
-        names = operation.paging.request_params if operation.paging else ()
+        names = [wire_name(operation, name) for name in operation.paging.request_params] if operation.paging else []
         return self.listed(operation, filters.matching(rows, call.query, {*names, *self.unfiltered}), call)
 
     def get_record(self, operation: Operation, call: Call) -> Reply:
@@ -58,7 +58,7 @@ class Operations(World):
         """How many records the page is to hold, at most as many as the spec says."""
         name = (operation.paging and operation.paging.size) or ""
         most = operation.action.params.get(name, {}).get("maximum", _LARGEST_PAGE)
-        return paging.size_asked(asked, name, usual, most)
+        return paging.size_asked(asked, wire_name(operation, name), usual, most)
 
     def table_of(self, operation: Operation) -> str:
         return self.table_for(operation.entity_id)
@@ -88,34 +88,58 @@ class Operations(World):
         action = operation.action
         page, meta = self._page(operation, rows, call)
         document = nested(action.records or (), [self.shown(operation, row, call) for row in page.items])
-        if not isinstance(document, dict):
-            return Reply(document)
-        for place, value in meta:
-            put(document, place, value)
-        return Reply(document)
+        reply = Reply(document, headers=meta_headers(meta, call))
+        if isinstance(document, dict):
+            for place, value in meta:
+                if place[0] not in (HEADER_PATH, LINK_PATH):
+                    put(document, place, value)
+        return reply
 
     def _page(
         self, operation: Operation, rows: Sequence[Row], call: Call
-    ) -> tuple[paging.Page[Row], list[tuple[JsonPath, Any]]]:
+    ) -> tuple[paging.Page[Row], list[tuple[MetaPath, Any]]]:
         """A page in the spec's own style, for kinds that have no form of their own here."""
         style = operation.paging
         if style is None:
             return paging.portion(rows, 0, len(rows)), []
         asked = {**call.query, **{name: str(value) for name, value in call.body.items()}}
+        name = wire_name(operation, style.param)
         size = self.size_of(operation, asked, self.usual_count)
-        if style.style is PagingStyle.PAGE:
-            page_number = paging.number(asked.get(style.param) or 1)
-            page = paging.portion(rows, (page_number - 1) * size, size)
-            follow: Any = page_number + 1
-        else:
-            page = paging.portion(rows, paging.position(asked.get(style.param), str(operation)), size)
-            follow = paging.cursor(page.end, str(operation))
-        meta: list[tuple[JsonPath, Any]] = []
-        if page.has_more:
+        page, follow = paging.page_in_style(style, rows, asked.get(name), size, of=str(operation))
+        if style.style is PagingStyle.LINK or style.meta.get(style.next[0], ("",))[0] == LINK_PATH:
+            follow = paging.address(call, **{style.url_param or name: follow})
+        meta: list[tuple[MetaPath, Any]] = []
+        if page.has_more and not style.is_counted:
             meta.append((style.meta[style.next[0]] + style.next[1:], follow))
         if style.has_more is not None:
             meta.append((style.meta[style.has_more], page.has_more))
+        if style.total is not None:
+            meta.append((style.meta[style.total], page.total))
         return page, meta
+
+
+def wire_name(operation: Operation, param: str) -> str:
+    """The application's own name for a param."""
+    return next((placement.wire for placement in operation.placements if placement.name == param), param)
+
+
+def meta_headers(meta: Iterable[tuple[MetaPath, Any]], call: Call) -> dict[str, str]:
+    """The members of Meta that are headers; links (RFC 8288) are one header together."""
+    headers: dict[str, str] = {}
+    links: dict[str, dict[str, str]] = {}
+    for place, value in meta:
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if place[0] == HEADER_PATH:
+            headers[place[1]] = text
+        elif place[0] == LINK_PATH:
+            links.setdefault(place[1], {})[place[2] if len(place) > 2 else ""] = text
+    if links:
+        headers["Link"] = ", ".join(
+            f'<{link.pop("", paging.address(call))}>; rel="{relation}"'
+            + "".join(f'; {name}="{text}"' for name, text in link.items())
+            for relation, link in links.items()
+        )
+    return headers
 
 
 def last_param(operation: Operation, call: Call) -> str:

@@ -4,10 +4,12 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
+from gateway.kinds.spec import JsonPath, Paging, PagingStyle
 from gateway.sandbox.calls import Call
+from gateway.sandbox.store import Row
 
 Item = TypeVar("Item")
 
@@ -38,6 +40,44 @@ def portion(items: Sequence[Item], start: int, size: int) -> Page[Item]:
     return Page(items[start : start + size], start, len(items))
 
 
+def page_in_style(style: Paging, rows: Sequence[Row], asked: object, size: int, *, of: str) -> tuple[Page[Row], object]:
+    """The page that a param's value asks for, and the value that asks for the next; raises BadPage.
+
+    `of` names the list: a cursor of another list is refused.
+    """
+    first = style.first if style.first is not None else int(style.style is PagingStyle.PAGE)
+    match style.style:
+        case PagingStyle.PAGE:
+            page_number = number(asked, least=first) if asked else first
+            return portion(rows, (page_number - first) * size, size), page_number + 1
+        case PagingStyle.OFFSET:
+            start = number(asked, least=first) if asked else first
+            return portion(rows, start - first, size), start + size
+        case PagingStyle.LAST_ID:
+            page = portion(rows, _after(rows, style.id_field, asked), size)
+            return page, _id(page.items[-1], style.id_field) if page.items else None
+        case _:
+            page = portion(rows, position(asked, of), size)
+            return page, cursor(page.end, of)
+
+
+def _after(rows: Sequence[Row], field: JsonPath, asked: object) -> int:
+    """The position after the row with an id, the first without one."""
+    if not asked:
+        return 0
+    for index, row in enumerate(rows):
+        if str(_id(row, field)) == str(asked):
+            return index + 1
+    raise BadPage(f"there is no record {asked!r} to go on from")
+
+
+def _id(row: Row, field: JsonPath) -> object:
+    value: Any = row.record
+    for member in field:
+        value = value.get(member) if isinstance(value, dict) else None
+    return value
+
+
 def size_asked(query: Mapping[str, object], name: str, usual: int, most: int) -> int:
     """The page size of a request; raises BadPage for what is no number of at least one, cuts what is too much."""
     value = query.get(name)
@@ -46,11 +86,11 @@ def size_asked(query: Mapping[str, object], name: str, usual: int, most: int) ->
     return min(number(value), most)
 
 
-def number(value: object) -> int:
-    """A positive whole number in a query or body; raises BadPage."""
+def number(value: object, *, least: int = 1) -> int:
+    """A whole number of at least `least` in a query or body; raises BadPage."""
     text = str(value)
-    if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise BadPage(f"{text!r} is not a positive whole number")
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise BadPage(f"{text!r} is not a whole number of at least {least}")
     return int(text)
 
 

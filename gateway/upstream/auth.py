@@ -1,5 +1,6 @@
 """Credentials into headers: what each method puts on a request, and what a kind's credentials must hold."""
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from itertools import islice
@@ -8,6 +9,9 @@ from typing import Any, Protocol
 from gateway.errors import MAX_FAULTS, FieldError, InvalidCredentials, ReauthorizationRequired
 from gateway.kinds.spec import AuthMethod, ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
+
+#: begins the name of a credential that is sent in the query: no header's name can begin so (RFC 9110 §5.6.2)
+QUERY_PREFIX = "?"
 
 
 class Authorizer(Protocol):
@@ -40,14 +44,29 @@ class StaticAuthorizer:
 
 
 def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str, str]:
-    """The Authorization header of a method (RFC 6750 bearer or RFC 7617 Basic)."""
+    """The headers of a method: RFC 6750 bearer, RFC 7617 Basic, or those of an API key.
+
+    A key that is sent in the query has a name that begins with `?`. Raises ReauthorizationRequired while a token is
+    missing.
+    """
     if method.scheme == "bearer":
-        token = credentials.get(method.token or "")
-        if not token:
-            raise ReauthorizationRequired(f"the connector has no {method.token} yet")
-        return {"Authorization": f"Bearer {token}"}
+        return {"Authorization": f"Bearer {_required(credentials, method.token or '')}"}
+    if method.scheme == "api_key":
+        templates = {**method.headers, **{f"{QUERY_PREFIX}{name}": text for name, text in method.query.items()}}
+        return {name: _filled(template, credentials) for name, template in templates.items()}
     halves = ":".join((template or "").format_map(credentials) for template in (method.username, method.password))
     return {"Authorization": f"Basic {b64encode(halves.encode()).decode()}"}
+
+
+def _required(credentials: Mapping[str, str], field: str) -> str:
+    value = credentials.get(field)
+    if not value:
+        raise ReauthorizationRequired(f"the connector has no {field} yet")
+    return value
+
+
+def _filled(template: str, credentials: Mapping[str, str]) -> str:
+    return re.sub(r"{(\w+)}", lambda field: _required(credentials, field[1]), template)
 
 
 def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> tuple[str, dict[str, str]]:

@@ -1,10 +1,13 @@
 """From one page of a list to the params of the next."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
-from gateway.errors import UpstreamRejected
+import msgspec
+
+from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Paging, PagingStyle
 from gateway.upstream.responses import value_at
@@ -54,16 +57,60 @@ def named_page(
     if paging is None or meta is None:
         return None
     follow = value_at(meta, paging.next)
-    if follow in (None, "") or (paging.has_more is not None and meta.get(paging.has_more) is False):
+    if follow in (None, "") or _is_last(paging, meta):
         return None
     if paging.style is PagingStyle.PAGE:
         follow = _page_number(paging, params, str(follow))
-    if params.get(paging.param) == follow:  # a page that names itself would be asked for without end
+    elif paging.style is PagingStyle.LINK:
+        follow = _linked_value(paging, str(follow))
+    if str(params.get(paging.param)) == str(follow):  # a page that names itself would be asked for without end
         return None
+    if paging.repeat_params is not None:
+        params = {name: value for name, value in params.items() if name in paging.repeat_params}
     return {**params, paging.param: follow}
 
 
+def counted_next(
+    paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], records: Sequence[msgspec.Raw]
+) -> Any:
+    """The value of `param` for the page after one with these records, None after the last.
+
+    A list ends with an empty page, by `has_more` or `total` where the application has them, else with a page of fewer
+    records than were asked for.
+    """
+    if not records or _is_last(paging, meta):
+        return None
+    if paging.style is PagingStyle.LAST_ID:
+        following = value_at(msgspec.json.decode(records[-1]), paging.id_field)
+    else:
+        step = len(records) if paging.style is PagingStyle.OFFSET else 1
+        first = paging.first if paging.first is not None else int(paging.style is PagingStyle.PAGE)
+        following = int(params.get(paging.param, first)) + step
+    if paging.has_more is not None and meta.get(paging.has_more) is not None:
+        return following
+    size = params.get(paging.size) if paging.size is not None else None
+    total = meta.get(paging.total) if paging.total is not None else None
+    if total is not None and paging.style is PagingStyle.OFFSET:
+        return following if following < int(total) else None
+    return None if size is not None and len(records) < int(size) else following
+
+
+def _is_last(paging: Paging, meta: Mapping[str, Any]) -> bool:
+    return paging.has_more is not None and meta.get(paging.has_more) in (False, "false")
+
+
 def _page_number(paging: Paging, params: Mapping[str, Any], next_page: str) -> int:
-    """The number in the application's own link, else one more than the page just read."""
+    """The number that the application names, alone or in a link, else one more than the page just read."""
+    if next_page.isascii() and next_page.isdigit():
+        return int(next_page)
     named = re.search(rf"[?&]{re.escape(paging.param)}=([0-9]{{1,9}})(?![0-9])", next_page)
-    return int(named[1]) if named else int(params.get(paging.param, 1)) + 1
+    return int(named[1]) if named else int(params.get(paging.param, paging.first or 1)) + 1
+
+
+def _linked_value(paging: Paging, url: str) -> str:
+    """The member of the query in the URL of the next page; raises UpstreamInvalidResponse where it has none."""
+    name = paging.url_param or paging.param
+    values = parse_qs(urlsplit(url).query).get(name)
+    if not values:
+        raise UpstreamInvalidResponse(f"the application's URL of the next page has no {name}")
+    return values[-1]

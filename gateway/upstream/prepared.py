@@ -51,7 +51,12 @@ class PreparedCall(msgspec.Struct, frozen=True):
             answer = self.rule.answer(self.variant, answer)
         if not self.variant.is_list:
             return answer
-        following = pagination.named_page(self.variant.paging, self.params, answer.meta)
+        paging = self.variant.paging
+        if paging is not None and paging.is_counted:
+            meta = answer.meta or {}
+            counted = pagination.counted_next(paging, self.params, meta, answer.records)
+            answer = replace(answer, meta={**meta, paging.next[0]: counted})
+        following = pagination.named_page(paging, self.params, answer.meta)
         if following is not None:
             # The params of the next page, without those that are there by default.
             defaults = self.operation.defaults

@@ -1,12 +1,15 @@
 """The secrets of a call, and an application's text without them: pure."""
 
 import binascii
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from urllib.parse import quote
 
 MASK = "***"
+#: a secret that a header names: `Authorization: Token token=abc`
+_NAMED = re.compile(r'\w+="?([^"]+)"?')
 #: characters; what is shorter is a common word rather than a secret
 _SHORTEST = 4
 #: characters of a secret's beginning by which one that was cut short is known, and from what length on it is sought
@@ -49,6 +52,9 @@ def _in_header(value: str) -> Iterator[str]:
     scheme, _, rest = value.partition(" ")
     secret = rest.strip() or scheme
     yield secret
+    named = _NAMED.fullmatch(secret)
+    if named:
+        yield named[1]
     if scheme.lower() == "basic":
         pair = _decoded(secret)
         yield pair

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
+from msgspec.structs import replace
 from yarl import URL
 
 from gateway.errors import (
@@ -22,6 +23,7 @@ from gateway.kinds.catalog import Operation
 from gateway.kinds.hosts import host_matches
 from gateway.kinds.spec import FORM, ConnectorSpec, Effect
 from gateway.kinds.suggestions import did_you_mean
+from gateway.upstream.auth import QUERY_PREFIX
 
 _ENCODER = msgspec.json.Encoder()
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -55,6 +57,19 @@ def build(operation: Operation, params: Mapping[str, Any], address: str, effect:
         body = encoded_body(operation.spec.content_type, placed["body"])
         headers["Content-Type"] = operation.spec.content_type
     return UpstreamRequest(operation.method, _url(address + path, placed["query"]), headers, body, effect)
+
+
+def authenticated(
+    request: UpstreamRequest, credentials: Mapping[str, str]
+) -> tuple[UpstreamRequest, Mapping[str, str]]:
+    """The request with the credentials that belong in its query, and those that are headers."""
+    if not any(name.startswith(QUERY_PREFIX) for name in credentials):
+        return request, credentials
+    members = {name.removeprefix(QUERY_PREFIX): value for name, value in credentials.items() if name[0] == QUERY_PREFIX}
+    separator = "&" if request.url.raw_query_string else "?"
+    url = URL(f"{request.url}{separator}{urlencode(members, quote_via=quote)}", encoded=True)
+    headers = {name: value for name, value in credentials.items() if name[0] != QUERY_PREFIX}
+    return replace(request, url=url), headers
 
 
 def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:

@@ -4,6 +4,7 @@ Records are passed on as the bytes they came in: `msgspec.Raw` finds them in a 7
 where parsing and dumping takes 225 µs.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -27,10 +28,15 @@ from gateway.errors import (
     UpstreamRejected,
 )
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Failure, JsonPath, Paging
+from gateway.kinds.spec import HEADER_PATH, LINK_PATH, Failure, JsonPath, MetaPath, Paging
 from gateway.upstream import refusals
 from gateway.upstream.redaction import Secrets
 
+#: a link of a Link header with its attributes, and one attribute (RFC 8288 §3)
+_LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
+_LINK_ATTRIBUTE = re.compile(r';\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]*))')
+#: of JSON (RFC 8259 §2)
+_WHITESPACE = b" \t\n\r"
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
@@ -109,24 +115,49 @@ def _record_and_meta(
         return None, None
     if not body.isascii():
         body.decode()
-    if not path and paging is None:
-        return msgspec.json.decode(body, type=msgspec.Raw), None
+    if not path and (paging is None or _is_list(body)):
+        meta = None if paging is None else _meta(paging, {}, response.headers)
+        return msgspec.json.decode(body, type=msgspec.Raw), meta
     members = response.members
-    meta = None if paging is None else _meta(paging, members)
+    meta = None if paging is None else _meta(paging, members, response.headers)
     if not path:
         return msgspec.Raw(body), meta
     raw = members.get(path[0])
     return (raw_at(raw, path[1:]) if raw is not None and len(path) > 1 else raw), meta
 
 
-def _meta(paging: Paging, members: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+def _is_list(body: bytes) -> bool:
+    return body.lstrip(_WHITESPACE)[:1] == b"["
+
+
+def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> dict[str, Any]:
     # Some applications end their cursors with an empty string.
-    meta = {name: None if (value := _at(members, path)) == "" else value for name, path in paging.meta.items()}
+    meta = {
+        name: None if (value := _meta_value(path, members, headers)) == "" else value
+        for name, path in paging.meta.items()
+    }
     if paging.incomplete is not None:
         incomplete = _at(members, paging.incomplete.path)
         if isinstance(incomplete, dict) and incomplete.items() >= paging.incomplete.when.items():
             meta[paging.incomplete.meta] = incomplete
     return meta
+
+
+def _meta_value(path: MetaPath, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> Any:
+    if path[0] == HEADER_PATH:
+        return headers.get(path[1])
+    if path[0] == LINK_PATH:
+        return linked(headers.get("link", ""), path[1]).get(path[2] if len(path) > 2 else "")
+    return _at(members, path)
+
+
+def linked(header: str, relation: str) -> dict[str, str]:
+    """The link of a relation in a Link header (RFC 8288 §3): its URL under "", its attributes by name."""
+    for link in _LINK.finditer(header):
+        attributes = {name.lower(): quoted or bare for name, quoted, bare in _LINK_ATTRIBUTE.findall(link[2])}
+        if relation in attributes.get("rel", "").split():
+            return {**attributes, "": link[1]}
+    return {}
 
 
 def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:

@@ -30,7 +30,7 @@ from gateway.upstream.auth import Authorizer
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import Secrets
-from gateway.upstream.requests import UpstreamRequest, base_address
+from gateway.upstream.requests import UpstreamRequest, authenticated, base_address
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.transport import NotSent, Transport, UpstreamStream
@@ -116,8 +116,9 @@ class UpstreamSession:
         failure = self.failure or self.spec.failure
 
         async def attempt(credentials: Mapping[str, str], remaining: float) -> tuple[Exchange, GatewayError | None]:
+            sent, headers = authenticated(request, credentials)
             response = await self.transport.fetch(
-                request, self.scope, credentials=credentials, timeout=remaining, before=before, on_send=on_send
+                sent, self.scope, credentials=headers, timeout=remaining, before=before, on_send=on_send
             )
             error = responses.failure(failure, response, credentials)
             return Exchange(response, error), error
@@ -144,7 +145,8 @@ class UpstreamSession:
         ) -> tuple[UpstreamStream, GatewayError | None]:
             await exit_stack.aclose()
             scope = self.scope if is_trusted else self.scope.at_host(request.url.host or "")
-            opening = self.transport.open(request, scope, credentials=credentials)
+            sent, headers = authenticated(request, credentials)
+            opening = self.transport.open(sent, scope, credentials=headers)
             try:
                 async with asyncio.timeout(remaining):
                     stream = await exit_stack.enter_async_context(opening)

@@ -128,7 +128,7 @@ MISTAKES = [
     # what cannot be loaded
     (CONNECTOR, "kind: parcel-tracking", "kind: [", 3, "not YAML"),
     (CONNECTOR, "health_check: shipments.list\n", "", 1, "health_check: is missing; add it"),
-    (CONNECTOR, "scheme: bearer", "scheme: token", 12, "'bearer' or 'basic'"),
+    (CONNECTOR, "scheme: bearer", "scheme: token", 12, "'bearer', 'basic' or 'api_key'"),
     (CONNECTOR, "server: https", "sever: https", 5, "sever: is not a member of this; did you mean server?"),
     (SHIPMENTS, "    effect: write\n", "", 28, "is missing; say what running it twice would do"),
     (SHIPMENTS, "effect: write", "effect: writes", 30, "'read', 'idempotent' or 'write'"),
@@ -208,6 +208,19 @@ MISTAKES = [
         16,
         "the grant needs client_id",
     ),
+    (CONNECTOR, "scheme: bearer\n    token: api_key", "scheme: api_key", 12, "write `headers` or `query` with {field}"),
+    (CONNECTOR, "scheme: bearer\n    token: api_key", "scheme: basic", 12, "write `username` and `password`"),
+    (CONNECTOR, "scheme: bearer", "scheme: bearer\n    query: {key: '{api_key}'}", 13, "belongs to the scheme api_key"),
+    (
+        CONNECTOR,
+        "scheme: bearer\n    token: api_key",
+        "scheme: api_key\n    headers: {'Api Key': '{api_key}'}",
+        13,
+        "is not the name of a header",
+    ),
+    (CONNECTOR, "    next: next_cursor\n", "", 21, "the style cursor needs `next`"),
+    (CONNECTOR, "next_cursor: paging.next}", "next_cursor: $head.x}", 26, "is no place in a response"),
+    (CONNECTOR, "    style: cursor\n", "    style: cursor\n    first: 1\n", 23, "belongs to page and offset"),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),
     # entities
     (SHIPMENTS, "description: One shipment by id.", "description: '~'", 22, "says nothing; write one sentence"),

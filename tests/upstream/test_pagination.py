@@ -12,7 +12,7 @@ PAGE = small_operation({"records": "things", "paging": "page"})
 CURSOR = small_operation({"records": "things", "paging": "cursor"})
 LINK = small_operation(
     {"records": "things", "paging": "link"},
-    paging={"link": {"style": "link", "param": "nextUrl", "next": "links.next", "meta": {"links": "links"}}},
+    paging={"link": {"style": "cursor", "param": "nextUrl", "next": "links.next", "meta": {"links": "links"}}},
 )
 UNPAGED = small_operation({"records": "things"})
 HREF = "https://api.example.com/v1/things?per_page=5&page="

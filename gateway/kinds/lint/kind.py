@@ -12,7 +12,7 @@ from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint.schemas import PlacedError, of_schema, references, without_meaning
 from gateway.kinds.sources import LintError, SpecError, lint_error, repeated_members
-from gateway.kinds.spec import AuthMethod
+from gateway.kinds.spec import HEADER_PATH, LINK_PATH, AuthMethod, PagingStyle
 from gateway.kinds.suggestions import did_you_mean
 
 #: the action ids of product document 1
@@ -22,6 +22,8 @@ _FIELD_TYPE = re.compile(
     r"(string|integer|number|boolean|object|any|array(<(string|integer|number|boolean|object)>)?)\??"
 )
 
+#: the members of an authentication method that belong to one scheme
+_OF_SCHEME = {"basic": ("username", "password"), "api_key": ("headers", "query")}
 #: OAuth addresses that are needed before there is a token
 _BEFORE_TOKENS = ("authorization_url", "token_url", "issuer")
 
@@ -134,7 +136,30 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
 def _credentials_used(method: AuthMethod) -> set[str]:
     if method.scheme == "bearer":
         return set() if method.grant_type else {method.token or "token"}
-    return {name for half in (method.username, method.password) for name in re.findall(r"{(\w+)}", half or "")}
+    return {name for text in _templates(method) for name in re.findall(r"{(\w+)}", text)}
+
+
+def _templates(method: AuthMethod) -> list[str]:
+    """The texts of a method in which credentials are filled in."""
+    if method.scheme == "basic":
+        return [method.username or "", method.password or ""]
+    return [*method.headers.values(), *method.query.values()]
+
+
+def _schemes(kind: Kind) -> Iterator[PlacedError]:
+    """Each scheme has the members that it needs and none of another."""
+    for name, method in kind.spec.authentication.items():
+        place = ("authentication", name)
+        if method.scheme != "bearer" and not any(re.search(r"{\w+}", text) for text in _templates(method)):
+            needed = "`username` and `password`" if method.scheme == "basic" else "`headers` or `query`"
+            yield (*place, "scheme"), f"{method.scheme} sends no credential: write {needed} with {{field}} in it"
+        for member in _OF_SCHEME.keys() - {method.scheme}:
+            for given in _OF_SCHEME[member]:
+                if getattr(method, given):
+                    yield (*place, given), f"belongs to the scheme {member}, not to {method.scheme}"
+        for header in method.headers:
+            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", header):
+                yield (*place, "headers", header), "is not the name of a header (RFC 9110 §5.1)"
 
 
 def _addresses(kind: Kind) -> Iterator[PlacedError]:
@@ -189,9 +214,21 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
         place = ("paging", name)
         if name not in used:
             yield place, "no action pages this way; remove it"
-        for member, what in ((paging.next[0] if paging.next else "", "next"), (paging.has_more, "has_more")):
+        members = {"has_more": paging.has_more, "total": paging.total}
+        if "next" in paging.model_fields_set:
+            members["next"] = paging.next[0] if paging.next else "$"
+        for what, member in members.items():
             if member is not None and member not in paging.meta:
-                yield (*place, what), f"{member or '$'} is not a member of `meta`; {did_you_mean(member, paging.meta)}"
+                yield (*place, what), f"{member} is not a member of `meta`; {did_you_mean(member, paging.meta)}"
+        for member, path in paging.meta.items():
+            if not path or (path[0][:1] == "$" and (path[0] not in (HEADER_PATH, LINK_PATH) or len(path) < 2)):
+                yield (*place, "meta", member), "is no place in a response; write a.b, @.a, $header.name or $link.next"
+        for member, styles in _OF_PAGING_STYLE.items():
+            if member in paging.model_fields_set and paging.style not in styles:
+                yield (
+                    (*place, member),
+                    f"means nothing in the style {paging.style}; it belongs to {' and '.join(styles)}",
+                )
 
 
 def _definitions(kind: Kind) -> Iterator[PlacedError]:
@@ -213,6 +250,14 @@ def _operations(kind: Kind) -> Iterator[PlacedError]:
             yield ("entities", operation.entity_id, "actions", operation.action_id, *place), message
 
 
+#: the members of a paging style that only some styles have
+_OF_PAGING_STYLE = {
+    "first": (PagingStyle.PAGE, PagingStyle.OFFSET),
+    "total": (PagingStyle.OFFSET,),
+    "id_field": (PagingStyle.LAST_ID,),
+    "url_param": (PagingStyle.LINK,),
+    "max_pages": (PagingStyle.PAGE,),
+}
 #: every check of a kind that could be loaded
 CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _descriptions,
@@ -220,6 +265,7 @@ CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _entities,
     _health_check,
     _authentication,
+    _schemes,
     _addresses,
     _sunsets,
     _failures,

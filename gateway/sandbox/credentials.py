@@ -1,0 +1,34 @@
+"""The credentials of a call, as the authentication methods of a spec put them on requests."""
+
+import re
+
+from gateway.kinds.spec import AuthMethod
+from gateway.sandbox.calls import Call, decoded_basic
+
+
+def presented(method: AuthMethod, call: Call) -> list[str]:
+    """The values of a method's credentials in a call; empty where the call does not use the method."""
+    scheme, _, value = call.headers.get("authorization", "").partition(" ")
+    if method.scheme == "bearer":
+        return [value.strip()] if scheme.lower() == "bearer" else []
+    if method.scheme == "basic":
+        if scheme.lower() != "basic":
+            return []
+        username, _, password = decoded_basic(value)
+        pairs: list[tuple[str, str | None]] = [(method.username or "", username), (method.password or "", password)]
+    else:
+        pairs = [(template, call.headers.get(name.lower())) for name, template in method.headers.items()]
+        pairs += [(template, call.query.get(name)) for name, template in method.query.items()]
+    return _values(pairs)
+
+
+def _values(pairs: list[tuple[str, str | None]]) -> list[str]:
+    """What stands in the places of `{field}`; empty where one of the texts does not fit its template."""
+    found: list[str] = []
+    for template, text in pairs:
+        pattern = "(.*)".join(re.escape(part) for part in re.split(r"{\w+}", template))
+        match = None if text is None else re.fullmatch(pattern, text)
+        if match is None:
+            return []
+        found += match.groups()
+    return found
