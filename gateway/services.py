@@ -1,9 +1,12 @@
-"""What a process of the gateway holds, opened together and closed in reverse."""
+"""The services of a process, in bundles that build on each other: stores, engine, jobs, and what only front ends need.
+
+A bundle has the members of those below it. Each is opened by one function and closed in reverse order.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -73,210 +76,290 @@ _CLOCK_INTERVAL = 10.0
 
 
 @dataclass(frozen=True)
-class Services:
-    """Everything that handlers and workers act through."""
+class Stores:
+    """What a process keeps in PostgreSQL and on disk, and the keys that seal it."""
 
     settings: Settings
-    database: Database
-    notifications: NotificationListener
-    catalog: Catalog
+    #: the name of this process, which no other has, earlier or later
+    process: str
+    key_list: Sequence[tuple[str, bytes]] = field(repr=False)
     vault: Vault
     sealing: JobSealing
-    upstreams: Upstreams
+    catalog: Catalog
+    database: Database
+    notifications: NotificationListener
+    audit: Audit
     identity: IdentityStore
-    clients: Clients
-    tokens: Tokens
     connector_store: ConnectorStore
-    connector_service: ConnectorService
-    connectors: ConnectorResolver
-    oauth: OAuth
     jobs: JobStore
-    leases: Leases
+    files: StoredFiles
+
+
+@dataclass(frozen=True)
+class Engine(Stores):
+    """What calls applications."""
+
+    upstreams: Upstreams
+    oauth: OAuth
+    connectors: ConnectorResolver
+
+
+@dataclass(frozen=True)
+class WorkerServices(Engine):
+    """What runs jobs. A front end has it too: it runs calls that carry an Idempotency-Key as jobs."""
+
     wakeup: Wakeup
     job_waiters: JobWaiters
     runner: Runner
     maintenance: Maintenance
-    audit: Audit
     execution: Execution
-    files: StoredFiles
-    context_store: ContextStore
-    copy_search: CopySearch
-    #: seals what travels with an agent's client between a question and its answer
-    request_seals: SealedText
-    authorization: AuthorizationServer
-    #: seals what travels with a browser from one page of a consent to the next
-    page_seals: SealedText
-    connect_links: ConnectLinks
-    console_sessions: ConsoleSessions
-    #: None where the settings name no provider
-    provider_sign_in: "ProviderSignIn | None"
     deletion: Deletion
     synchronization: Synchronization
     loop_lag: LoopLag
-    #: made for the first who searches it: a worker never does, and needs none of its libraries
+
+
+@dataclass(frozen=True)
+class Services(WorkerServices):
+    """What a front end holds."""
+
+    tokens: Tokens
+    clients: Clients
+    connector_service: ConnectorService
+    context_store: ContextStore
+    copy_search: CopySearch
+    connect_links: ConnectLinks
+    console_sessions: ConsoleSessions
+    authorization: AuthorizationServer
+    #: None where the settings name no provider
+    provider_sign_in: "ProviderSignIn | None"
+    #: seals what an agent's client holds between a question and its answer
+    request_seals: SealedText
+    #: seals what a browser holds between the pages of a consent
+    page_seals: SealedText
+    #: made for the first search: its libraries take a fifth of a second to load
     operations: "Remembered[OperationIndex]"
-
-
-def _index_of(catalog: Catalog) -> "OperationIndex":
-    from gateway.operation_search.index import OperationIndex  # a fifth of a second, while other requests go on
-
-    return OperationIndex(catalog)
 
 
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """All services of one process; raises Unavailable, KeyListError and SpecError when it cannot start."""
+    """The services of a front end; raises Unavailable, KeyListError and SpecError when it cannot start."""
+    async with (
+        open_stores(settings) as stores,
+        open_engine(stores) as engine,
+        open_jobs(engine) as jobs,
+        open_api(jobs) as services,
+        _listening(services),
+    ):
+        yield services
+
+
+@asynccontextmanager
+async def open_worker(settings: Settings) -> AsyncIterator[WorkerServices]:
+    """The services of a worker; raises as `open_services` does."""
+    async with (
+        open_stores(settings) as stores,
+        open_engine(stores) as engine,
+        open_jobs(engine) as services,
+        _listening(services),
+    ):
+        yield services
+
+
+@asynccontextmanager
+async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
+    """The pool, its clock, and the stores over it."""
     key_list = read_keys(settings.encryption_keys, settings.encryption_keys_file)
     vault = Vault(key_list)
     sealing = JobSealing(vault, is_on=settings.seal_jobs)
     catalog = load_catalog(settings.specs)
+    process = process_name()
+    pool = Database.open(
+        settings.database_url,
+        # One more connection runs long statements, and one listens, unless a pooler leaves no way for it.
+        size=settings.database_pool - 1 - (settings.session_url is not None),
+        is_patient=True,
+        has_pooler=settings.has_pooler,
+    )
+    async with (
+        pool as database,
+        running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")),
+        Audit(database).writing() as audit,
+    ):
+        yield Stores(
+            settings=settings,
+            process=process,
+            key_list=key_list,
+            vault=vault,
+            sealing=sealing,
+            catalog=catalog,
+            database=database,
+            notifications=NotificationListener(settings.session_url, process),
+            audit=audit,
+            identity=IdentityStore(database),
+            connector_store=ConnectorStore(database, vault),
+            jobs=JobStore(database, settings.job_retention, sealing=sealing),
+            files=StoredFiles(open_blobs(settings), database, settings.max_file_bytes),
+        )
+
+
+@asynccontextmanager
+async def open_engine(stores: Stores) -> AsyncIterator[Engine]:
+    """The HTTP client towards applications with its rate limiter, and the connectors that use it."""
+    settings, database = stores.settings, stores.database
     overrides = upstream_overrides()
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(
-            Database.open(
-                settings.database_url,
-                # One more asks what takes long, and one listens, where there is a way past a pooler.
-                size=settings.database_pool - 1 - (settings.session_url is not None),
-                is_patient=True,
-                has_pooler=settings.has_pooler,
-            )
+        limiter = await stack.enter_async_context(
+            SharedRateLimiter.open(settings.redis_url, stores.process, Pauses(database))
         )
-        await stack.enter_async_context(running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")))
-        process = process_name()
-        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
-        policy = EgressPolicy.of(overrides.values())
-        transport = Transport(policy, limiter, max_connections=settings.max_upstream_connections)
+        transport = Transport(
+            EgressPolicy.of(overrides.values()), limiter, max_connections=settings.max_upstream_connections
+        )
         upstreams = Upstreams(await stack.enter_async_context(transport), overrides)
-        wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
-        identity = IdentityStore(database)
-        wrong_secrets = WrongSecrets.at(settings.redis_url)
-        stack.push_async_callback(wrong_secrets.close)
-        tokens = Tokens(identity, settings.token_seconds, wrong_secrets)
-        audit = await stack.enter_async_context(Audit(database).writing())
-        connector_store = ConnectorStore(database, vault)
         oauth = await stack.enter_async_context(
             open_oauth(
-                audit,
-                catalog,
+                stores.audit,
+                stores.catalog,
                 database,
-                vault,
-                identity,
-                connector_store,
+                stores.vault,
+                stores.identity,
+                stores.connector_store,
                 upstreams,
                 platform_apps(),
                 base_url=settings.base_url,
                 is_embedded=settings.embedded,
             )
         )
-        connector_service = ConnectorService(audit, catalog, connector_store, identity, upstreams, oauth.apps.of)
-        connectors = ConnectorResolver(connector_store, catalog, upstreams, oauth.authorizers)
-        jobs = JobStore(database, settings.job_retention, sealing=sealing)
-        leases = Leases(database, settings.job_retention, sealing)
-        job_waiters = JobWaiters(jobs)
-        runner = Runner(leases, process)
-        files = StoredFiles(open_blobs(settings), database, settings.max_file_bytes)
-        notifications = NotificationListener(settings.session_url, process)
+        connectors = ConnectorResolver(stores.connector_store, stores.catalog, upstreams, oauth.authorizers)
+        stores.notifications.subscribe({"connector": connectors.on_notify}, connectors.invalidate_all)
+        yield Engine(**vars(stores), upstreams=upstreams, oauth=oauth, connectors=connectors)
+
+
+@asynccontextmanager
+async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
+    """The job machine and the use cases that run as jobs."""
+    settings, database, notifications = engine.settings, engine.database, engine.notifications
+    async with AsyncExitStack() as stack:
+        wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
+        waiters = JobWaiters(engine.jobs)
+        runner = Runner(Leases(database, settings.job_retention, engine.sealing), engine.process)
         cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
         stack.push_async_callback(cache.close)
-        execution = Execution(
-            audit,
-            connectors,
-            jobs,
-            wakeup,
-            job_waiters,
-            runner,
-            files,
-            JobQuota(database, settings.organization_jobs),
-            WriteThrough(database),
-            cache,
-            inline_budget=settings.inline_budget,
-            idempotency_seconds=settings.idempotency_seconds,
-        )
-        authorizations = AuthorizationStore(database)
-        context_store = ContextStore(derived_key(key_list, "context store cursors"))
-        notifications.subscribe({"connector": connectors.on_notify}, connectors.invalidate_all)
         notifications.subscribe(
             {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
         )
-        notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
-        notifications.subscribe({"job": job_waiters.on_notify}, job_waiters.wake_all)
-        # What a runner may miss it learns with the next heartbeat.
+        notifications.subscribe({"job": waiters.on_notify}, waiters.wake_all)
+        # A cancellation that the runner missed reaches it with the next heartbeat.
         notifications.subscribe({"cancel": runner.on_notify}, None)
-        await stack.enter_async_context(notifications.listening())
         loop_lag = stack.enter_context(LoopLag().watching())
         loop_lag.subscribe(LOOP_LAG.observe)
-        await stack.enter_async_context(runner.renewing_leases())
-        yield Services(
-            settings=settings,
-            database=database,
-            notifications=notifications,
-            catalog=catalog,
-            operations=Remembered(partial(asyncio.to_thread, _index_of, catalog), inf),
-            vault=vault,
-            sealing=sealing,
-            upstreams=upstreams,
-            identity=identity,
-            clients=Clients(audit, identity, is_embedded=settings.embedded),
-            tokens=tokens,
-            connector_store=connector_store,
-            connector_service=connector_service,
-            connectors=connectors,
-            oauth=oauth,
-            jobs=jobs,
-            leases=leases,
+        yield WorkerServices(
+            **vars(engine),
             wakeup=wakeup,
-            job_waiters=job_waiters,
+            job_waiters=waiters,
             runner=runner,
-            maintenance=Maintenance(database, settings.job_retention, sealing),
-            audit=audit,
-            execution=execution,
-            files=files,
-            context_store=context_store,
-            copy_search=CopySearch(audit, connectors, database, context_store),
-            request_seals=SealedText(derived_key(key_list, "mcp request states")),
-            console_sessions=ConsoleSessions(database, identity, derived_key(key_list, "console forms")),
-            provider_sign_in=_provider_sign_in(
-                settings, database, identity, SealedText(derived_key(key_list, "provider sign-ins"))
-            ),
-            authorization=AuthorizationServer(
-                audit, authorizations, Hosts(authorizations), tokens, settings.base_url, settings.token_seconds
-            ),
-            page_seals=SealedText(derived_key(key_list, "authorization pages")),
-            connect_links=ConnectLinks(
-                audit,
-                database,
-                catalog,
-                identity,
-                connector_store,
-                connector_service,
-                oauth.flows,
-                base_url=settings.base_url,
-                is_embedded=settings.embedded,
-            ),
+            maintenance=Maintenance(database, settings.job_retention, engine.sealing),
+            execution=_execution(engine, wakeup, waiters, runner, cache),
             deletion=Deletion(
-                audit,
+                engine.audit,
                 database,
-                connector_store,
-                identity,
-                jobs,
-                JobRemoval(database, settings.job_retention, sealing),
-                files,
-                oauth.authorizers,
+                engine.connector_store,
+                engine.identity,
+                engine.jobs,
+                JobRemoval(database, settings.job_retention, engine.sealing),
+                engine.files,
+                engine.oauth.authorizers,
                 wakeup,
             ),
             synchronization=Synchronization(
-                audit,
+                engine.audit,
                 database,
-                catalog,
-                connector_store,
-                connectors,
-                jobs,
+                engine.catalog,
+                engine.connector_store,
+                engine.connectors,
+                engine.jobs,
                 wakeup,
                 Intervals(settings.sync_every),
                 is_automatic=settings.synchronize,
             ),
             loop_lag=loop_lag,
         )
+
+
+def _execution(engine: Engine, wakeup: Wakeup, waiters: JobWaiters, runner: Runner, cache: ResponseCache) -> Execution:
+    settings = engine.settings
+    return Execution(
+        engine.audit,
+        engine.connectors,
+        engine.jobs,
+        wakeup,
+        waiters,
+        runner,
+        engine.files,
+        JobQuota(engine.database, settings.organization_jobs),
+        WriteThrough(engine.database),
+        cache,
+        inline_budget=settings.inline_budget,
+        idempotency_seconds=settings.idempotency_seconds,
+    )
+
+
+@asynccontextmanager
+async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
+    """What only front ends need: authentication, consent pages, search."""
+    settings, database, audit = jobs.settings, jobs.database, jobs.audit
+    wrong_secrets = WrongSecrets.at(settings.redis_url)
+    tokens = Tokens(jobs.identity, settings.token_seconds, wrong_secrets)
+    jobs.notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
+    connector_service = ConnectorService(
+        audit, jobs.catalog, jobs.connector_store, jobs.identity, jobs.upstreams, jobs.oauth.apps.of
+    )
+    context_store = ContextStore(derived_key(jobs.key_list, "context store cursors"))
+    grants = AuthorizationStore(database)
+    try:
+        yield Services(
+            **vars(jobs),
+            tokens=tokens,
+            clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
+            connector_service=connector_service,
+            context_store=context_store,
+            copy_search=CopySearch(audit, jobs.connectors, database, context_store),
+            connect_links=ConnectLinks(
+                audit,
+                database,
+                jobs.catalog,
+                jobs.identity,
+                jobs.connector_store,
+                connector_service,
+                jobs.oauth.flows,
+                base_url=settings.base_url,
+                is_embedded=settings.embedded,
+            ),
+            console_sessions=ConsoleSessions(database, jobs.identity, derived_key(jobs.key_list, "console forms")),
+            authorization=AuthorizationServer(
+                audit, grants, Hosts(grants), tokens, settings.base_url, settings.token_seconds
+            ),
+            provider_sign_in=_provider_sign_in(
+                settings, database, jobs.identity, SealedText(derived_key(jobs.key_list, "provider sign-ins"))
+            ),
+            request_seals=SealedText(derived_key(jobs.key_list, "mcp request states")),
+            page_seals=SealedText(derived_key(jobs.key_list, "authorization pages")),
+            operations=Remembered(partial(asyncio.to_thread, _index_of, jobs.catalog), inf),
+        )
+    finally:
+        await wrong_secrets.close()
+
+
+@asynccontextmanager
+async def _listening(services: WorkerServices) -> AsyncIterator[None]:
+    """Notifications received and leases renewed, once everything has subscribed."""
+    async with services.notifications.listening(), services.runner.renewing_leases():
+        yield
+
+
+def _index_of(catalog: Catalog) -> "OperationIndex":
+    from gateway.operation_search.index import OperationIndex  # a fifth of a second, while other requests go on
+
+    return OperationIndex(catalog)
 
 
 def _provider_sign_in(

@@ -12,7 +12,9 @@ from gateway.aio.deadline import Deadline
 from gateway.aio.loops import every, running
 from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.audit.usage import prune_usage
+from gateway.connect_links.store import prune_connect_sessions
 from gateway.errors import Unavailable
+from gateway.identity.console_sessions import prune_console_sessions
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.pruning import prune_jobs
@@ -20,9 +22,11 @@ from gateway.jobs.tasks import TASKS, Task
 from gateway.jobs.wakeup import NotifiedWorker
 from gateway.kinds.catalog import Catalog
 from gateway.monitoring.prometheus import exposed
-from gateway.services import CLOSING, Services, open_services
+from gateway.oauth_client.store import prune_flows
+from gateway.oauth_server.store import prune_grants
+from gateway.services import CLOSING, WorkerServices, open_worker
 from gateway.settings import Settings
-from gateway.sign_in.store import SignInStore
+from gateway.sign_in.store import prune_provider_sign_ins
 from gateway.telemetry.tracing import configure_tracing
 from workers.fetcher import Fetcher, Slots
 
@@ -46,14 +50,14 @@ async def work(settings: Settings) -> None:
         loop.add_signal_handler(name, stopping.set)
     if settings.tracing:
         configure_tracing("gateway-worker")
-    async with open_services(settings) as services, exposed(settings.metrics_bind, services.database):
+    async with open_worker(settings) as services, exposed(settings.metrics_bind, services.database):
         await Worker(services).until(stopping)
 
 
 class Worker:
     """One worker: its slots, its wake-up and its share of the maintenance; it claims jobs of `tasks` only."""
 
-    def __init__(self, services: Services, tasks: Iterable[Task] = tuple(TASKS.values())) -> None:
+    def __init__(self, services: WorkerServices, tasks: Iterable[Task] = tuple(TASKS.values())) -> None:
         self._services = services
         slots = Slots.of(services.settings.worker_jobs)
         work = {task.name: task.run(services) for task in tasks}
@@ -73,11 +77,11 @@ class Worker:
             every(60, services.deletion.resume, name="unfinished deletions"),
             every(60, partial(prune_jobs, services.database), name="job pruning"),
             every(600, partial(prune_usage, services.database), name="usage pruning"),
-            every(60, services.oauth.flows.prune, name="consent pruning"),
-            every(60, services.connect_links.prune, name="connect link pruning"),
-            every(300, services.console_sessions.prune, name="console session pruning"),
-            every(300, SignInStore(services.database).prune, name="provider sign-in pruning"),
-            every(300, services.authorization.store.prune, name="agent grant pruning"),
+            every(60, partial(prune_flows, services.database), name="consent pruning"),
+            every(60, partial(prune_connect_sessions, services.database), name="connect link pruning"),
+            every(300, partial(prune_console_sessions, services.database), name="console session pruning"),
+            every(300, partial(prune_provider_sign_ins, services.database), name="provider sign-in pruning"),
+            every(300, partial(prune_grants, services.database), name="agent grant pruning"),
             every(300, services.files.prune, name="file pruning"),
         ):
             tune_gc()

@@ -181,10 +181,6 @@ class ConnectLinks:
                 await self._store.complete(connection, session, state.connector_id)
         return await self._store.get(session.organization_id, session.id)
 
-    async def prune(self) -> None:
-        """Forget sessions a week after their end."""
-        await self._store.prune()
-
     def _require_open(self, session: ConnectSession, kind: str) -> None:
         if session.status is SessionStatus.COMPLETED:
             raise Conflict("the link was used already")

@@ -126,10 +126,11 @@ class ConnectSessionStore:
         flow_id: UUID | None = row["flow_id"]
         return flow_id
 
-    async def prune(self) -> None:
-        """Forget sessions a week after their end."""
-        async with self._database.system() as connection:
-            await connection.execute(_PRUNE)
+
+async def prune_connect_sessions(database: Database) -> None:
+    """Delete sessions a week after their end."""
+    async with database.system() as connection:
+        await connection.execute(_PRUNE)
 
 
 def _session(row: Any) -> ConnectSession:

@@ -57,14 +57,15 @@ class ConsoleSessions:
         async with self._database.system() as connection:
             await connection.execute(_DELETE, hashed(token))
 
-    async def prune(self) -> None:
-        """Forget sessions that have ended."""
-        async with self._database.system() as connection:
-            await connection.execute(_PRUNE)
-
     def csrf_token(self, token: str) -> str:
         """What a form of this session carries, so that no other page can send one."""
         return hmac.new(self._key, token.encode(), sha256).hexdigest()
 
     def is_csrf_token(self, token: str, csrf_token: str) -> bool:
         return hmac.compare_digest(self.csrf_token(token), csrf_token)
+
+
+async def prune_console_sessions(database: Database) -> None:
+    """Delete sessions that have ended."""
+    async with database.system() as connection:
+        await connection.execute(_PRUNE)

@@ -163,10 +163,6 @@ class Flows:
         """The same in the caller's own transaction; false where the consent has made or changed a connector."""
         return await self._store.abandon_within(connection, organization_id, flow_id)
 
-    async def prune(self) -> None:
-        """Forget consents a week after their end."""
-        await self._store.prune()
-
     async def _completed(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
         """The request with what the connector that is authorized again brings; raises NotFound and InvalidParams."""
         if requested.connector_id is None:

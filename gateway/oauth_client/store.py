@@ -239,9 +239,10 @@ class FlowStore:
             raise NotFound("there is no such OAuth flow")
         return _state(dict(row), CLOCK.now())
 
-    async def prune(self) -> None:
-        """Delete consents a week after their end."""
-        await prune(self._database, _PRUNE)
+
+async def prune_flows(database: Database) -> None:
+    """Delete flows a week after their end."""
+    await prune(database, _PRUNE)
 
 
 def _state(members: dict[str, Any], now: datetime) -> FlowState:

@@ -195,7 +195,8 @@ class AuthorizationStore:
             client_id: UUID | None = await connection.fetchval(_REVOKE, organization_id, grant_id)
         return client_id
 
-    async def prune(self) -> None:
-        """Forget codes, tokens and grants that have ended, and hosts that nobody let in."""
-        for statement in _PRUNE:
-            await prune(self._database, statement)
+
+async def prune_grants(database: Database) -> None:
+    """Delete expired codes, tokens and grants, and hosts without a grant."""
+    for statement in _PRUNE:
+        await prune(database, statement)

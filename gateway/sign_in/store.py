@@ -32,7 +32,8 @@ class SignInStore:
             sealed: str | None = await connection.fetchval(_TAKE, state_hash)
         return sealed
 
-    async def prune(self) -> None:
-        """Forget sign-ins that nobody came back from."""
-        async with self._database.system() as connection:
-            await connection.execute(_PRUNE)
+
+async def prune_provider_sign_ins(database: Database) -> None:
+    """Delete sign-ins that were not completed in time."""
+    async with database.system() as connection:
+        await connection.execute(_PRUNE)

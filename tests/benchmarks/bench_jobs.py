@@ -27,7 +27,7 @@ from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from gateway.identity.store import IdentityStore
 from gateway.jobs.model import NewJob
-from gateway.services import Services, open_services
+from gateway.services import WorkerServices, open_worker
 from gateway.settings import Settings
 from gateway.vault.vault import new_key
 from tests.benchmarks.job_queues import baseline
@@ -62,7 +62,7 @@ _THEIRS_STARTED = """
 class Bench:
     """Both queues on their databases."""
 
-    services: Services
+    services: WorkerServices
     organization_id: UUID
     theirs: procrastinate.App
     our_database: asyncpg.Connection
@@ -224,7 +224,7 @@ async def _opened(environment: dict[str, str]) -> AsyncIterator[Bench]:
     await ours.execute("CREATE DATABASE theirs")
     theirs = await asyncpg.connect(environment["BASELINE_URL"])
     app = baseline(environment["BASELINE_URL"])
-    async with app.open_async(), open_services(Settings()) as services:
+    async with app.open_async(), open_worker(Settings()) as services:
         await app.schema_manager.apply_schema_async()
         yield Bench(services, organization.id, app, ours, theirs, environment)
     await theirs.close()

@@ -18,7 +18,7 @@ import uvloop
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
 from gateway.jobs.tasks import TASKS, Task
-from gateway.services import open_services
+from gateway.services import open_worker
 from gateway.settings import Settings
 from gateway.upstream.responses import OperationResult
 from workers.main import Worker
@@ -61,7 +61,7 @@ def baseline(url: str) -> procrastinate.App:
 async def run_gateway_worker() -> None:
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
-    async with open_services(Settings()) as services:
+    async with open_worker(Settings()) as services:
         added = [Task(work.__name__, lambda _, work=work: work) for work in (no_op, some_work, a_second)]
         await Worker(services, [*TASKS.values(), *added]).until(stopping)
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import SecretStr
 from yarl import URL
 
+from gateway.audit.log import Audit
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
@@ -31,6 +32,7 @@ async def main(database_url: str, origin: str, organization_id: str, connector_i
     async with Database.open(database_url, size=4) as database, Transport(EgressPolicy.of([URL(origin)])) as transport:
         identity, connectors = IdentityStore(database), ConnectorStore(database, vault)
         async with open_oauth(
+            Audit(database),
             catalog,
             database,
             vault,

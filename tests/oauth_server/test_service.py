@@ -14,7 +14,7 @@ from gateway.identity.wrong_secrets import WrongSecrets
 from gateway.oauth_server.hosts import Hosts
 from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError
 from gateway.oauth_server.service import AuthorizationServer
-from gateway.oauth_server.store import AuthorizationStore
+from gateway.oauth_server.store import AuthorizationStore, prune_grants
 from tests.harness.clients import caller_of
 
 VERIFIER, RESOURCE, REDIRECT = "v" * 50, "https://gateway.example/mcp", "https://host.example/callback?x=1"
@@ -148,12 +148,12 @@ async def test_what_can_be_renewed_stays_and_what_cannot_goes(server, database, 
     async with database.system() as connection:
         await connection.execute("DELETE FROM agent_grants WHERE id <> ALL (SELECT grant_id FROM agent_refresh_tokens)")
         await connection.execute(AGED)
-    await server.store.prune()
+    await prune_grants(database)
     assert await IdentityStore(database).token(hashed(pair.access_token)) is not None
 
     async with database.system() as connection:
         await connection.execute(ENDED)
-    await server.store.prune()
+    await prune_grants(database)
 
     async with database.system() as connection:
         assert await connection.fetchval(LEFT) == 0

@@ -9,7 +9,7 @@ import pytest
 from gateway.db.pool import Database
 from gateway.jobs.model import JobStatus, NewJob
 from gateway.jobs.tasks import DELETE_WORKSPACE, TASKS, Task
-from gateway.services import Services, open_services
+from gateway.services import WorkerServices, open_worker
 from gateway.settings import Settings
 from tests.harness.waiting import PATIENCE, eventually
 from workers.main import Worker
@@ -34,7 +34,7 @@ FLOWS = """
 
 
 @pytest.fixture
-async def services(database_url: str, redis_url: str, tmp_path) -> Services:
+async def services(database_url: str, redis_url: str, tmp_path) -> WorkerServices:
     settings = Settings(
         database_url=database_url,
         redis_url=redis_url,
@@ -42,11 +42,11 @@ async def services(database_url: str, redis_url: str, tmp_path) -> Services:
         encryption_keys=f"k1:{b64encode(bytes(32)).decode()}",
         shutdown_grace=5,
     )
-    async with open_services(settings) as opened:
+    async with open_worker(settings) as opened:
         yield opened
 
 
-async def test_consents_are_pruned_a_week_after_their_end(services: Services, database: Database):
+async def test_consents_are_pruned_a_week_after_their_end(services: WorkerServices, database: Database):
     async with database.system() as connection:
         await connection.execute(FLOWS, uuid4().hex)
 
@@ -66,11 +66,13 @@ async def test_consents_are_pruned_a_week_after_their_end(services: Services, da
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-async def test_every_task_names_what_runs_it(services: Services, task: Task):
+async def test_every_task_names_what_runs_it(services: WorkerServices, task: Task):
     assert callable(task.run(services))
 
 
-async def test_a_job_of_a_task_that_the_worker_does_not_know_stays_queued_and_holds_up_no_other(services: Services):
+async def test_a_job_of_a_task_that_the_worker_does_not_know_stays_queued_and_holds_up_no_other(
+    services: WorkerServices,
+):
     organization_id = (await services.identity.create_organization(uuid4().hex)).id
     newer = await services.jobs.accept(NewJob(uuid4(), organization_id, task="of a newer version"))
     known = await services.jobs.accept(
