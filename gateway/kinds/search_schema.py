@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.search_operators import CONDITIONS, Family, Operator
 from gateway.kinds.spec import Search
 
 #: the members of a search's `meta`
@@ -11,22 +12,14 @@ SEARCH_META = ("has_more", "cursor", "took_ms", "as_of", "total_synced", "synchr
 _SCALAR = ["string", "number", "boolean"]
 _ANY_VALUE = {"type": [*_SCALAR, "null", "array", "object"]}
 _TEXT = {"type": "string"}
-#: operator → what it means, and what it compares a field with
-_OPERATORS: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "eq": ("the field equals the value; null asks for missing ones", _ANY_VALUE),
-    "neq": ("the field does not equal the value", _ANY_VALUE),
-    "gt": ("greater than", {"type": _SCALAR}),
-    "gte": ("greater than or equal", {"type": _SCALAR}),
-    "lt": ("less than", {"type": _SCALAR}),
-    "lte": ("less than or equal", {"type": _SCALAR}),
-    "in": ("the field equals one of an array of values", {"type": "array", "maxItems": 1000}),
-    "like": ("text with % for any run and _ for one character; without either, contains; case is ignored", _TEXT),
-    "startswith": ("text begins with the value; case is ignored", _TEXT),
-    "endswith": ("text ends with the value; case is ignored", _TEXT),
-    "contains": ("text contains the value; case is ignored", _TEXT),
-    "keyword": ("any of the words occurs", _TEXT),
-    "fuzzy": ("all of the words occur, in any order, beginnings enough", _TEXT),
-    "array_contains": ("the array holds the value", _ANY_VALUE),
+#: what the operators of a family compare a field with
+_VALUES: Mapping[Family, dict[str, Any]] = {
+    Family.EQUALITY: _ANY_VALUE,
+    Family.ORDER: {"type": _SCALAR},
+    Family.MEMBERSHIP: {"type": "array", "maxItems": 1000},
+    Family.TEXT: _TEXT,
+    Family.WORDS: _TEXT,
+    Family.ARRAY: _ANY_VALUE,
 }
 _DIRECTION = {"enum": ["asc", "desc"]}
 _SORT: dict[str, Any] = {
@@ -123,10 +116,10 @@ def _filter(reference: str) -> dict[str, Any]:
         "type": "object",
         "description": 'operators over fields, all of them required, such as {"eq": {"status": "open"}}',
         "properties": {
-            **{name: _conditions(meaning, value) for name, (meaning, value) in _OPERATORS.items()},
-            "and": {**filters, "description": "every one of them holds"},
-            "or": {**filters, "description": "at least one of them holds"},
-            "not": {"$ref": reference, "description": "it does not hold"},
+            **{each.value: _conditions(each.meaning, _VALUES[each.family]) for each in CONDITIONS},
+            "and": {**filters, "description": Operator.AND.meaning},
+            "or": {**filters, "description": Operator.OR.meaning},
+            "not": {"$ref": reference, "description": Operator.NOT.meaning},
         },
         "additionalProperties": False,
     }

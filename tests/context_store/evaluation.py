@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from gateway.context_store.fields import NUMBERS, Field, FieldType
-from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not, Operator
+from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not
+from gateway.kinds.search_operators import Operator
 
 MISSING = object()
 WORD = re.compile(r"[^\W_]+")

@@ -3,9 +3,10 @@
 import pytest
 
 from gateway.context_store.fields import FieldType
-from gateway.context_store.search.filters import All, AnyOf, Condition, Not, Operator
+from gateway.context_store.search.filters import All, AnyOf, Condition, Not
 from gateway.context_store.search.parse import DEFAULT_LIMIT, MAX_LIMIT, parse
 from gateway.errors import InvalidQuery
+from gateway.kinds.search_operators import Operator
 
 FIELDS = {
     "id": FieldType.INTEGER,

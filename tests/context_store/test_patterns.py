@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.context_store.search.filters import Operator
 from gateway.context_store.search.patterns import pattern_of, start_of, words_within
+from gateway.kinds.search_operators import Operator
 
 PATTERNS = [
     (Operator.LIKE, "Fire", "%fire%"),

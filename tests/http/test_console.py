@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 
 from gateway.http.console.routes import CONSOLE_ROUTES
+from gateway.kinds.search_operators import CONDITIONS
 from tests.harness.caller import Api
 from tests.harness.clients import EVERY_SCOPE
 from tests.harness.console import ConsoleBrowser, new_browser, signed_in
@@ -253,6 +254,20 @@ async def test_what_is_wrong_with_a_param_stands_at_its_field(browser: ConsoleBr
     assert answer.status == 422
     assert re.search(rb'name="p.per_page"[^>]*value="many"[^>]*aria-invalid="true"', answer.body)
     assert b"per_page: it is a whole number" in answer.body
+
+
+async def test_the_search_form_offers_every_operator_that_compares_a_field(browser: ConsoleBrowser, api: Api):
+    record = (await api.connector()).record
+
+    page = await browser.get(f"/console/search?connector={record['id']}")
+    searched = await browser.get(
+        f"/console/search?connector={record['id']}&entity=tickets&field=tags&operator=array_contains&value=vip"
+    )
+
+    select = page.body.decode().partition('name="operator"')[2].partition("</select>")[0]
+    assert re.findall(r"<option >(\w+)</option>", select) == list(CONDITIONS)
+    assert b"&#34;array_contains&#34;: {\n          &#34;tags&#34;: &#34;vip&#34;" in searched.body
+    assert b'role="alert"' not in searched.body
 
 
 async def test_records_and_names_are_never_markup(browser: ConsoleBrowser, api: Api):

@@ -5,8 +5,9 @@ import pytest
 from gateway.client.paging import ListAction
 from gateway.client.paging import next_params as by_discovery
 from gateway.context_store.fields import FieldType
-from gateway.context_store.search.parse import DEFAULT_LIMIT, MAX_LIMIT, OPERATORS, PARAMS, parse
+from gateway.context_store.search.parse import DEFAULT_LIMIT, MAX_LIMIT, PARAMS, parse
 from gateway.kinds.describe import kind_summary, kind_view
+from gateway.kinds.search_operators import Operator
 from gateway.kinds.search_schema import search_params_schema
 from gateway.upstream.pagination import next_params as by_spec
 from tests.harness.catalog import shipped_catalog
@@ -46,7 +47,7 @@ def test_the_schema_of_searches_knows_every_operator_and_limit():
     search = CATALOG.kind("support-desk").entity("tickets").search
     schema = search_params_schema(search)
 
-    assert set(schema["$defs"]["filter"]["properties"]) == set(OPERATORS)
+    assert set(schema["$defs"]["filter"]["properties"]) == set(Operator)
     assert set(schema["properties"]) == set(PARAMS)
     assert schema["properties"]["limit"]["maximum"] == MAX_LIMIT
     assert schema["properties"]["limit"]["default"] == DEFAULT_LIMIT

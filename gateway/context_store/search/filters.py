@@ -25,38 +25,15 @@ come last in both directions; ties are broken by the record's id, in the directi
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from gateway.context_store.fields import Field
-
-
-class Operator(StrEnum):
-    """A condition on one field; `neq` is `not eq`, so the tree does not know it."""
-
-    EQ = "eq"
-    IN = "in"
-    GT = "gt"
-    GTE = "gte"
-    LT = "lt"
-    LTE = "lte"
-    LIKE = "like"
-    STARTSWITH = "startswith"
-    ENDSWITH = "endswith"
-    CONTAINS = "contains"
-    KEYWORD = "keyword"
-    FUZZY = "fuzzy"
-    ARRAY_CONTAINS = "array_contains"
-
-
-ORDERING = frozenset({Operator.GT, Operator.GTE, Operator.LT, Operator.LTE})
-MATCHING = frozenset({Operator.LIKE, Operator.STARTSWITH, Operator.ENDSWITH, Operator.CONTAINS})
-SEEKING = frozenset({Operator.KEYWORD, Operator.FUZZY})
+from gateway.kinds.search_operators import Operator
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An operator over one field."""
+    """An operator over one field; `parse` writes `neq` as `not eq`, so that no condition has it."""
 
     operator: Operator
     field: Field

@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from gateway.context_store.fields import resolved
-from gateway.context_store.search.parse import AND, MAX_DEPTH, NOT, OR
+from gateway.context_store.search.parse import MAX_DEPTH
 from gateway.errors import FieldError, InvalidQuery
+from gateway.kinds.search_operators import Operator
 from gateway.upstream.property_names import PropertyNames
 
 Params = dict[str, Any]
@@ -79,9 +80,9 @@ def _operator(name: str, operand: Any, names: Names, at: str, depth: int) -> Any
             'such as {"eq": {"custom_fields.value": "vip"}}, or use array_contains'
         )
         raise InvalidQuery(message, faults=[FieldError(at, _ANY, "unknown_operator", message)])
-    if name in (AND, OR) and isinstance(operand, Sequence) and not isinstance(operand, str):
+    if name in (Operator.AND, Operator.OR) and isinstance(operand, Sequence) and not isinstance(operand, str):
         return [_filter(part, names, f"{at}/{number}", depth + 1) for number, part in enumerate(operand)]
-    if name == NOT:
+    if name == Operator.NOT:
         return _filter(operand, names, at, depth + 1)
     return _renamed(operand, names)
 

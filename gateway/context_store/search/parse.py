@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gateway.context_store.fields import Field, FieldType, resolved
-from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not, Operator, Query, Sort
+from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not, Query, Sort
 from gateway.context_store.search.values import as_integer, is_storable, operand_error, shown
 from gateway.errors import MAX_FAULTS, FieldError, InvalidQuery
+from gateway.kinds.search_operators import CONDITIONS, Operator
 from gateway.kinds.suggestions import nearest
 
 DEFAULT_LIMIT = 1_000
@@ -22,11 +23,8 @@ _LIKENESS = 0.6
 
 PARAMS = ("query", "limit", "cursor", "fields")
 MEMBERS = ("filter", "sort")
-AND, OR, NOT, NEQ = "and", "or", "not", "neq"
-#: the operators that compare a field
-CONDITIONS = frozenset({*Operator, NEQ})
-OPERATORS = (*Operator, NEQ, AND, OR, NOT)
 DIRECTIONS = ("asc", "desc")
+_OPERATORS, _CONDITIONS = {operator.value: operator for operator in Operator}, frozenset(CONDITIONS)
 
 
 def parse(params: Mapping[str, Any], fields: Mapping[str, FieldType], at: str = "") -> Query:
@@ -53,13 +51,13 @@ def _joined(parts: Sequence[Filter]) -> Filter:
 def _holds_filters(operand: object) -> bool:
     """Whether it can be what an operator takes: an object of fields, or an array of filters."""
     if isinstance(operand, Mapping):
-        return not operand.keys() <= CONDITIONS
+        return not operand.keys() <= _CONDITIONS
     return isinstance(operand, list | tuple) and any(isinstance(part, Mapping) for part in operand)
 
 
 def _intended_condition(operand: Any) -> tuple[str, Any]:
     """The operator and the value where a field was put first: `{"gt": 5}`, `["a", "b"]` or `"open"`."""
-    if isinstance(operand, Mapping) and operand and operand.keys() <= CONDITIONS:
+    if isinstance(operand, Mapping) and operand and operand.keys() <= _CONDITIONS:
         return next(iter(operand.items()))
     return (Operator.IN if _is_list(operand) else Operator.EQ), operand
 
@@ -100,11 +98,11 @@ class _Reader:
         return All()
 
     def _operator(self, name: str, operand: Any, at: str, depth: int) -> Filter:
-        if name in (AND, OR):
+        if name in (Operator.AND, Operator.OR):
             return self._group(name, operand, at, depth)
-        if name == NOT:
+        if name == Operator.NOT:
             return Not(self._filter(operand, at, depth + 1))
-        if name not in OPERATORS:
+        if name not in _OPERATORS:
             self._unknown_operator(name, operand, at)
         elif not isinstance(operand, Mapping) or not operand:
             self._add_fault(
@@ -121,7 +119,7 @@ class _Reader:
             declared.name if declared else None if _holds_filters(operand) else nearest(name, self._fields, _LIKENESS)
         )
         if field is None:
-            self._unknown(at, name, "operator", OPERATORS)
+            self._unknown(at, name, "operator", _OPERATORS)
             return
         operator, value = _intended_condition(operand)
         example = f'{{"{operator}": {{{shown(field)}: {shown(value)}}}}}'
@@ -133,7 +131,7 @@ class _Reader:
             self._add_fault(at, name, "type", f"{name} takes an array of at least one filter")
             return All()
         parts = [self._filter(part, _below(at, index), depth + 1) for index, part in enumerate(operand)]
-        return _joined(parts) if name == AND else AnyOf(tuple(parts))
+        return _joined(parts) if name == Operator.AND else AnyOf(tuple(parts))
 
     def _condition(self, name: str, field_name: str, value: Any, at: str) -> Filter:
         self._conditions += 1
@@ -142,12 +140,12 @@ class _Reader:
         field = self._field(field_name, at)
         if field is None:
             return All()
-        operator = Operator.EQ if name == NEQ else Operator(name)
+        operator = Operator.EQ if name == Operator.NEQ else _OPERATORS[name]
         wrong = operand_error(operator, field.type, value)
         if wrong:
             self._add_fault(at, field_name, "type", f"{name} on {field_name} ({field.type}): {wrong}")
         condition = Condition(operator, field, value)
-        return Not(condition) if name == NEQ else condition
+        return Not(condition) if name == Operator.NEQ else condition
 
     def _sorts(self, document: Any, at: str) -> tuple[Sort, ...]:
         if document is None:

@@ -2,8 +2,8 @@
 
 import re
 
-from gateway.context_store.search.filters import Operator
 from gateway.context_store.tokenizer import folded, words
+from gateway.kinds.search_operators import Operator
 
 _WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*[%_]")
 _LONELY_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")

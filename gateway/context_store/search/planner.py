@@ -14,10 +14,11 @@ from enum import StrEnum
 from gateway.context_store.documents import JSON_TEXT
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.search.cursors import Position
-from gateway.context_store.search.filters import ORDERING, All, Condition, Filter, Operator, Query, Sort
+from gateway.context_store.search.filters import All, Condition, Filter, Query, Sort
 from gateway.context_store.search.sql import Arguments, Conditions, sort_expression
 from gateway.context_store.search.terms import TermQuery, Vocabulary
 from gateway.context_store.term_dictionary import Containing
+from gateway.kinds.search_operators import ORDERING, Operator
 
 #: how much more a record of a bitmap scan costs than one that an index scan passes
 BITMAP_COST = 3

@@ -10,10 +10,11 @@ import msgspec
 
 from gateway.context_store.fields import NUMBERS, Field, FieldType
 from gateway.context_store.layout import KEY_LENGTH
-from gateway.context_store.search.filters import MATCHING, ORDERING, All, AnyOf, Condition, Filter, Not, Operator
+from gateway.context_store.search.filters import All, AnyOf, Condition, Filter, Not
 from gateway.context_store.search.patterns import pattern_of
 from gateway.context_store.search.terms import Vocabulary
 from gateway.context_store.tokenizer import MAX_TEXT, SEPARATORS, words
+from gateway.kinds.search_operators import MATCHING, ORDERING, Operator
 
 COMPARISONS = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
 #: a key may be a rounding of the value, so it tells no more than this

@@ -6,11 +6,12 @@ from typing import Any
 
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.layout import TRUNCATED, Layout, number_term
-from gateway.context_store.search.filters import MATCHING, SEEKING, All, AnyOf, Condition, Filter, Operator
+from gateway.context_store.search.filters import All, AnyOf, Condition, Filter
 from gateway.context_store.search.patterns import start_of, words_within
 from gateway.context_store.search.values import is_number
 from gateway.context_store.term_dictionary import MIN_PART, Containing
 from gateway.context_store.tokenizer import words
+from gateway.kinds.search_operators import MATCHING, SEEKING, Operator
 
 #: the share of records assumed for a word that is not among the common
 RARE = 0.0

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gateway.context_store.fields import NUMBERS, SCALARS, FieldType
-from gateway.context_store.search.filters import MATCHING, ORDERING, SEEKING, Operator
 from gateway.context_store.tokenizer import words
+from gateway.kinds.search_operators import MATCHING, ORDERING, SEEKING, Family, Operator
 
 MAX_IN = 1_000
 #: characters of one string in a filter
@@ -22,23 +22,23 @@ MAX_MAGNITUDE = 1e300
 _DYNAMIC = frozenset({FieldType.ARRAY, FieldType.ANY})
 _TEXTUAL = _DYNAMIC | {FieldType.STRING}
 
-#: where each operator makes sense
-FITTING: Mapping[Operator, frozenset[FieldType]] = {
-    Operator.EQ: frozenset(FieldType),
-    Operator.IN: frozenset(FieldType),
-    Operator.ARRAY_CONTAINS: _DYNAMIC,
-    **dict.fromkeys(ORDERING, _TEXTUAL | NUMBERS),
-    **dict.fromkeys(MATCHING, _TEXTUAL),
-    **dict.fromkeys(SEEKING, _TEXTUAL | {FieldType.OBJECT}),
+#: the fields that the operators of a family fit
+FITTING: Mapping[Family, frozenset[FieldType]] = {
+    Family.EQUALITY: frozenset(FieldType),
+    Family.MEMBERSHIP: frozenset(FieldType),
+    Family.ORDER: _TEXTUAL | NUMBERS,
+    Family.TEXT: _TEXTUAL,
+    Family.WORDS: _TEXTUAL | {FieldType.OBJECT},
+    Family.ARRAY: _DYNAMIC,
 }
 
 
 def operand_error(operator: Operator, type_: FieldType, value: object) -> str | None:
     """Why the operator can't be asked of a field of this type with this value, or None when it can."""
-    if type_ not in FITTING[operator]:
+    if type_ not in FITTING[operator.family]:
         instead = "; name one of its members, such as via.channel" if type_ is FieldType.OBJECT else ""
-        return f"the operator works on {', '.join(sorted(FITTING[operator]))}{instead}"
-    if operator is Operator.IN:
+        return f"the operator works on {', '.join(sorted(FITTING[operator.family]))}{instead}"
+    if operator.family is Family.MEMBERSHIP:
         return _list_error(value, type_)
     if operator in MATCHING | SEEKING:
         return _text_error(operator, value)

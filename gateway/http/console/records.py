@@ -15,11 +15,9 @@ from gateway.http.console.schema_form import table_of
 from gateway.http.keys import CALLER, SERVICES
 from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.search_operators import CONDITIONS, Operator
 from gateway.operations.call import OperationCall
 
-_OPERATORS = (
-    "eq", "neq", "gt", "gte", "lt", "lte", "in", "like", "contains", "startswith", "endswith", "keyword", "fuzzy",
-)  # fmt: skip
 _LIMIT = 50
 
 
@@ -50,7 +48,7 @@ async def search_copy(request: web.Request) -> web.Response:
         entities=list(searched),
         entity=entity,
         names=searched.get(entity or "", []),
-        operators=_OPERATORS,
+        operators=CONDITIONS,
         condition={name: query.get(name, "") for name in ("field", "operator", "value")},
         document=json.dumps({"entity": entity, "action": SEARCH_ACTION, "params": params}, indent=2),
         **result,
@@ -59,14 +57,14 @@ async def search_copy(request: web.Request) -> web.Response:
 
 def _params(field: str, operator: str, value: str, cursor: str | None) -> dict[str, Any]:
     params: dict[str, Any] = {"query": {}, "limit": _LIMIT}
-    if field and operator in _OPERATORS and value:
+    if field and operator in CONDITIONS and value:
         params["query"] = {"filter": {operator: {field: _value(operator, value)}}}
     return {**params, "cursor": cursor} if cursor else params
 
 
 def _value(operator: str, text: str) -> Any:
     """A value as it is typed: JSON where it is any, else text; several for `in`."""
-    if operator == "in":
+    if operator == Operator.IN:
         return [_value("eq", part.strip()) for part in text.split(",")]
     try:
         return json.loads(text)
