@@ -16,8 +16,8 @@ from tests.harness.raw_http import STATUS_LINE, head_of, received, sent
 from tests.harness.waiting import PATIENCE, eventually
 
 TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
-#: seconds for which PostgreSQL is away
-AWAY = 2.0
+#: seconds for which PostgreSQL is away: a waiter reads its job every five, so that one read fails
+AWAY = 6.0
 LAST_CHUNK = b"0\r\n\r\n"
 
 
@@ -68,7 +68,7 @@ async def test_a_result_that_cannot_be_read_on_breaks_off_without_a_second_head(
         reader, writer = await sent(gateway.url_of(gateway.front_ends[0]), request)
         begin = await reader.readuntil(b'{"id"')
 
-        await gateway.stores.restart(gateway.stores.postgres, down=AWAY)
+        await gateway.stores.restart(gateway.stores.postgres, down=1.0)
         rest, _ = await received(reader)
     writer.close()
 

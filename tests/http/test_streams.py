@@ -11,6 +11,7 @@ from gateway.errors import NotFound, Unavailable
 from tests.harness.caller import Api
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.raw_http import STATUS_LINE, head_of, received, sent
+from tests.harness.sandbox import faults
 
 PATIENCE = 30.0
 PART = b"the beginning of a body"
@@ -76,3 +77,19 @@ async def test_a_reader_of_http_1_0_sees_that_the_body_is_not_complete(front, ap
 
     assert data.count(STATUS_LINE) <= 1
     assert is_reset
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+async def test_a_download_that_is_cut_short_has_one_head_and_no_end(front, api, version):
+    connector = await api.connector()
+    path = f"{connector.path}/download/attachments?attachment_id=1"
+    async with faults(front.sandbox_url, path_prefix="/attachments/") as fault, asyncio.timeout(PATIENCE):
+        await fault(truncate_after_bytes=100)
+        reader, writer = await sent(front.base_url, head_of("GET", path, api.headers, version))
+        data, _ = await received(reader)
+    writer.close()
+
+    head, _, body = data.partition(b"\r\n\r\n")
+    assert data.count(STATUS_LINE) == 1
+    assert b" 200 " in head
+    assert len(body) < int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
