@@ -1,5 +1,6 @@
 """Calls over time, from the counts that PostgreSQL keeps as audit entries are written."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -69,7 +70,7 @@ def percentile(took: Sequence[int], share: float) -> float | None:
     if not sums or not sums[-1]:
         return None
     rank = share * sums[-1]
-    bucket = next(number for number, sum_ in enumerate(sums) if sum_ >= rank and took[number])
+    bucket = bisect_left(sums, rank)
     part = (rank - (sums[bucket] - took[bucket])) / took[bucket]
     lower, upper = _milliseconds(bucket), _milliseconds(bucket + 1)
     return round(lower + part * (upper - lower), 1)
@@ -77,7 +78,7 @@ def percentile(took: Sequence[int], share: float) -> float | None:
 
 def _milliseconds(bucket: int) -> float:
     """Where a bucket begins."""
-    return float(2 ** (bucket / _BUCKETS_A_DOUBLING)) - 1
+    return 2.0 ** (bucket / _BUCKETS_A_DOUBLING) - 1
 
 
 def usage_point(row: Any) -> UsagePoint:
