@@ -1,5 +1,6 @@
 """Calls over time, from the counts that PostgreSQL keeps as audit entries are written."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from gateway.db.pruning import prune
 SPANS = (10, 60, 600)
 #: buckets of durations, and how many there are for each doubling of 1 + milliseconds (usage_bucket in PostgreSQL)
 _BUCKETS, _BUCKETS_A_DOUBLING = 55, 3
+#: milliseconds at which each bucket begins, and the last one ends
+_BEGINS = [math.pow(2, bucket / _BUCKETS_A_DOUBLING) - 1 for bucket in range(_BUCKETS + 1)]
 
 _SUMS = ", ".join(f"sum(took[{number}])" for number in range(1, _BUCKETS + 1))
 # $1 organization, $2 seconds that a row counts, $3 since when, $4 time between points.
@@ -61,30 +64,25 @@ def whole_step(step: int) -> tuple[int, int]:
     return span, -(-step // span) * span
 
 
-def percentile(took: Sequence[int], share: float) -> float | None:
+def percentile(sums: Sequence[int], share: float) -> float | None:
     """The milliseconds within which that share of the calls ended, up to a tenth too many or too few.
 
-    `took` counts calls by bucket; within one they are taken to lie evenly. None where there is none.
+    `sums` counts calls by bucket, each with those of all buckets before it; within a bucket they are taken to lie
+    evenly. None where there is no call.
     """
-    sums = list(accumulate(took))
     if not sums or not sums[-1]:
         return None
     rank = share * sums[-1]
     bucket = bisect_left(sums, rank)
-    part = (rank - (sums[bucket] - took[bucket])) / took[bucket]
-    lower, upper = _milliseconds(bucket), _milliseconds(bucket + 1)
-    return round(lower + part * (upper - lower), 1)
-
-
-def _milliseconds(bucket: int) -> float:
-    """Where a bucket begins."""
-    return 2.0 ** (bucket / _BUCKETS_A_DOUBLING) - 1
+    before = sums[bucket - 1] if bucket else 0
+    part = (rank - before) / (sums[bucket] - before)
+    return round(_BEGINS[bucket] + part * (_BEGINS[bucket + 1] - _BEGINS[bucket]), 1)
 
 
 def usage_point(row: Any) -> UsagePoint:
     """The point in a row of `USAGE`."""
-    took = row["took"]
-    return UsagePoint(row["at"], row["calls"], row["errors"], percentile(took, 0.5), percentile(took, 0.95))
+    sums = list(accumulate(row["took"]))
+    return UsagePoint(row["at"], row["calls"], row["errors"], percentile(sums, 0.5), percentile(sums, 0.95))
 
 
 async def prune_usage(database: Database) -> int:

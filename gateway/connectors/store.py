@@ -74,6 +74,10 @@ _FIRST_OF_EACH_KIND = f"""
     )
     ORDER BY connectors.kind, connectors.created_at, connectors.id
 """
+_COUNT = """
+    SELECT status, count(*) AS connectors FROM connectors
+    WHERE organization_id = $1 AND deleted_at IS NULL GROUP BY status
+"""
 _SECRET = """
     SELECT key_id, wrapped_key, sealed, expires_at, version, kind, environment::text AS environment
     FROM connector_secrets JOIN connectors ON connectors.id = connector_id
@@ -268,6 +272,12 @@ class ConnectorStore:
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_FIRST_OF_EACH_KIND, organization_id, limit)
         return [_record(row) for row in rows]
+
+    async def count(self, organization_id: UUID) -> dict[ConnectorStatus, int]:
+        """How many connectors there are of each status."""
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_COUNT, organization_id)
+        return dict.fromkeys(ConnectorStatus, 0) | {ConnectorStatus(row["status"]): row["connectors"] for row in rows}
 
     async def secret(self, organization_id: UUID, connector_id: UUID) -> Secret:
         """The credentials as they are now; raises NotFound."""

@@ -341,3 +341,28 @@ async def test_usage_counts_what_was_called(browser: ConsoleBrowser, api: Api):
         pass
 
     assert re.search(rb"<p>[1-9]\d* calls", page.body)
+
+
+async def test_a_page_shows_a_bounded_number_of_connectors(browser: ConsoleBrowser, front: FrontEnd, organization_id):
+    workspace_id = await front.services.identity.workspace_named(organization_id, "w")
+    async with front.services.database.tenant(organization_id) as connection:
+        await connection.execute(
+            "INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status, created_at)"
+            " SELECT gen_random_uuid(), $1, $2, 'support-desk', 'connector ' || n, 'needs_reauth',"
+            " now() + n * interval '1 second' FROM generate_series(1, 150) AS n",
+            organization_id,
+            workspace_id,
+        )
+        last = await connection.fetchval("SELECT id FROM connectors WHERE name = 'connector 150'")
+
+    first = (await browser.get("/console/connectors")).body.decode()
+    second = (await browser.get(re.search(r'href="(\?cursor=[^"]+)"', first)[1].join(("/console/connectors", "")))).body
+    offered = [(await browser.get(f"/console/{page}")).body.count(b"<option value=") for page in ("audit", "search")]
+    chosen = (await browser.get(f"/console/audit?connector={last}")).body.decode()
+    overview = (await browser.get("/console")).body
+
+    assert (first.count('scope="row"'), second.count(b'scope="row"')) == (100, 50)
+    assert max(offered) < 100
+    assert str(last) in chosen
+    assert overview.count(b"must be authorized again") == 20
+    assert re.search(rb"<strong>150</strong> connectors", overview)

@@ -8,6 +8,7 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.aio.clock import CLOCK
+from gateway.audit.usage import UsagePoint
 from gateway.errors import FieldError, InvalidParams
 from gateway.http.bodies import Moment, QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
@@ -54,9 +55,20 @@ async def show_usage(request: web.Request) -> web.Response:
     points = await services.audit.usage(organization_id, since, query.step)
     in_hand = await read_in_hand(services.database, organization_id)
     return json_response({
-        "data": [{**asdict(point), "at": moment(point.at)} for point in points],
+        "data": [_point(point) for point in points],
         "in_hand": {**asdict(in_hand), "stalest": moment(in_hand.stalest)},
     })  # fmt: skip
+
+
+def _point(point: UsagePoint) -> dict[str, object]:
+    """Its members one by one: `asdict` takes ten times as long, and there may be thousands."""
+    return {
+        "at": moment(point.at),
+        "calls": point.calls,
+        "errors": point.errors,
+        "p50_ms": point.p50_ms,
+        "p95_ms": point.p95_ms,
+    }
 
 
 async def list_audit(request: web.Request) -> web.Response:

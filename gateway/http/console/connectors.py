@@ -9,21 +9,27 @@ from gateway.http.bodies import path_id
 from gateway.http.console.page import console_page, see_other
 from gateway.http.console.session import read_console_form
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.http.responses import cursor_of, read_time_cursor
 
 _PAGE = "/console/connectors"
+#: connectors on a page, and workspaces that are suggested
+_LIMIT = 100
 
 
 async def list_connectors(request: web.Request) -> web.Response:
     """GET /console/connectors."""
-    services = request.app[SERVICES]
-    records = await services.connector_store.find(request[CALLER].organization_id)
-    workspaces = sorted({record.workspace_name for record in records})
+    services, organization_id = request.app[SERVICES], request[CALLER].organization_id
+    after = read_time_cursor(request.query.get("cursor"))
+    records = await services.connector_store.find(organization_id, after=after, limit=_LIMIT + 1)
+    page = records[:_LIMIT]
+    workspaces = await services.identity.workspaces(organization_id, None, None, _LIMIT)
     return console_page(
         request,
         "connectors.html",
         active="connectors",
-        connectors=[connector_view(record, services.catalog) for record in records],
-        workspaces=workspaces,
+        connectors=[connector_view(record, services.catalog) for record in page],
+        workspaces=[workspace.name for workspace in workspaces],
+        cursor=cursor_of((page[-1].created_at, page[-1].id)) if len(records) > len(page) else None,
     )
 
 

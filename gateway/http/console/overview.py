@@ -13,6 +13,8 @@ from gateway.jobs.model import moment
 from gateway.jobs.store import JobFilter
 from gateway.monitoring.statistics import read_in_hand, read_statistics
 
+#: connectors to authorize again that are named
+_ATTENTION = 20
 #: spans that the plots show: name → how far back, and the seconds between points
 _SPANS = {
     "hour": (timedelta(hours=1), 60),
@@ -27,7 +29,7 @@ async def overview(request: web.Request) -> web.Response:
     span = request.query.get("span", "hour")
     back, step = _SPANS.get(span, _SPANS["hour"])
     usage = await services.audit.usage(caller.organization_id, CLOCK.now() - back, step)
-    records = await services.connector_store.find(caller.organization_id)
+    store = services.connector_store
     in_hand = await read_in_hand(services.database, caller.organization_id)
     recent = await services.jobs.find(caller.organization_id, JobFilter(), None, 8)
     plots = {
@@ -37,7 +39,8 @@ async def overview(request: web.Request) -> web.Response:
         "p50_ms": [point.p50_ms for point in usage],
         "p95_ms": [point.p95_ms for point in usage],
     }
-    counts = {status.value: sum(record.status is status for record in records) for status in ConnectorStatus}
+    counts = await store.count(caller.organization_id)
+    attention = await store.find(caller.organization_id, status=ConnectorStatus.NEEDS_REAUTH, limit=_ATTENTION)
     return console_page(
         request,
         "overview.html",
@@ -47,8 +50,8 @@ async def overview(request: web.Request) -> web.Response:
         plots=json.dumps(plots),
         calls=sum(point.calls for point in usage),
         errors=sum(point.errors for point in usage),
-        counts=counts,
-        attention=[record for record in records if record.status is ConnectorStatus.NEEDS_REAUTH],
+        counts={status.value: count for status, count in counts.items()},
+        attention=attention,
         jobs=recent,
         in_hand=in_hand,
         stalest=moment(in_hand.stalest),

@@ -1,11 +1,18 @@
 """What the console's pages have in common."""
 
+import contextlib
 from typing import Any
+from uuid import UUID
 
 from aiohttp import web
 
+from gateway.connectors.model import ConnectorRecord
+from gateway.errors import NotFound
 from gateway.http.keys import CALLER, PAGES, SERVICES, SESSION
 from gateway.http.responses import html_response
+
+#: connectors of each kind that a page offers to choose from
+_CHOICES = 50
 
 NAVIGATION = (
     ("overview", "/console", "Overview"),
@@ -35,6 +42,16 @@ def console_page(
         **context,
     )
     return html_response(html, pages.headers(), status)
+
+
+async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> list[ConnectorRecord]:
+    """The oldest connectors of each kind, and the one that is chosen, in the order of their creation."""
+    store, organization_id = request.app[SERVICES].connector_store, request[CALLER].organization_id
+    offered = {record.id: record for record in await store.first_of_each_kind(organization_id, _CHOICES)}
+    if chosen_id is not None and chosen_id not in offered:
+        with contextlib.suppress(NotFound):
+            offered[chosen_id] = await store.get(organization_id, chosen_id)
+    return sorted(offered.values(), key=lambda record: (record.created_at, record.id))
 
 
 def see_other(location: str) -> web.Response:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from gateway.connectors.model import ConnectorRecord
 from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
-from gateway.http.console.page import console_page, see_other
+from gateway.http.console.page import connectors_to_choose, console_page, see_other
 from gateway.http.console.schema_form import fields_of, params_of, table_of
 from gateway.http.console.session import read_console_form
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
@@ -28,7 +28,7 @@ _NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "row
 async def show_playground(request: web.Request) -> web.Response:
     """GET /console/playground: operations for a task in plain words, and the form of the one that was chosen."""
     query, services = request.query.get("query", ""), request.app[SERVICES]
-    records = await _connectors(request)
+    records = await connectors_to_choose(request, None)
     entry = entry_of(services.catalog, request.query["operation"]) if request.query.get("operation") else None
     matches = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
     return console_page(
@@ -93,6 +93,7 @@ async def _answer(
     error: GatewayError | None,
 ) -> web.Response:
     faults = error.faults if isinstance(error, InvalidParams) else ()
+    offered = await connectors_to_choose(request, record.id)
     return console_page(
         request,
         "playground.html",
@@ -100,7 +101,7 @@ async def _answer(
         status=200 if error is None else 422,
         query="",
         matches=[],
-        **_chosen(request, entry, await _connectors(request), params, record, typed, faults, shown, error),
+        **_chosen(request, entry, offered, params, record, typed, faults, shown, error),
     )
 
 
@@ -166,10 +167,6 @@ def _call(
         request_id=request[REQUEST_ID],
         base_url=request.app[SERVICES].settings.base_url,
     )
-
-
-async def _connectors(request: web.Request) -> list[ConnectorRecord]:
-    return list(await request.app[SERVICES].connector_store.find(request[CALLER].organization_id))
 
 
 def _summary(entry: OperationEntry) -> dict[str, str]:

@@ -10,9 +10,10 @@ from aiohttp import web
 
 from gateway.errors import GatewayError, InvalidParams
 from gateway.http.bodies import query_id
-from gateway.http.console.page import console_page
+from gateway.http.console.page import connectors_to_choose, console_page
 from gateway.http.console.schema_form import table_of
 from gateway.http.keys import CALLER, SERVICES
+from gateway.identity.model import id_of
 from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_operators import CONDITIONS, Operator
@@ -23,8 +24,8 @@ _LIMIT = 50
 
 async def search_copy(request: web.Request) -> web.Response:
     """GET /console/search: build a filter, see it as JSON, and what it finds."""
-    services, caller, query = request.app[SERVICES], request[CALLER], request.query
-    records = await services.connector_store.find(caller.organization_id)
+    services, query = request.app[SERVICES], request.query
+    records = await connectors_to_choose(request, id_of(query.get("connector")))
     record = next((each for each in records if str(each.id) == query.get("connector")), next(iter(records), None))
     searched: dict[str, list[str]] = {}
     if record is not None:
@@ -120,7 +121,7 @@ async def list_audit(request: web.Request) -> web.Response:
             }
             for entry in page
         ],
-        connectors=await services.connector_store.find(request[CALLER].organization_id),
+        connectors=await connectors_to_choose(request, query_id(request, "connector")),
         clients=clients,
         filters=filters,
         older=urlencode({**filters, "cursor": page[-1].id}) if len(entries) > len(page) else None,
