@@ -4,6 +4,7 @@ A bundle has the members of those below it. Each is opened by one function and c
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,8 +24,9 @@ from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
-from gateway.db.notifications import WRITTEN, NotificationListener
+from gateway.db.notifications import RESTARTING, WRITTEN, NotificationListener, notify
 from gateway.db.pool import Database
+from gateway.errors import Unavailable
 from gateway.identity.clients import Clients
 from gateway.identity.console_sessions import ConsoleSessions
 from gateway.identity.people import People
@@ -380,6 +382,12 @@ def _provider_sign_in(
     )
     store, people = SignInStore(database), People(database, identity)
     return ProviderSignIn(Provider(provider), store, people, seals, settings.base_url)
+
+
+async def announce_restart(services: Stores) -> None:
+    """Let front ends know that this process begins to work or to stop; without PostgreSQL they do not hear of it."""
+    with contextlib.suppress(Unavailable):
+        await notify(services.database, RESTARTING, services.process)
 
 
 def open_blobs(settings: Settings) -> Blobs:

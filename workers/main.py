@@ -24,7 +24,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.monitoring.prometheus import exposed
 from gateway.oauth_client.store import prune_flows
 from gateway.oauth_server.store import prune_grants
-from gateway.services import CLOSING, WorkerServices, open_worker
+from gateway.services import CLOSING, WorkerServices, announce_restart, open_worker
 from gateway.settings import Settings
 from gateway.sign_in.store import prune_provider_sign_ins
 from gateway.telemetry.tracing import configure_tracing
@@ -87,10 +87,12 @@ class Worker:
             tune_gc()
             tune_malloc()
             log.info("worker is ready", extra={"worker": services.runner.worker})
+            await announce_restart(services)
             await stopping.wait()
             deadline = Deadline(services.settings.shutdown_grace)
             log.info("worker stops", extra={"running": len(services.runner.jobs)})
             self._fetcher.close()
+        await announce_restart(services)
         await self._wakeup.close_quietly()
         await self._drain(deadline)
 

@@ -15,6 +15,7 @@ from functools import partial
 import asyncpg
 
 from gateway.aio.loops import every, running
+from gateway.db.pool import Database
 from gateway.errors import Unavailable
 
 CHANNEL = "gateway"
@@ -22,6 +23,8 @@ CHANNEL = "gateway"
 NOTIFY = f"SELECT pg_notify('{CHANNEL}', $1)"
 #: the topic of a write that ended, perhaps without effect; the subject begins with the connector's id
 WRITTEN = "written"
+#: the topic of a process that begins to work or to stop; the subject is its name
+RESTARTING = "restarting"
 #: seconds until the connection is tried again
 _RECONNECT = 0.5
 #: seconds between two queries that prove that the connection is alive
@@ -37,6 +40,12 @@ _POLL_INTERVAL = 1.0
 Listeners = Mapping[str, Callable[[str], None]]
 #: called when notifications may have been missed: what was remembered must be forgotten or looked up again
 OnGap = Callable[[], None]
+
+
+async def notify(database: Database, topic: str, subject: str) -> None:
+    """Call the listeners of the topic in every process; raises Unavailable."""
+    async with database.system() as connection:
+        await connection.execute(NOTIFY, f"{topic}:{subject}")
 
 
 class NotificationListener:

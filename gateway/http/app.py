@@ -10,6 +10,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.aio.remembered import Remembered
+from gateway.db.notifications import RESTARTING
 from gateway.http.api.mcp import offer_mcp
 from gateway.http.keys import (
     EXPORTER,
@@ -61,6 +62,7 @@ def create_app(settings: Settings) -> web.Application:
             transport = opened.upstreams.transport
             with limits.watching(opened.loop_lag, lambda: opened.job_waiters.waiting, lambda: transport.under_way):
                 app[SERVICES] = opened
+                opened.notifications.subscribe({RESTARTING: lambda _: limits.overload.expect_restart()}, None)
                 offer_mcp(app, opened)
                 app[READINESS] = readiness(opened)
                 app[HEALTH_CHECKS] = health_checks(settings)

@@ -8,12 +8,13 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.db.notifications import NOTIFY, WRITTEN
+from gateway.db.notifications import WRITTEN, notify
 from gateway.db.pool import Database
 from gateway.db.retries import retry_until_available
 from gateway.errors import Unavailable
@@ -193,23 +194,20 @@ class ResponseCache:
         PostgreSQL takes it; until then it counts as under way.
         """
         subject = f"{connector_id}:{uuid4().hex}"
-        await self._announce(f"{WRITING}:{subject}")
+        await notify(self._database, WRITING, subject)
         self.on_writing(subject)
         try:
             yield
         finally:
             self.on_notify(subject)
-            await self._announce_end(f"{WRITTEN}:{subject}")
+            await self._announce_end(subject)
 
-    async def _announce(self, notification: str) -> None:
-        async with self._database.system() as connection:
-            await connection.execute(NOTIFY, notification)
-
-    async def _announce_end(self, notification: str) -> None:
+    async def _announce_end(self, subject: str) -> None:
+        announce = partial(notify, self._database, WRITTEN, subject)
         try:
-            await self._announce(notification)
+            await announce()
         except Unavailable:
-            announcing = asyncio.create_task(retry_until_available(lambda: self._announce(notification)))
+            announcing = asyncio.create_task(retry_until_available(announce))
             self._announcing.add(announcing)
             announcing.add_done_callback(self._announcing.discard)
             announcing.add_done_callback(_retrieved)

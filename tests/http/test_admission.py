@@ -114,6 +114,20 @@ def test_what_a_process_does_at_its_start_is_no_overload():
     assert not afterwards[-1]
 
 
+def test_a_queue_is_no_overload_while_a_process_beside_this_one_restarts():
+    overload = overloaded()
+    before = overload.max_in_progress
+
+    overload.expect_restart()
+    at_once = overload.max_in_progress
+    during = [after(overload, BUSY, LONG, MANY, looks=1).max_in_progress for _ in range(299)]
+    afterwards = after(overload, BUSY, LONG, MANY, looks=2).max_in_progress
+
+    assert before < 256
+    assert min(at_once, *during) >= 256
+    assert afterwards < 256
+
+
 def test_a_process_in_which_requests_wait_for_long_takes_fewer_than_it_has():
     overload = overloaded()
 

@@ -9,6 +9,10 @@ from gateway.telemetry.loop_lag import INTERVAL
 
 #: requests in progress that are never too many: they keep a process busy without making each other wait for long
 _FEW = 32
+#: the same while processes beside it start and stop: it takes their requests, and they take its processors
+_FEW_IN_RESTART = 256
+#: seconds from the notification that a process starts or stops until its successor works
+_RESTART = 15.0
 #: samples, all of them of a process whose cycles are too long, that make an overload of a burst
 _SAMPLES = 8
 #: of those, the ones that make an overload where too much waits, and whose median tells how it is now
@@ -90,8 +94,15 @@ class Overload:
         #: as it was found by trying, be it for longer than until the next sample
         self._limit = inf
         self._easy_samples = 0
+        #: samples until processes that start or stop nearby count as done with it
+        self._restart_samples = 0
         #: the requests that may be in progress: one more is let in where there are fewer
         self.max_in_progress = inf
+
+    def expect_restart(self) -> None:
+        """A process starts or stops: until it is replaced, a queue that it causes is not taken for an overload."""
+        self._restart_samples = round(_RESTART / INTERVAL)
+        self.max_in_progress = max(self.max_in_progress, _FEW_IN_RESTART)
 
     def observe(
         self, busy: float, cycle: float, in_progress: int, admitted: int, calling: int = 0, *, is_rush: bool = False
@@ -104,6 +115,7 @@ class Overload:
         if self._max_load >= 1:
             return
         self._time.observe(in_progress, calling, admitted)
+        self._restart_samples = max(0, self._restart_samples - 1)
         if self._warm_up:
             self._warm_up -= 1
             return
@@ -117,6 +129,8 @@ class Overload:
         self.max_in_progress = (
             min(self._limit, 2 * max(_FEW, in_progress)) if self._busy_samples >= _RECENT else self._limit
         )
+        if self._restart_samples:
+            self.max_in_progress = max(self.max_in_progress, _FEW_IN_RESTART)
 
     def _sample(self, cycle: float, is_rush: bool) -> "_Sample":
         here, calling = self._time.here, self._time.calling

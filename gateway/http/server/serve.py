@@ -12,7 +12,7 @@ from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.http.app import create_app
 from gateway.http.keys import IS_DRAINING, SERVICES
 from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
-from gateway.services import CLOSING
+from gateway.services import CLOSING, announce_restart
 from gateway.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -44,12 +44,13 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         site = web.TCPSite(runner, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None)
         await site.start()
         log.info("front end is listening", extra={"bind": settings.bind})
+        await announce_restart(app[SERVICES])
         await stopping.wait()
         deadline = Deadline(settings.shutdown_grace)
         app[IS_DRAINING].set()
         app[SERVICES].job_waiters.stop_waiting()
         log.info("front end stops")
-        await asyncio.sleep(_NOTICE)
+        await asyncio.gather(asyncio.sleep(_NOTICE), announce_restart(app[SERVICES]))
         # The system holds connections that were not taken yet, and would reset them with the socket.
         await asyncio.sleep(0)
         await site.stop()
