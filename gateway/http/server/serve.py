@@ -3,7 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
+import socket
+from collections.abc import Iterator
 
 from aiohttp import web
 
@@ -41,8 +44,8 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
     tune_malloc()
     try:
         host, port = settings.address
-        site = web.TCPSite(runner, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None)
-        await site.start()
+        assert runner.server is not None
+        listener = await loop.create_server(runner.server, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None)
         log.info("front end is listening", extra={"bind": settings.bind})
         await announce_restart(app[SERVICES])
         await stopping.wait()
@@ -51,12 +54,30 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         app[SERVICES].job_waiters.stop_waiting()
         log.info("front end stops")
         await asyncio.gather(asyncio.sleep(_NOTICE), announce_restart(app[SERVICES]))
-        # The system holds connections that were not taken yet, and would reset them with the socket.
-        await asyncio.sleep(0)
-        await site.stop()
+        await stop_listening(listener, runner.server)
         await _drain(app, runner, deadline.left(reserve=CLOSING))
     finally:
         await runner.cleanup()
+
+
+async def stop_listening(listener: asyncio.Server, server: web.Server) -> None:
+    """Close the listening sockets; connections that wait at them are taken first, as closing would reset them."""
+    loop = asyncio.get_running_loop()
+    # Nothing is awaited between the last accept and the close.
+    waiting = [connection for listening in listener.sockets for connection in _waiting_at(listening.fileno())]
+    listener.close()
+    for connection in waiting:
+        await loop.connect_accepted_socket(server, connection)
+
+
+def _waiting_at(fileno: int) -> Iterator[socket.socket]:
+    with socket.socket(fileno=os.dup(fileno)) as listening:
+        listening.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                connection, _ = listening.accept()
+                connection.setblocking(False)
+                yield connection
 
 
 async def _drain(app: web.Application, runner: GuardedRunner, seconds: float) -> None:
