@@ -11,7 +11,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.faults import agents
+from tests.faults import agents, remembered_answers, rolling
 from tests.faults.report import Report, document
 from tests.faults.storm import storm
 
@@ -21,6 +21,15 @@ _AGENTS = """## Agents
 
 `python -m tests.faults.agents`: twenty agents behind a load balancer of three front ends and two workers call bulk
 updates as tasks of the Model Context Protocol, and create tickets between them, while both are killed.
+"""
+_ROLLING = """## Rolling restart
+
+`python -m tests.faults.rolling`: two front ends and two workers are stopped and started again one after the other.
+"""
+_REMEMBERED = """## Remembered answers
+
+`python -m tests.faults.remembered_answers`: two front ends remember answers of a connector while it is written to and
+processes are struck. An answer is stale when it is older than a write that the application had before it was asked for.
 """
 
 
@@ -36,12 +45,18 @@ def main() -> int:
         print(f"storm of seed {seed} …", file=sys.stderr, flush=True)
         reports[seed] = asyncio.run(storm(options.jobs, options.faults, seed))
         print(reports[seed].table(), flush=True)
-    of_agents = asyncio.run(agents.agents(agents.TASKS, agents.KILLS))
-    print(of_agents.table())
+    others = {
+        _AGENTS: asyncio.run(agents.agents(agents.TASKS, agents.KILLS)),
+        _ROLLING: asyncio.run(rolling.rolling(rolling.RATE)),
+        _REMEMBERED: asyncio.run(remembered_answers.remembered_answers(remembered_answers.ROUNDS)),
+    }
+    for report in others.values():
+        print(report.table(), flush=True)
     if (options.jobs, options.faults) == (JOBS, FAULTS):
-        REPORT.write_text(f"{document(reports)}\n{_AGENTS}\n```\n{of_agents.table()}\n```\n")
+        sections = (f"{head}\n```\n{report.table()}\n```\n" for head, report in others.items())
+        REPORT.write_text("\n".join([document(reports), *sections]))
     are_good = all(each.is_clean and each.is_quick for each in reports.values())
-    return 0 if are_good and of_agents.is_clean else 1
+    return 0 if are_good and all(report.is_clean for report in others.values()) else 1
 
 
 if __name__ == "__main__":

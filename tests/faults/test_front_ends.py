@@ -1,11 +1,9 @@
 """Front ends and workers that come and go while callers watch, wait and read."""
 
 import asyncio
-import itertools
 import signal
 import time
 from collections.abc import AsyncIterator
-from typing import Any
 from uuid import uuid4
 
 import aiohttp
@@ -13,12 +11,12 @@ import psutil
 import pytest
 
 from tests.faults.arena import Arena, arena, ticket
-from tests.harness.caller import ASYNC, Answer, Api, ConnectorApi
-from tests.harness.processes import Program
+from tests.faults.rolling import SPACING, rolling
+from tests.harness.caller import ASYNC, Api
 from tests.harness.waiting import eventually
 
-#: requests a second of the rolling restart, and seconds between two restarts
-RATE, SPACING = 50, 1.0
+#: requests a second of the rolling restart; `make faults` has twice as many
+RATE = 50
 MILLION = """
     INSERT INTO job_results (job_id, organization_id, part, lines)
     SELECT $1, $2, part,
@@ -123,72 +121,10 @@ async def _is_refused(api: Api) -> bool:
 
 
 async def test_a_rolling_restart_under_load_fails_and_doubles_nothing():
-    async with (
-        arena(front_ends=2, workers=2) as gateway,
-        gateway.desk() as desk,
-        gateway.api(gateway.front_ends[1]) as other,
-    ):
-        load = Load(desk, desk.through(other))
-        running = asyncio.create_task(load.run())
+    report = await rolling(RATE)
 
-        codes = [await _rolled(program) for program in (*gateway.front_ends, *gateway.workers)]
-        load.is_over.set()
-        await running
-        ended = [await desk.api.ended_job(job) for job in load.jobs]
-
-    assert load.failures == []
-    assert len(load.names) >= 4 * SPACING * RATE
-    assert {job["status"] for job in ended} == {"succeeded"}
-    assert {gateway.upstream.created[name] for name in load.names} == {1}
-    assert codes == [0, 0, 0, 0]
-
-
-async def _rolled(program: Program) -> int:
-    """The exit code of a process that was told to stop, once its successor works."""
-    await asyncio.sleep(SPACING)
-    code = await program.stop()
-    await program.start()
-    return code
-
-
-class Load:
-    """So many creates a second, every second one as a job, over whichever of two front ends takes them."""
-
-    def __init__(self, *desks: ConnectorApi) -> None:
-        self._desks = desks
-        self.is_over = asyncio.Event()
-        self.names: list[str] = []
-        self.jobs: list[dict[str, Any]] = []
-        self.failures: list[object] = []
-
-    async def run(self) -> None:
-        async with asyncio.TaskGroup() as calls:
-            for number in itertools.count():
-                if self.is_over.is_set():
-                    return
-                calls.create_task(self._call(number))
-                await asyncio.sleep(1 / RATE)
-
-    async def _call(self, number: int) -> None:
-        name = f"rolling-{number}"
-        self.names.append(name)
-        try:
-            answer = await self._taken(number, name)
-        except aiohttp.ClientError as error:
-            self.failures.append(error)
-            return
-        if answer.status == 202:
-            self.jobs.append(answer.json()["job"])
-        elif answer.status != 200:
-            self.failures.append(answer)
-
-    async def _taken(self, number: int, name: str) -> Answer:
-        """As a load balancer has it: where no connection comes about, the other front end is asked."""
-        call = ("tickets", "create", ticket(name), ASYNC if number % 2 else {})
-        try:
-            return await self._desks[number % 2].send(*call)
-        except aiohttp.ClientConnectorError:
-            return await self._desks[1 - number % 2].send(*call)
+    assert report.is_clean, report.table()
+    assert report.calls >= 4 * SPACING * RATE
 
 
 async def test_all_phases_of_a_stop_share_one_grace():

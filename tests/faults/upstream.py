@@ -34,6 +34,11 @@ class Upstream:
         #: while it is not set, answers wait
         self.gate = asyncio.Event()
         self.gate.set()
+        #: while it is not set, answers to updates of one ticket wait, and the update is done all the same
+        self.update_gate = asyncio.Event()
+        self.update_gate.set()
+        #: what the last update of one ticket made of its subject
+        self.subject = "s"
         #: the ticket whose reader dies, and tells that it was asked for
         self.deadly: int | None = None
         self.fatal = asyncio.Event()
@@ -65,6 +70,7 @@ class Upstream:
             yield self
         finally:
             self.gate.set()
+            self.update_gate.set()
             await runner.cleanup()
 
     async def _taken(self) -> None:
@@ -91,7 +97,7 @@ class Upstream:
         if self.refusals:
             self.refusals -= 1
             return web.json_response({"error": "TooManyRequests"}, status=429, headers={"Retry-After": "11"})
-        return web.json_response({"ticket": {"id": int(request.match_info["id"]), "subject": "s"}})
+        return web.json_response({"ticket": {"id": int(request.match_info["id"]), "subject": self.subject}})
 
     async def _create(self, request: web.Request) -> web.Response:
         ticket = (await request.json())["ticket"]
@@ -102,7 +108,9 @@ class Upstream:
 
     async def _update(self, request: web.Request) -> web.Response:
         ticket = (await request.json())["ticket"]
+        self.subject = ticket.get("subject", self.subject)
         await self._taken()
+        await self.update_gate.wait()
         return web.json_response({"ticket": {"id": int(request.match_info["id"]), **ticket}})
 
     async def _update_many(self, request: web.Request) -> web.Response:
