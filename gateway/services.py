@@ -27,12 +27,12 @@ from gateway.context_store.sync.write_through import WriteThrough
 from gateway.db.notifications import RESTARTING, WRITTEN, NotificationListener, notify
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
+from gateway.identity.attempts import Attempts
 from gateway.identity.clients import Clients
 from gateway.identity.console_sessions import ConsoleSessions
 from gateway.identity.people import People
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
-from gateway.identity.wrong_secrets import WrongSecrets
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.processes import process_name
@@ -126,6 +126,8 @@ class Services(WorkerServices):
 
     tokens: Tokens
     clients: Clients
+    #: what strangers try, counted by address
+    attempts: Attempts
     connector_service: ConnectorService
     context_store: ContextStore
     copy_search: CopySearch
@@ -309,8 +311,8 @@ def _execution(engine: Engine, wakeup: Wakeup, waiters: JobWaiters, runner: Runn
 async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
     """What only front ends need: authentication, consent pages, search."""
     settings, database, audit = jobs.settings, jobs.database, jobs.audit
-    wrong_secrets = WrongSecrets.at(settings.redis_url)
-    tokens = Tokens(jobs.identity, settings.token_seconds, wrong_secrets)
+    attempts = Attempts.at(settings.redis_url)
+    tokens = Tokens(jobs.identity, settings.token_seconds, attempts)
     jobs.notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
     connector_service = ConnectorService(
         audit, jobs.catalog, jobs.connector_store, jobs.identity, jobs.upstreams, jobs.oauth.apps.of
@@ -321,6 +323,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
         yield Services(
             **vars(jobs),
             tokens=tokens,
+            attempts=attempts,
             clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
             connector_service=connector_service,
             context_store=context_store,
@@ -338,7 +341,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             ),
             console_sessions=ConsoleSessions(database, jobs.identity, derived_key(jobs.key_list, "console forms")),
             authorization=AuthorizationServer(
-                audit, grants, Hosts(grants), tokens, settings.base_url, settings.token_seconds
+                audit, grants, Hosts(grants, attempts), tokens, settings.base_url, settings.token_seconds
             ),
             provider_sign_in=_provider_sign_in(
                 settings, database, jobs.identity, SealedText(derived_key(jobs.key_list, "provider sign-ins"))
@@ -348,7 +351,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             operations=Remembered(partial(asyncio.to_thread, _index_of, jobs.catalog), inf),
         )
     finally:
-        await wrong_secrets.close()
+        await attempts.close()
 
 
 @asynccontextmanager

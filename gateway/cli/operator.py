@@ -330,7 +330,8 @@ def list_clients() -> None:
 def rotate_secret(client_id: UUID, finish: bool) -> None:
     """Give a client a new secret; the one before goes on working until --finish.
 
-    Hand out the new secret, wait until every program uses it, then finish. Tokens already given out live on.
+    Hand out the new secret, wait until every program uses it, then finish. Finishing ends the client's console
+    sessions; tokens already given out stay valid.
     """
     from gateway.identity.tokens import hashed, new_secret
 

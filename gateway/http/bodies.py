@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.faults import sentence
@@ -31,6 +31,8 @@ MAX_WAIT = 300
 _PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
 
 M = TypeVar("M", bound=BaseModel)
+#: of a workspace or a connector
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
 class Body(BaseModel):
@@ -97,6 +99,8 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
         members = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError as error:
         raise MalformedRequest(f"the body is no form in UTF-8 of at most {_MAX_FIELDS} fields") from error
+    if any("\x00" in name or "\x00" in text for name, text in members):
+        raise MalformedRequest("the form holds NUL; remove it")
     form = dict(members)
     if len(form) < len(members):
         raise MalformedRequest("the form names a field twice; send it once")

@@ -1,14 +1,17 @@
 """The use case of an organization's own clients: programs that its administrators let in, and what these may do."""
 
+import logging
 from collections.abc import Sequence
 from uuid import UUID
 
 from gateway.audit.log import Audit
-from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
-from gateway.identity.model import Caller, Client, Scope
+from gateway.errors import Conflict, FieldError, GatewayError, InvalidParams, NotFound, RateLimited
+from gateway.identity.model import Caller, Client, Scope, id_of
 from gateway.identity.redirect_urls import MAX_URLS, redirect_errors
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed, new_secret
+
+log = logging.getLogger(__name__)
 
 #: characters of a client's name, and clients of an organization that are not disabled
 _MAX_NAME, _MAX_CLIENTS = 200, 1000
@@ -58,6 +61,20 @@ class Clients:
                 raise InvalidParams(faults=faults)
             await self._store.change_redirect_urls(client_id, urls)
             return await self._own(caller, client_id)
+
+    async def sign_in_failed(self, what: str, client_id: str, error: GatewayError) -> None:
+        """Record that a sign-in as this client was refused, in the audit log of each of its organizations.
+
+        Where sign-ins are refused for being too many (RateLimited) nothing is recorded: strangers do not fill the log.
+        """
+        log.warning("a sign-in failed", extra={"sign_in": what, "client_id": client_id[:_MAX_NAME], "code": error.code})
+        id_ = None if isinstance(error, RateLimited) else id_of(client_id)
+        stored = None if id_ is None else await self._store.client(id_)
+        if stored is None:
+            return
+        for organization_id in stored.client.organization_ids:
+            with self._audit.deed(what, Caller(stored.client, organization_id)) as entry:
+                entry.outcome = error.code
 
     async def _own(self, caller: Caller, client_id: UUID) -> Client:
         """A client of this organization alone: no organization changes what another relies on. Raises NotFound."""

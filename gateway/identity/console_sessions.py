@@ -62,7 +62,7 @@ class ConsoleSessions:
         return hmac.new(self._key, token.encode(), sha256).hexdigest()
 
     def is_csrf_token(self, token: str, csrf_token: str) -> bool:
-        return hmac.compare_digest(self.csrf_token(token), csrf_token)
+        return hmac.compare_digest(self.csrf_token(token).encode(), csrf_token.encode())
 
 
 async def prune_console_sessions(database: Database) -> None:

@@ -61,6 +61,7 @@ _ROTATE_SECRET = """
     WHERE id = $1 AND NOT EXISTS (SELECT FROM people WHERE client_id = clients.id)
     RETURNING cardinality(secret_hashes)
 """
+_END_SESSIONS_OF_CLIENT = "DELETE FROM console_sessions WHERE client_id = $1"
 _CHANGE_REDIRECT_URLS = "UPDATE clients SET redirect_urls = $2 WHERE id = $1 RETURNING id"
 _NOTIFY_CLIENT = "SELECT pg_notify('gateway', 'client:' || $1::text)"
 _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
@@ -247,11 +248,16 @@ class IdentityStore:
             await connection.execute(_NOTIFY_CLIENT, str(client_id))
 
     async def rotate_secret(self, client_id: UUID, secret_hash: bytes | None) -> int:
-        """Put a secret before the newest one, or with None end all but the newest; how many are live now."""
-        async with self._database.system() as connection:
+        """Put a secret before the newest one, or with None end all but the newest; how many are live now.
+
+        Console sessions end with the secrets: they may have begun with one that has ended.
+        """
+        async with self._database.system() as connection, connection.transaction():
             live = await connection.fetchval(_ROTATE_SECRET, client_id, secret_hash)
-        if live is None:
-            raise NotFound(f"there is no client {client_id} that has secrets")
+            if live is None:
+                raise NotFound(f"there is no client {client_id} that has secrets")
+            if secret_hash is None:
+                await connection.execute(_END_SESSIONS_OF_CLIENT, client_id)
         return int(live)
 
     async def save_token(self, token_hash: bytes, client_id: UUID, seconds: int) -> None:

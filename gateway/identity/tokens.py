@@ -9,9 +9,9 @@ from uuid import UUID
 from gateway.aio.clock import steady
 from gateway.aio.single_flight import SingleFlight
 from gateway.errors import RateLimited, Unauthorized
+from gateway.identity.attempts import Attempts
 from gateway.identity.model import Client, id_of
 from gateway.identity.store import IdentityStore
-from gateway.identity.wrong_secrets import WrongSecrets
 
 #: seconds that a verified token is trusted without asking again; a change ends that at once
 _TRUST = 5.0
@@ -49,9 +49,9 @@ class _Verified:
 class Tokens:
     """Issues and verifies bearer tokens."""
 
-    def __init__(self, store: IdentityStore, seconds: int, wrong_secrets: WrongSecrets) -> None:
+    def __init__(self, store: IdentityStore, seconds: int, attempts: Attempts) -> None:
         self._store = store
-        self._wrong_secrets = wrong_secrets
+        self._attempts = attempts
         self._seconds = seconds
         self._verified: dict[bytes, _Verified] = {}
         self._reading = SingleFlight(self._read)
@@ -80,7 +80,7 @@ class Tokens:
         id_ = id_of(client_id)
         client = await self._with_secret(id_, client_secret)
         if client is None:
-            seconds = await self._wrong_secrets.seconds_to_wait(str(id_), address)
+            seconds = await self._attempts.wrong_secret(str(id_), address)
             if seconds:
                 raise RateLimited("too many wrong secrets", retry_after=seconds)
             raise Unauthorized("client_id or client_secret is wrong")

@@ -9,6 +9,8 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from gateway.identity.attempts import Attempts
+from gateway.identity.model import id_of
 from gateway.oauth_server.model import Host, OAuthError
 from gateway.oauth_server.requests import is_redirect_uri
 from gateway.oauth_server.store import AuthorizationStore
@@ -22,15 +24,16 @@ _MAX_NAME, _MAX_REDIRECTS = 200, 20
 class Hosts:
     """Looks hosts up; documents come from public addresses only, without redirects."""
 
-    def __init__(self, store: AuthorizationStore, policy: EgressPolicy | None = None) -> None:
+    def __init__(self, store: AuthorizationStore, attempts: Attempts, policy: EgressPolicy | None = None) -> None:
         self._store = store
+        self._attempts = attempts
         self._policy = policy or EgressPolicy()
         self._cache: dict[str, tuple[float, Host]] = {}
 
-    async def host(self, client_id: str) -> Host:
-        """The host of that client id; raises OAuthError `invalid_client`."""
+    async def host(self, client_id: str, address: str) -> Host:
+        """The host of that client id; raises OAuthError `invalid_client`, and RateLimited by the caller's address."""
         if client_id.startswith("https://"):
-            return await self._by_document(client_id)
+            return await self._by_document(client_id, address)
         try:
             host = await self._store.host(UUID(client_id))
         except ValueError:
@@ -39,10 +42,16 @@ class Hosts:
             raise OAuthError("invalid_client", "client_id is unknown; it is the https URL of a metadata document")
         return host
 
-    async def _by_document(self, client_id: str) -> Host:
+    async def is_host(self, client_id: str) -> bool:
+        """Whether the id is a host's, which has no secret; nothing is fetched."""
+        id_ = id_of(client_id)
+        return client_id.startswith("https://") or (id_ is not None and await self._store.host(id_) is not None)
+
+    async def _by_document(self, client_id: str, address: str) -> Host:
         until, cached = self._cache.get(client_id, (0.0, None))
         if cached is not None and until > time.monotonic():
             return cached
+        await self._attempts.require("client metadata document", address)
         host = host_of(client_id, await self._fetched(client_id))
         if len(self._cache) >= _REMEMBERED:
             self._cache.clear()

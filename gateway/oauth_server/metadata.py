@@ -8,7 +8,7 @@ from gateway.oauth_server.model import SCOPES
 
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 SERVER_METADATA = "/.well-known/oauth-authorization-server"
-AUTHORIZE, TOKEN, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/register"
+AUTHORIZE, TOKEN, REVOKE, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/register"
 
 
 def resource_metadata(issuer: str, path: str) -> dict[str, Any]:
@@ -28,6 +28,8 @@ def server_metadata(issuer: str, *, registers: bool) -> dict[str, Any]:
         "issuer": issuer,
         "authorization_endpoint": issuer + AUTHORIZE,
         "token_endpoint": issuer + TOKEN,
+        "revocation_endpoint": issuer + REVOKE,
+        "revocation_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],

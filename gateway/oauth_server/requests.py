@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from authlib.oauth2.rfc7636.challenge import CODE_CHALLENGE_PATTERN, CODE_VERIFIER_PATTERN, create_s256_code_challenge
 from yarl import URL
 
-from gateway.identity.redirect_urls import HOST_NAME, is_loopback
+from gateway.identity.redirect_urls import HOST_NAME, MAX_LENGTH, is_loopback
 from gateway.oauth_server.model import SCOPES, AuthorizationRequest, Host, OAuthError
 
 #: schemes that a browser would run or read instead of handing over
@@ -70,6 +70,8 @@ def is_verified(verifier: str, challenge: str) -> bool:
 
 def is_redirect_uri(text: str) -> bool:
     """Whether a host may be sent back there: https, http on the loopback, or a scheme of its own."""
+    if len(text) > MAX_LENGTH:
+        return False
     try:
         url = URL(text, encoded=True)
         scheme, host = url.scheme, url.host

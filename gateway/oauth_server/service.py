@@ -16,6 +16,8 @@ from gateway.oauth_server.store import AuthorizationStore
 
 #: seconds that a code, and an unused refresh token, are good for
 _CODE_SECONDS, _REFRESH_SECONDS = 60, 30 * 86400
+#: seconds after a consent when its refresh tokens end, however often they were used: the person is asked again
+_GRANT_SECONDS = 180 * 86400
 
 
 class AuthorizationServer:
@@ -57,6 +59,16 @@ class AuthorizationServer:
         # Here it ends with the response; the other processes are told.
         self._tokens.on_notify(str(client_id))
 
+    async def revoke_token(self, host_id: str, token: str) -> None:
+        """End a host's own token (RFC 7009 §2.1): with a refresh token its grant ends. Unknown tokens are no error."""
+        grant = await self.store.grant_of_refresh_token(hashed(token), host_id)
+        if grant is None:
+            client_id = await self.store.end_token(hashed(token), host_id)
+        else:
+            client_id = await self.store.revoke(*grant)
+        if client_id is not None:
+            self._tokens.on_notify(str(client_id))
+
     async def _end(self, grant: Grant) -> None:
         await self.store.revoke(grant.organization_id, grant.id)
 
@@ -71,7 +83,7 @@ class AuthorizationServer:
             raise OAuthError("invalid_target", "the grant is for another resource (RFC 8707)")
         access, refresh = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         if not await self.store.save_tokens(
-            grant, hashed(access), self._token_seconds, hashed(refresh), _REFRESH_SECONDS
+            grant, hashed(access), self._token_seconds, hashed(refresh), _REFRESH_SECONDS, _GRANT_SECONDS
         ):
             raise _invalid_grant()
         return TokenPair(access, refresh, self._token_seconds, grant.scopes)

@@ -42,9 +42,24 @@ _USE_REFRESH_TOKEN = f"""
     WHERE agent_refresh_tokens.hash = old.hash AND agent_refresh_tokens.organization_id = old.organization_id
     RETURNING {_GRANT}, old.used_at IS NULL AND old.expires_at > now() AS is_good
 """
+# A refresh token slides with its use, up to the end of its grant.
 _INSERT_REFRESH_TOKEN = """
     INSERT INTO agent_refresh_tokens (hash, organization_id, grant_id, expires_at)
-    VALUES ($1, $2, $3, now() + make_interval(secs => $4))
+    SELECT $1, organization_id, id, LEAST(now() + make_interval(secs => $4), created_at + make_interval(secs => $5))
+    FROM agent_grants WHERE organization_id = $2 AND id = $3
+"""
+_GRANT_OF_REFRESH_TOKEN = """
+    SELECT agent_grants.organization_id, agent_grants.id
+    FROM agent_refresh_tokens JOIN agent_grants ON agent_grants.id = grant_id
+    WHERE hash = $1 AND host_id = $2
+"""
+_END_TOKEN = """
+    WITH ended AS (
+        DELETE FROM tokens USING agent_grants
+        WHERE hash = $1 AND agent_grants.id = grant_id AND host_id = $2
+        RETURNING tokens.client_id
+    )
+    SELECT client_id, pg_notify('gateway', 'client:' || client_id) FROM ended
 """
 _INSERT_TOKEN = """
     INSERT INTO tokens (hash, client_id, grant_id, expires_at)
@@ -167,18 +182,44 @@ class AuthorizationStore:
         return Grant(**members), is_good
 
     async def save_tokens(
-        self, grant: Grant, access_hash: bytes, access_seconds: float, refresh_hash: bytes, refresh_seconds: float
+        self,
+        grant: Grant,
+        access_hash: bytes,
+        access_seconds: float,
+        refresh_hash: bytes,
+        refresh_seconds: float,
+        grant_seconds: float,
     ) -> bool:
-        """Keep a pair of tokens of a grant; False when it was revoked meanwhile."""
+        """Keep a pair of tokens of a grant; False when it was revoked meanwhile.
+
+        `grant_seconds` after the grant its refresh tokens end, however often they were used.
+        """
         try:
             async with self._database.tenant(grant.organization_id) as connection, connection.transaction():
                 await connection.execute(_INSERT_TOKEN, access_hash, grant.client_id, grant.id, access_seconds)
                 await connection.execute(
-                    _INSERT_REFRESH_TOKEN, refresh_hash, grant.organization_id, grant.id, refresh_seconds
+                    _INSERT_REFRESH_TOKEN,
+                    refresh_hash,
+                    grant.organization_id,
+                    grant.id,
+                    refresh_seconds,
+                    grant_seconds,
                 )
         except asyncpg.ForeignKeyViolationError:
             return False
         return True
+
+    async def grant_of_refresh_token(self, token_hash: bytes, host_id: str) -> tuple[UUID, UUID] | None:
+        """Organization and grant of a host's refresh token."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_GRANT_OF_REFRESH_TOKEN, token_hash, host_id)
+        return None if row is None else (row["organization_id"], row["id"])
+
+    async def end_token(self, token_hash: bytes, host_id: str) -> UUID | None:
+        """End a host's access token in all processes: the client that it acted for, if there was one."""
+        async with self._database.system() as connection:
+            client_id: UUID | None = await connection.fetchval(_END_TOKEN, token_hash, host_id)
+        return client_id
 
     async def grants(
         self, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int

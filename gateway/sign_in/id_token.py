@@ -16,6 +16,8 @@ from gateway.sign_in.model import SignInRefused, login_of
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 #: seconds by which the provider's clock and ours may differ
 LEEWAY = 60
+#: characters of `sub` (OpenID Connect Core §2 allows 255), and of the claim that administrators know people by
+_MAX_NAME = 320
 
 
 class UnknownKey(SignInRefused):
@@ -59,6 +61,9 @@ def verified_claims(
     except (JoseError, ValueError, TypeError) as error:
         description = error.description if isinstance(error, JoseError) else ""
         raise SignInRefused(f"the provider's ID token does not hold: {description or type(error).__name__}") from error
+    subject = claims["sub"]
+    if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_NAME or not subject.isprintable():
+        raise SignInRefused(f"the provider's claim sub is not 1 to {_MAX_NAME} printable characters")
     return dict(claims)
 
 
@@ -85,6 +90,8 @@ def login_in(claims: Mapping[str, Any], claim: str) -> str:
             f"the provider's ID token has no claim {claim}; the operator names another one with GATEWAY_OIDC_CLAIM, "
             "or asks for it with GATEWAY_OIDC_SCOPES"
         )
+    if len(value) > _MAX_NAME or not value.isprintable():
+        raise SignInRefused(f"the provider's claim {claim} is not 1 to {_MAX_NAME} printable characters")
     if claim == "email" and claims.get("email_verified") is not True:
         raise SignInRefused("the provider does not say that your email address is verified (email_verified)")
     return login_of(claim, value)

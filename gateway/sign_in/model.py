@@ -1,5 +1,6 @@
 """An OpenID Connect provider as the operator names it, and how it may fail a person."""
 
+import string
 from dataclasses import dataclass, field
 
 from pydantic import SecretStr
@@ -8,6 +9,10 @@ from gateway.errors import Forbidden, Unavailable
 
 #: where the provider sends browsers back to
 CALLBACK_PATH = "/sign-in/callback"
+
+
+#: ASCII letters alone
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 class SignInRefused(Forbidden):
@@ -35,5 +40,8 @@ class ProviderSettings:
 
 
 def login_of(claim: str, value: str) -> str:
-    """A login as it is kept and compared; addresses are the same in either case."""
-    return value.strip().lower() if claim == "email" else value.strip()
+    """A login as it is kept and compared: the case of ASCII letters does not matter in an email address.
+
+    No other letters are folded: the Kelvin sign (U+212A) becomes a `k` in Unicode, and would sign in as another person.
+    """
+    return value.strip(" ").translate(_LOWER) if claim == "email" else value.strip(" ")

@@ -23,7 +23,7 @@ async def front(tmp_path_factory: pytest.TempPathFactory, database_url: str, red
 async def nobody_was_wrong_before(redis_url: str) -> None:
     """Wrong secrets are counted by address, and all tests share one."""
     async with Redis.from_url(redis_url) as redis:
-        if counted := await redis.keys("gateway:wrong-secrets:*"):
+        if counted := await redis.keys("gateway:attempts:*"):
             await redis.delete(*counted)
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+from uuid import uuid4
 
 import aiohttp
 import pytest
@@ -15,8 +16,10 @@ from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 from joserfc.jws import JWSRegistry
 
+from gateway.identity.attempts import MAX_BY_ADDRESS
 from gateway.identity.people import People
 from gateway.identity.tokens import hashed
+from gateway.sign_in.model import login_of
 from tests.harness.caller import Answer
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, Visitor, openid_provider
@@ -349,3 +352,56 @@ async def test_without_a_provider_nothing_of_it_is_offered(tmp_path: Path, datab
 
     assert b"/console/sign-in/provider" not in page.body
     assert (left.status, back.status) == (404, 404)
+
+
+async def test_a_letter_that_only_unicode_folds_signs_in_as_nobody_else(
+    visitor: Visitor, provider: OpenIdProvider, people: People, front: FrontEnd
+):
+    unbound = f"kate-{uuid4().hex}@example.com"
+    await people.add(unbound, [await front.organization()], ["read"])
+    provider.claims = {"email": "\N{KELVIN SIGN}" + unbound[1:], "sub": "eve"}
+
+    answer = await visitor.sign_in()
+
+    assert answer.status == 422
+    assert [person.subject for person in await people.all() if person.login == unbound] == [None]
+
+
+@pytest.mark.parametrize("claims", [{"sub": "u\x00"}, {"email": "a\x00@example.com"}, {"sub": ""}, {"sub": "x" * 321}])
+async def test_a_claim_that_no_table_can_hold_is_refused_and_no_bug(
+    visitor: Visitor, provider: OpenIdProvider, login: str, claims: dict[str, str]
+):
+    provider.claims = {"email": login, "sub": login, **claims}
+
+    assert (await visitor.sign_in()).status == 422
+
+
+async def test_strangers_who_begin_sign_ins_store_little_and_few(visitor: Visitor, front: FrontEnd):
+    async def stored() -> tuple[int, int]:
+        async with front.services.database.system() as connection:
+            return await connection.fetchval(
+                "SELECT (count(*), coalesce(max(length(sealed)), 0)) FROM provider_sign_ins"
+            )
+
+    before, _ = await stored()
+    fields = {"next": "/console/" + "x" * 200_000, "organization_id": "y" * 200_000}
+    answers = [await visitor.fetch("POST", "/console/sign-in/provider", data=fields) for _ in range(MAX_BY_ADDRESS + 5)]
+
+    after, longest = await stored()
+    assert [answer.status for answer in answers] == [200] * MAX_BY_ADDRESS + [422] * 5
+    assert after - before == MAX_BY_ADDRESS
+    assert longest < 4000
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "login"),
+    [
+        ("email", " Ada@Example.COM ", "ada@example.com"),
+        ("email", "\N{KELVIN SIGN}ate@example.com", "\N{KELVIN SIGN}ate@example.com"),
+        ("email", "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}@example.com",
+         "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}@example.com"),
+        ("preferred_username", "Ada", "Ada"),
+    ],
+)  # fmt: skip
+def test_only_ascii_letters_are_the_same_in_either_case(claim: str, value: str, login: str):
+    assert login_of(claim, value) == login

@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from gateway.db.pool import Database
+from gateway.identity.attempts import Attempts
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens, hashed
-from gateway.identity.wrong_secrets import WrongSecrets
 
 SECRET = "a client's secret"
 SECONDS = 900
@@ -29,15 +29,15 @@ def store(database: Database) -> IdentityStore:
 
 
 @pytest.fixture
-async def wrong_secrets(redis_url: str) -> AsyncIterator[WrongSecrets]:
-    counted = WrongSecrets.at(redis_url)
+async def attempts(redis_url: str) -> AsyncIterator[Attempts]:
+    counted = Attempts.at(redis_url)
     yield counted
     await counted.close()
 
 
 @pytest.fixture
-def tokens(store: IdentityStore, wrong_secrets: WrongSecrets) -> Tokens:
-    return Tokens(store, SECONDS, wrong_secrets)
+def tokens(store: IdentityStore, attempts: Attempts) -> Tokens:
+    return Tokens(store, SECONDS, attempts)
 
 
 @pytest.fixture

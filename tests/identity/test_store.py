@@ -4,8 +4,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.db.pool import Database
 from gateway.errors import Conflict, InsufficientScope, NotFound, OrganizationForbidden, OrganizationRequired
-from gateway.identity.model import Scope
+from gateway.identity.console_sessions import ConsoleSessions
+from gateway.identity.model import Caller, Scope
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed
 from tests.identity.conftest import Account
@@ -142,3 +144,33 @@ async def test_a_caller_without_the_scope_is_told_which_one_it_needs(store: Iden
 async def _names(store: IdentityStore, organization_id: UUID) -> dict[UUID, str]:
     """The organization's workspaces by id."""
     return {each.id: each.name for each in await store.workspaces(organization_id, None, None, 10)}
+
+
+async def test_finishing_a_rotation_ends_the_clients_console_sessions(
+    database: Database, store: IdentityStore, account: Account
+):
+    sessions = ConsoleSessions(database, store, b"key")
+    stored = await store.client(account.client_id)
+    assert stored is not None
+    cookie = await sessions.begin(Caller(stored.client, account.organization_id))
+
+    await store.rotate_secret(account.client_id, hashed("next"))
+    during = await sessions.caller(cookie)
+    await store.rotate_secret(account.client_id, None)
+
+    assert during is not None
+    assert await sessions.caller(cookie) is None
+
+
+async def test_clients_of_an_organization_are_read_without_those_of_others(store: IdentityStore, account: Account):
+    stranger = await store.create_organization(unique("o"))
+    await store.create_client("theirs", [stranger.id], hashed("s"), ["read"])
+    both = await store.create_client("both", [stranger.id, account.organization_id], hashed("s"), ["read"])
+
+    listed = await store.clients(account.organization_id)
+
+    assert {client.id for client in listed} == {account.client_id, both}
+    assert next(client for client in listed if client.id == both).organization_ids == {
+        stranger.id,
+        account.organization_id,
+    }

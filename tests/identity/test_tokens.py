@@ -10,9 +10,9 @@ import pytest
 from gateway.db.notifications import NotificationListener
 from gateway.db.pool import Database
 from gateway.errors import RateLimited, Unauthorized
+from gateway.identity.attempts import MAX_BY_ADDRESS, MAX_BY_ID, REMEMBERED, WINDOW, Attempts
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens, hashed, new_secret
-from gateway.identity.wrong_secrets import MAX_BY_ADDRESS, MAX_BY_ID, REMEMBERED, WINDOW, WrongSecrets
 from tests.identity.conftest import SECONDS, SECRET, Account
 
 
@@ -59,9 +59,9 @@ async def test_a_token_that_nobody_issued_is_refused(tokens: Tokens, token: str)
 
 
 async def test_an_expired_token_is_refused_though_it_was_verified_before(
-    store: IdentityStore, wrong_secrets: WrongSecrets, account: Account
+    store: IdentityStore, attempts: Attempts, account: Account
 ):
-    shortlived = Tokens(store, 0, wrong_secrets)
+    shortlived = Tokens(store, 0, attempts)
     issued = await shortlived.issue(str(account.client_id), SECRET)
 
     with pytest.raises(Unauthorized):
@@ -115,9 +115,9 @@ async def test_a_disabled_organization_is_out_of_reach_of_every_token(
 
 
 async def test_a_revoked_token_is_refused_in_every_process_at_once(
-    database_url: str, tokens: Tokens, store: IdentityStore, wrong_secrets: WrongSecrets, account: Account
+    database_url: str, tokens: Tokens, store: IdentityStore, attempts: Attempts, account: Account
 ):
-    elsewhere, issued = Tokens(store, SECONDS, wrong_secrets), await tokens.issue(str(account.client_id), SECRET)
+    elsewhere, issued = Tokens(store, SECONDS, attempts), await tokens.issue(str(account.client_id), SECRET)
     other = await tokens.issue(str(account.client_id), SECRET)
     await elsewhere.verify(issued.access_token)
 
@@ -221,7 +221,7 @@ async def test_the_right_secret_works_however_many_wrong_ones_came(tokens: Token
 async def test_front_ends_count_wrong_secrets_together(
     store: IdentityStore, tokens: Tokens, redis_url: str, account: Account
 ):
-    elsewhere = WrongSecrets.at(redis_url)
+    elsewhere = Attempts.at(redis_url)
     other = Tokens(store, SECONDS, elsewhere)
     for number in range(MAX_BY_ID):
         await refusal(other, str(account.client_id), f"{account.client_id} {number}")
@@ -234,13 +234,13 @@ async def test_front_ends_count_wrong_secrets_together(
 
 
 async def test_without_redis_a_front_end_counts_alone_and_remembers_no_more_than_it_may(store: IdentityStore):
-    alone = WrongSecrets.at("redis://127.0.0.1:1/0")
+    alone = Attempts.at("redis://127.0.0.1:1/0")
     tokens = Tokens(store, SECONDS, alone)
     client_id = str(uuid4())
 
     refusals = [await refusal(tokens, client_id, f"{number}") for number in range(MAX_BY_ID + 1)]
     for number in range(REMEMBERED):
-        await alone.seconds_to_wait("x" * 100_000 + str(number), "one address")
+        await alone.wrong_secret("x" * 100_000 + str(number), "one address")
 
     assert refusals == [*[Unauthorized] * MAX_BY_ID, RateLimited]
     assert len(alone.local_counts) == REMEMBERED

@@ -178,14 +178,14 @@ async def test_the_document_is_served_with_a_page_that_needs_nothing_else(api):
 
 
 @pytest.fixture
-async def wrong_secrets(redis_url):
+async def attempts(redis_url):
     """Guessed secrets count against the address of all tests; they are forgotten afterwards."""
     yield
     async with Redis.from_url(redis_url) as redis:
-        await redis.delete(*[key async for key in redis.scan_iter("gateway:wrong-secrets:*")] or ["none"])
+        await redis.delete(*[key async for key in redis.scan_iter("gateway:attempts:*")] or ["none"])
 
 
-@pytest.mark.usefixtures("wrong_secrets")
+@pytest.mark.usefixtures("attempts")
 async def test_no_request_that_the_document_allows_makes_a_5xx(running, stranger):
     """schemathesis sends what it likes; any 5xx fails.
 

@@ -1,8 +1,12 @@
 """Hosts known by a document at their client id."""
 
+from uuid import uuid4
+
 import pytest
 
-from gateway.oauth_server.hosts import Hosts
+from gateway.errors import RateLimited
+from gateway.identity.attempts import MAX_BY_ADDRESS, Attempts
+from gateway.oauth_server.hosts import Hosts, host_of
 from gateway.oauth_server.model import OAuthError
 from gateway.oauth_server.store import AuthorizationStore
 from tests.harness.applications import Applications
@@ -12,15 +16,23 @@ DOCUMENT = {"client_id": URL, "client_name": "Host", "redirect_uris": ["http://1
 
 
 @pytest.fixture
-def hosts(database) -> Hosts:
-    return Hosts(AuthorizationStore(database))
+async def hosts(database, redis_url):
+    attempts = Attempts.at(redis_url)
+    yield Hosts(AuthorizationStore(database), attempts)
+    await attempts.close()
 
 
-async def test_a_document_is_fetched_once_and_remembered(hosts):
+@pytest.fixture
+def address() -> str:
+    """Of a stranger who has asked for nothing before."""
+    return uuid4().hex
+
+
+async def test_a_document_is_fetched_once_and_remembered(hosts, address):
     with Applications() as web:
         web.get(URL, payload=DOCUMENT)
 
-        first, second = await hosts.host(URL), await hosts.host(URL)
+        first, second = await hosts.host(URL, address), await hosts.host(URL, address)
 
     assert first is second
     assert first.name == "Host"
@@ -36,12 +48,12 @@ async def test_a_document_is_fetched_once_and_remembered(hosts):
         {"payload": {**DOCUMENT, "client_id": "https://other.example/client.json"}},
     ],
 )
-async def test_a_document_that_is_not_there_or_not_its_own_is_refused(hosts, answer):
+async def test_a_document_that_is_not_there_or_not_its_own_is_refused(hosts, address, answer):
     with Applications() as web:
         web.get(URL, **answer)
 
         with pytest.raises(OAuthError) as refusal:
-            await hosts.host(URL)
+            await hosts.host(URL, address)
 
     assert refusal.value.code == "invalid_client"
 
@@ -50,12 +62,34 @@ async def test_a_document_that_is_not_there_or_not_its_own_is_refused(hosts, ans
     "client_id",
     ["https://127.0.0.1/client.json", "https://host.example", "https://host.example:8443/c", "https://[x/c", "nobody"],
 )
-async def test_nothing_is_fetched_from_inside_or_for_what_is_no_document(hosts, client_id):
+async def test_nothing_is_fetched_from_inside_or_for_what_is_no_document(hosts, address, client_id):
     with pytest.raises(OAuthError):
-        await hosts.host(client_id)
+        await hosts.host(client_id, address)
 
 
-async def test_a_host_that_registered_itself_is_known_by_its_id(hosts, database):
+async def test_a_host_that_registered_itself_is_known_by_its_id(hosts, address, database):
     registered = await AuthorizationStore(database).register("Host", ("https://host.example/",))
 
-    assert await hosts.host(registered.id) == registered
+    assert await hosts.host(registered.id, address) == registered
+
+
+async def test_a_stranger_makes_the_gateway_fetch_a_limited_number_of_documents(hosts, address):
+    with Applications() as web:
+        for number in range(MAX_BY_ADDRESS):
+            web.get(f"{URL}/{number}", status=404)
+            with pytest.raises(OAuthError):
+                await hosts.host(f"{URL}/{number}", address)
+
+        with pytest.raises(RateLimited) as refusal:
+            await hosts.host(f"{URL}/one-too-many", address)
+
+    assert refusal.value.retry_after
+
+
+async def test_a_redirect_uri_has_a_bounded_length():
+    long = {**DOCUMENT, "redirect_uris": ["https://host.example/" + "x" * 2000]}
+
+    with pytest.raises(OAuthError) as refusal:
+        host_of(URL, long)
+
+    assert refusal.value.code == "invalid_redirect_uri"

@@ -8,9 +8,9 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from yarl import URL
 
 from gateway.audit.log import Audit
+from gateway.identity.attempts import Attempts
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens, hashed
-from gateway.identity.wrong_secrets import WrongSecrets
 from gateway.oauth_server.hosts import Hosts
 from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError
 from gateway.oauth_server.service import AuthorizationServer
@@ -23,10 +23,10 @@ VERIFIER, RESOURCE, REDIRECT = "v" * 50, "https://gateway.example/mcp", "https:/
 @pytest.fixture
 async def server(database, redis_url):
     store = AuthorizationStore(database)
-    wrong_secrets = WrongSecrets.at(redis_url)
-    tokens = Tokens(IdentityStore(database), 900, wrong_secrets)
-    yield AuthorizationServer(Audit(database), store, Hosts(store), tokens, "https://gateway.example", 900)
-    await wrong_secrets.close()
+    attempts = Attempts.at(redis_url)
+    tokens = Tokens(IdentityStore(database), 900, attempts)
+    yield AuthorizationServer(Audit(database), store, Hosts(store, attempts), tokens, "https://gateway.example", 900)
+    await attempts.close()
 
 
 @pytest.fixture
@@ -158,3 +158,37 @@ async def test_what_can_be_renewed_stays_and_what_cannot_goes(server, database, 
     async with database.system() as connection:
         assert await connection.fetchval(LEFT) == 0
     assert await IdentityStore(database).token(hashed(pair.access_token)) is None
+
+
+async def test_a_refresh_token_ends_with_its_grant_however_often_it_is_used(server, database, code):
+    pair = await server.exchange(form(code), ())
+    async with database.system() as connection:
+        await connection.execute(
+            "UPDATE agent_grants SET created_at = now() - interval '181 days' WHERE id = "
+            "(SELECT grant_id FROM agent_refresh_tokens WHERE hash = $1)",
+            hashed(pair.refresh_token),
+        )
+
+    last = await server.exchange(refreshed(pair.refresh_token), ())
+
+    with pytest.raises(OAuthError) as refusal:
+        await server.exchange(refreshed(last.refresh_token), ())
+    assert refusal.value.code == "invalid_grant"
+
+
+async def test_a_host_ends_its_own_tokens_and_no_others(server, database, code):
+    identity, pair = IdentityStore(database), await server.exchange(form(code), ())
+
+    await server.revoke_token("another host", pair.refresh_token)
+    await server.revoke_token("another host", pair.access_token)
+    kept = await identity.token(hashed(pair.access_token))
+    await server.revoke_token("host", pair.access_token)
+    after_access = await identity.token(hashed(pair.access_token))
+    renewed = await server.exchange(refreshed(pair.refresh_token), ())
+    await server.revoke_token("host", renewed.refresh_token)
+
+    assert kept is not None
+    assert after_access is None
+    assert await identity.token(hashed(renewed.access_token)) is None
+    with pytest.raises(OAuthError):
+        await server.exchange(refreshed(renewed.refresh_token), ())

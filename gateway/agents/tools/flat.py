@@ -1,7 +1,6 @@
 """A tool for each operation, for hosts that search tools themselves."""
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +18,23 @@ _CONNECTOR = "connector_name"
 _CONNECTOR_SCHEMA = {"type": "string", "description": "name or id of the connector, if several fit"}
 
 
+def fits(name: str, pattern: str) -> bool:
+    """Whether the pattern, in which `*` is any text, fits the whole name; linear, and nothing of it is remembered."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return name == pattern
+    *middle, last = rest
+    position, end = len(first), len(name) - len(last)
+    if not name.startswith(first) or not name.endswith(last) or position > end:
+        return False
+    for part in middle:
+        found = name.find(part, position, end)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
+
+
 class FlatTools:
     """The operations whose names fit a pattern, each as a tool; built when first asked for."""
 
@@ -32,7 +48,7 @@ class FlatTools:
         entries = (
             entry
             for entry in self._backend.index.entries
-            if any(fnmatchcase(entry.name, pattern) for pattern in self._patterns)
+            if any(fits(entry.name, pattern) for pattern in self._patterns)
         )
         tools = [self._tool(entry) for entry in entries]
         return {tool.name: tool for tool in tools}

@@ -14,6 +14,7 @@ from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
 from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
+from gateway.http.cookies import host_cookie
 from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response, json_response
 from gateway.identity.model import Caller, Client
@@ -28,7 +29,7 @@ from gateway.vault.sealed_text import NotOurs
 #: what a sign-in by the provider is for
 AUTHORIZE_PAGE = "authorize"
 
-_COOKIE = "gateway_authorize"
+_COOKIE = "gateway-authorize"
 _SECONDS = 600
 _MAX_FIELDS, _MAX_WORKSPACES = 1000, 500
 _STALE = "This page is too old, or was opened in another browser. Go back to your agent and begin again."
@@ -79,6 +80,7 @@ async def register(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     if not services.settings.mcp_registration:
         raise NotFound("hosts do not register here; a client_id is the https URL of a metadata document")
+    await services.attempts.require("registration of a host", request.remote or "")
     document = await read_json(request)
     try:
         host = await services.authorization.store.register(registered_name(document), redirect_uris_of(document))
@@ -102,7 +104,7 @@ async def authorize(request: web.Request) -> web.Response:
     if len(query) < len(request.query):
         return _refusal(request, "The request names a parameter twice.")
     try:
-        host = await server.hosts.host(query.get("client_id", ""))
+        host = await server.hosts.host(query.get("client_id", ""), request.remote or "")
         redirect_uri = redirect_of(query, host)
     except OAuthError as error:
         return _refusal(request, error.description)
@@ -111,18 +113,11 @@ async def authorize(request: web.Request) -> web.Response:
     except OAuthError as error:
         back = server.refused(redirect_uri, query.get("state"), error)
         return _refusal(request, error.description, back, host.name)
-    cookie = request.cookies.get(_COOKIE) or secrets.token_urlsafe(32)
+    name, is_secure = host_cookie(request, _COOKIE)
+    cookie = request.cookies.get(name) or secrets.token_urlsafe(32)
     sealed = services.page_seals.sealed({"request": asdict(authorization_request)}, hashed(cookie))
     response = _sign_in_page(request, authorization_request, sealed)
-    response.set_cookie(
-        _COOKIE,
-        cookie,
-        max_age=_SECONDS,
-        path=metadata.AUTHORIZE,
-        httponly=True,
-        samesite="Strict",
-        secure=services.settings.base_url.startswith("https:"),
-    )
+    response.set_cookie(name, cookie, max_age=_SECONDS, path="/", httponly=True, samesite="Strict", secure=is_secure)
     return response
 
 
@@ -138,6 +133,7 @@ async def sign_in(request: web.Request) -> web.Response:
             form.text("client_id"), form.text("client_secret"), request.remote or ""
         )
     except (Unauthorized, RateLimited) as error:
+        await form.services.clients.sign_in_failed("agent.sign_in", form.text("client_id"), error)
         return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
     return await _signed_in(request, form, client)
 
@@ -149,7 +145,7 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
         return _refusal(request, _STALE)
     try:
         return await leave_for_provider(request, {"page": AUTHORIZE_PAGE, **form.carried})
-    except Unavailable as error:
+    except (RateLimited, Unavailable) as error:
         return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
 
 
@@ -228,7 +224,9 @@ async def consent(request: web.Request) -> web.Response:
         denied = OAuthError("access_denied", "the person did not give access")
         return _redirect(server.refused(authorization_request.redirect_uri, authorization_request.state, denied))
     assert form.organization_id is not None
-    workspaces = None if form.text("all_workspaces") == "yes" else tuple(form.all("workspace"))
+    # Who ticks some means those, though the box for all is ticked when the page opens.
+    chosen = tuple(form.all("workspace"))
+    workspaces = chosen if chosen or form.text("all_workspaces") != "yes" else None
     caller = Caller(client, form.organization_id)
     return _redirect(await server.granted(authorization_request, caller, NewGrant(scopes, workspaces)))
 
@@ -255,7 +253,9 @@ class _Form:
         try:
             text = (await request.read()).decode()
             fields = MultiDict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
-            context = hashed(request.cookies[_COOKIE])
+            if any("\x00" in value for value in fields.values()):
+                return None
+            context = hashed(request.cookies[host_cookie(request, _COOKIE)[0]])
             return cls(services, fields, services.page_seals.opened(fields.get("request", ""), context), context)
         except (NotOurs, KeyError, ValueError):
             return None

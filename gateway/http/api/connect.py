@@ -11,8 +11,7 @@ from yarl import URL
 from gateway.connect_links.service import MAX_SECONDS
 from gateway.connect_links.store import ConnectSession, SessionStatus
 from gateway.errors import GatewayError, InvalidCredentials, InvalidParams
-from gateway.http.api.connectors import Name
-from gateway.http.bodies import Body, path_id, read_body, read_form_fields
+from gateway.http.bodies import Body, Name, path_id, read_body, read_form_fields
 from gateway.http.keys import CALLER, PAGES, SERVICES
 from gateway.http.pages.connect_form import methods_of
 from gateway.http.responses import html_response, json_response

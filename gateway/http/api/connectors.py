@@ -1,22 +1,20 @@
 """Connectors and workspaces: create, list, look at, change, check, delete."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from aiohttp import web
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from gateway.connectors.model import ConnectorRecord, ConnectorStatus
 from gateway.connectors.service import ConnectorRequest, IfExists
 from gateway.errors import GatewayError
-from gateway.http.bodies import Body, QueryString, path_id, read_body, read_query
+from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
 from gateway.jobs.model import StoredJob, moment
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.sunsets import call_sunsets, described_sunset, explain_refusal, sunset_headers
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
 class CreateConnector(Body):

@@ -26,7 +26,9 @@ ORIGINS = web.AppKey("mcp_origins", frozenset[str])
 class McpQuery(QueryString):
     """Which tools."""
 
-    tools: str | None = Field(None, description="patterns such as team-chat.*.list, separated by commas")
+    tools: str | None = Field(
+        None, max_length=2000, description="patterns such as team-chat.*.list, separated by commas; `*` is any text"
+    )
 
 
 def offer_mcp(app: web.Application, services: Services) -> None:

@@ -11,8 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr, StringConstraints
 
 from gateway.connectors.model import ConnectorRecord
 from gateway.errors import GatewayError
-from gateway.http.api.connectors import Name
-from gateway.http.bodies import Body, path_id, read_body
+from gateway.http.bodies import Body, Name, path_id, read_body
 from gateway.http.cookies import host_cookie
 from gateway.http.keys import AUDIT, CALLER, SERVICES
 from gateway.http.responses import json_response

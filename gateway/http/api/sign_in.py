@@ -1,5 +1,7 @@
 """Where the sign-in provider sends browsers back to."""
 
+import logging
+
 from aiohttp import web
 
 from gateway.errors import Forbidden, GatewayError, Unavailable
@@ -8,6 +10,8 @@ from gateway.http.console.provider_sign_in import browser_of, provider_of
 from gateway.http.console.sign_in import console_signed_in_by_provider
 from gateway.identity.model import Client
 from gateway.sign_in.model import SignInRefused
+
+log = logging.getLogger(__name__)
 
 _STALE = "This sign-in is too old, was used already, or was begun in another browser. Go back and begin again."
 
@@ -22,6 +26,7 @@ async def finish_sign_in(request: web.Request) -> web.Response:
     try:
         identified = await provider.client(pending, query)
     except (Forbidden, Unavailable) as error:
+        log.warning("a sign-in failed", extra={"sign_in": "provider", "code": error.code, "reason": error.detail})
         identified = error
     if pending.purpose["page"] == AUTHORIZE_PAGE:
         return await signed_in_by_provider(request, pending.purpose, identified)

@@ -84,7 +84,7 @@ async def grant_token(request: web.Request) -> web.Response:
 
 
 async def revoke_token(request: web.Request) -> web.Response:
-    """POST /oauth/revoke: a token ends (RFC 7009); one that is unknown has ended already (§2.2)."""
+    """POST /oauth/revoke: a token ends (RFC 7009), a client's or a host's; an unknown one has ended already (§2.2)."""
     return await _in_oauth_shape(_revoke(request))
 
 
@@ -118,7 +118,11 @@ async def _exchange(request: web.Request, form: TokenRequest) -> web.Response:
 
 async def _revoke(request: web.Request) -> web.Response:
     form = await read_form(request, RevokeToken)
-    await request.app[SERVICES].tokens.revoke(*_client_of(request, form), form.token, address_of(request))
+    services, (client_id, secret) = request.app[SERVICES], _client_of(request, form)
+    if not secret and await services.authorization.hosts.is_host(client_id):
+        await services.authorization.revoke_token(client_id, form.token)
+    else:
+        await services.tokens.revoke(client_id, secret, form.token, address_of(request))
     return web.Response(headers=_NO_STORE)
 
 

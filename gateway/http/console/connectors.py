@@ -7,7 +7,7 @@ from gateway.errors import GatewayError, MalformedRequest
 from gateway.http.api.connectors import connector_view
 from gateway.http.bodies import path_id
 from gateway.http.console.page import console_page, see_other
-from gateway.http.console.session import read_console_form
+from gateway.http.console.session import name_in, read_console_form
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, read_time_cursor
 
@@ -41,7 +41,7 @@ async def show_connector(request: web.Request) -> web.Response:
 async def connect(request: web.Request) -> web.Response:
     """POST /console/connectors/connect: a connect link for oneself, and on to it."""
     fields, services = await read_console_form(request), request.app[SERVICES]
-    workspace = fields.get("workspace_name", "").strip()
+    workspace = name_in(fields, "workspace_name")
     if not workspace:
         raise MalformedRequest("name the workspace that the application is for")
     link = await services.connect_links.create(request[CALLER], workspace, None, None, None, 1800)
@@ -55,7 +55,7 @@ async def change_connector(request: web.Request) -> web.Response:
     await request.app[SERVICES].connector_service.change(
         request[CALLER],
         record,
-        name=fields.get("name", "").strip() or None,
+        name=name_in(fields, "name"),
         credentials=None,
         status=ConnectorStatus(status) if status in (ConnectorStatus.ACTIVE, ConnectorStatus.DISABLED) else None,
     )

@@ -36,11 +36,15 @@ def provider_of(request: web.Request) -> "ProviderSignIn":
 
 
 async def leave_for_provider(request: web.Request, purpose: Mapping[str, Any]) -> web.Response:
-    """The page that leads on to the provider; it comes back in this browser alone. Raises ProviderUnavailable.
+    """The page that leads on to the provider; it comes back in this browser alone.
+
+    Each one is stored until it comes back or expires, so an address begins a limited number of them. Raises
+    RateLimited and ProviderUnavailable.
 
     A page and no redirect: browsers hold a redirect after a form to the page's policy, and who knows where else the
     provider leads.
     """
+    await request.app[SERVICES].attempts.require("sign-in at the provider", request.remote or "")
     browser = browser_of(request) or new_secret()
     address = await provider_of(request).begin(browser, purpose)
     pages = request.app[PAGES]

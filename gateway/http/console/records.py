@@ -11,7 +11,7 @@ from aiohttp import web
 from gateway.errors import GatewayError, InvalidParams
 from gateway.http.bodies import query_id
 from gateway.http.console.page import connectors_to_choose, console_page
-from gateway.http.console.schema_form import table_of
+from gateway.http.console.schema_form import json_value, table_of
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import id_of
 from gateway.jobs.model import moment
@@ -68,7 +68,7 @@ def _value(operator: str, text: str) -> Any:
     if operator == Operator.IN:
         return [_value("eq", part.strip()) for part in text.split(",")]
     try:
-        return json.loads(text)
+        return json_value(text)
     except ValueError:
         return text
 

@@ -1,13 +1,16 @@
 """The params of an operation as a form for a person, and back. Pure."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gateway.errors import FieldError, InvalidParams
 
 #: before the name of a param, so that it is told apart from what else the form holds
 PREFIX = "p."
+#: levels of arrays and objects
+_MAX_DEPTH = 50
 
 
 def fields_of(
@@ -94,11 +97,40 @@ def _value(schema: Mapping[str, Any], text: str) -> Any:
         case "integer":
             return int(text)
         case "number":
-            return float(text)
+            return _finite(float(text))
         case "object" | "array":
-            return json.loads(text)
+            return json_value(text)
         case _:
             return _chosen(schema, text)
+
+
+def json_value(text: str) -> Any:
+    """The JSON that a person typed; raises ValueError for what is none, or is nested too deeply to be shown again."""
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except RecursionError as error:
+        raise ValueError("the JSON is nested too deeply") from error
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > _MAX_DEPTH:
+            raise ValueError("the JSON is nested too deeply")
+        level = [member for each in level for member in _members(each)]
+    return value
+
+
+def _members(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(number: float) -> float:
+    return number if math.isfinite(number) else _no_number(str(number))
 
 
 def _chosen(schema: Mapping[str, Any], text: str) -> Any:

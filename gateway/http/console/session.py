@@ -1,18 +1,21 @@
 """The session of who is signed in to the console: its cookie, and the forms that only its own pages can send."""
 
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from aiohttp import web
+from pydantic import TypeAdapter, ValidationError
 
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
-from gateway.errors import Forbidden, GatewayError
-from gateway.http.bodies import read_form_fields
+from gateway.errors import FieldError, Forbidden, GatewayError, InvalidParams
+from gateway.http.bodies import Name, read_form_fields
 from gateway.http.cookies import host_cookie
 from gateway.http.keys import SERVICES, SESSION
 from gateway.identity.console_sessions import LIFETIME
 from gateway.identity.model import Caller
 
 _COOKIE = "gateway-console"
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
 SIGN_IN = "/console/sign-in"
 #: of this host, as the browser names it; a proxy may have taken off the encryption
 _SCHEMES = ("http", "https")
@@ -52,6 +55,18 @@ async def read_console_form(request: web.Request) -> dict[str, str]:
     if not request.app[SERVICES].console_sessions.is_csrf_token(request[SESSION], fields.pop("csrf", "")):
         raise ForeignForm("the form is not of this session; go back, load the page again and send it once more")
     return fields
+
+
+def name_in(fields: Mapping[str, str], field: str) -> str | None:
+    """The name that a form gives; None for an empty one. Raises InvalidParams, as the API does for such a name."""
+    text = fields.get(field, "").strip()
+    if not text:
+        return None
+    try:
+        return _NAME.validate_python(text)
+    except ValidationError as error:
+        message = f"{field} must be at most 200 characters without control characters"
+        raise InvalidParams(message, faults=[FieldError(f"/{field}", field, "invalid", message)]) from error
 
 
 async def read_sign_in_form(request: web.Request) -> dict[str, str]:

@@ -57,8 +57,8 @@ async def put_app(request: web.Request) -> web.Response:
     client_id, secret = fields.get("client_id", "").strip(), fields.get("client_secret", "").strip()
     try:
         require_oauth(spec)
-        if not (client_id and secret and (client_id + secret).isprintable() and (client_id + secret).isascii()):
-            raise InvalidParams("client id and client secret are printable ASCII, and both are needed")
+        if not all(0 < len(each) <= 1000 and each.isprintable() and each.isascii() for each in (client_id, secret)):
+            raise InvalidParams("client id and client secret must each be 1 to 1000 printable ASCII characters")
     except InvalidParams as error:
         return await _shown(request, problem=error.detail)
     await services.oauth.apps.put(request[CALLER], spec.kind, client_id, SecretStr(secret))

@@ -20,9 +20,11 @@ from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_wa
 from gateway.http.console.session import begin_session, end_session, read_console_form, read_sign_in_form
 from gateway.http.keys import AUDIT, PAGES, SERVICES, SESSION
 from gateway.http.responses import html_response
-from gateway.identity.model import Client
+from gateway.identity.model import Client, id_of
 
 _HOME = "/console"
+#: characters of the page that a sign-in leads to
+_MAX_NEXT = 2000
 #: what a sign-in by the provider is for
 _CONSOLE_PAGE = "console"
 
@@ -47,16 +49,19 @@ async def sign_in(request: web.Request) -> web.Response:
         problem = OrganizationRequired(f"{error.detail}: {organizations}")
         return _form(request, next_page, problem, client_id=client_id, asks_organization=True)
     except (Unauthorized, RateLimited, Forbidden) as error:
+        await services.clients.sign_in_failed("console.sign_in", client_id, error)
         return _form(request, next_page, error, client_id=client_id)
 
 
 async def leave_to_sign_in(request: web.Request) -> web.Response:
     """POST /console/sign-in/provider: on to the provider, and back to the page that was wanted."""
     fields = await read_sign_in_form(request)
-    members = {name: fields.get(name, "") for name in ("next", "organization_id")}
+    organization_id = id_of(fields.get("organization_id", "").strip())
+    # Stored until the person comes back: nothing of any length.
+    members = {"next": _own_page(fields.get("next", "")), "organization_id": str(organization_id or "")}
     try:
         return await leave_for_provider(request, {"page": _CONSOLE_PAGE, **members})
-    except Unavailable as error:
+    except (RateLimited, Unavailable) as error:
         return _form(request, members["next"], error)
 
 
@@ -99,7 +104,7 @@ async def _session(request: web.Request, client: Client, organization: str, next
 
 def _own_page(next_page: str) -> str:
     """A page of the console, never an address elsewhere."""
-    is_own = next_page == _HOME or next_page.startswith((f"{_HOME}/", f"{_HOME}?"))
+    is_own = len(next_page) <= _MAX_NEXT and (next_page == _HOME or next_page.startswith((f"{_HOME}/", f"{_HOME}?")))
     return next_page if is_own and "\\" not in next_page and next_page.isprintable() and next_page.isascii() else _HOME
 
 

@@ -72,6 +72,8 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             slots = limits.strangers, request.remote
         if route is not None:
             _permit(request, route)
+            if route.is_page and "\x00" in request.query_string:
+                raise MalformedRequest("the query holds NUL; remove it")
         with tracing.span(request.method, "server", request_id=request_id):
             response = await handler(request)
         outcome = _outcome_of(response.status)

@@ -1,4 +1,4 @@
-"""Wrong secrets, counted by client id and by address: all front ends count together in Redis, each alone without it."""
+"""Attempts of strangers, such as wrong secrets, counted: all front ends together in Redis, each alone without it."""
 
 import hashlib
 import time
@@ -7,9 +7,11 @@ from collections import OrderedDict
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from gateway.errors import RateLimited
+
 #: seconds until Redis counts as away
 _TIMEOUT = 0.5
-#: wrong secrets within a window before the next ones have to wait; an address may be that of a proxy for many
+#: attempts within a window before the next ones have to wait; an address may be that of a proxy for many
 MAX_BY_ID, MAX_BY_ADDRESS = 20, 60
 #: seconds
 WINDOW = 60
@@ -17,8 +19,8 @@ WINDOW = 60
 REMEMBERED = 10_000
 
 
-class WrongSecrets:
-    """How often somebody was wrong within a window. Ids and addresses are stored as digests only."""
+class Attempts:
+    """How often something was tried within a window. Ids and addresses are stored as digests only."""
 
     def __init__(self, redis: "Redis") -> None:
         self._redis = redis
@@ -26,14 +28,20 @@ class WrongSecrets:
         self.local_counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     @classmethod
-    def at(cls, url: str) -> "WrongSecrets":
+    def at(cls, url: str) -> "Attempts":
         return cls(Redis.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT))
 
     async def close(self) -> None:
         await self._redis.aclose()
 
-    async def seconds_to_wait(self, client_id: str, address: str) -> int:
-        """Count one more; the seconds for which the next one is too many, 0 while it is not."""
+    async def require(self, what: str, address: str) -> None:
+        """Count what an address does without a token; raises RateLimited for too many within a window."""
+        seconds = await self._wait(f"{what} {address}", MAX_BY_ADDRESS)
+        if seconds:
+            raise RateLimited(f"too many attempts from this address: {what}", retry_after=seconds)
+
+    async def wrong_secret(self, client_id: str, address: str) -> int:
+        """Count one more wrong secret; the seconds for which the next one is too many, 0 while it is not."""
         waits = [
             await self._wait(f"address {address}", MAX_BY_ADDRESS),
             await self._wait(f"id {client_id}", MAX_BY_ID),
@@ -43,7 +51,7 @@ class WrongSecrets:
     async def _wait(self, subject: str, max_count: int) -> int:
         key = hashlib.sha256(subject.encode(errors="replace")).hexdigest()[:32]
         try:
-            count, seconds = await self._count(f"gateway:wrong-secrets:{key}")
+            count, seconds = await self._count(f"gateway:attempts:{key}")
         except (RedisError, OSError, TimeoutError):
             count, seconds = self._count_locally(key)
         return max(1, round(seconds)) if count > max_count else 0
