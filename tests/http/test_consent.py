@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import UUID
 
+import aiohttp
 import pytest
 from pydantic import SecretStr
 
@@ -37,3 +38,20 @@ async def test_the_cookie_of_a_public_gateway_is_bound_to_its_host_and_to_https(
     assert started.consent_url.startswith(f"https://gateway.example{CONSENT}?state=")
     assert name == "__Host-gateway-consent"
     assert set(attributes.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=Lax", "Secure"}
+
+
+async def test_the_cookie_of_a_hosts_request_is_bound_to_its_host_and_to_https(public: FrontEnd) -> None:
+    host = await public.services.authorization.store.register("A host", (REDIRECT,))
+    query = {
+        "client_id": host.id,
+        "response_type": "code",
+        "redirect_uri": REDIRECT,
+        "code_challenge": "c" * 43,
+        "code_challenge_method": "S256",
+    }
+
+    async with aiohttp.ClientSession(public.base_url) as session, session.get("/oauth/authorize", params=query) as page:
+        name, _, attributes = page.headers["Set-Cookie"].partition("=")
+
+    assert name == "__Host-gateway-authorize"
+    assert set(attributes.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=Strict", "Secure"}

@@ -23,6 +23,7 @@ from gateway.sign_in.model import login_of
 from tests.harness.caller import Answer
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, Visitor, openid_provider
+from tests.http.test_routes import noted
 
 REDIRECT = "http://127.0.0.1:33333/callback"
 
@@ -296,6 +297,35 @@ async def test_a_person_lets_an_agents_host_in(visitor: Visitor, front: FrontEnd
     assert f"<strong>{login}</strong>" in consent.body.decode()
     assert row is not None
     assert row.grant.client_id == next(each.client_id for each in await people.all() if each.login == login)
+
+
+async def test_workspaces_that_are_chosen_are_all_that_is_granted(visitor: Visitor, front: FrontEnd, login: str):
+    """The page opens with the box for all workspaces ticked."""
+    back = await visitor.leave("/oauth/authorize/provider", request=await authorization_page(visitor))
+    consent = await visitor.fetch("GET", back)
+
+    form = {"request": sealed_in(consent), "scope": "read", "all_workspaces": "yes", "workspace": "acme"}
+    landed = await visitor.fetch("POST", "/oauth/authorize/consent", data={**form, "decision": "allow"})
+
+    code = dict(parse_qsl(urlsplit(landed.headers["Location"]).query))["code"]
+    row = await front.services.authorization.store.use_code(hashed(code))
+    assert row is not None
+    async with front.services.database.system() as connection:
+        granted = await connection.fetchval("SELECT workspaces FROM agent_grants WHERE id = $1", row.grant.id)
+    assert granted == ["acme"]
+
+
+async def test_a_host_that_a_wrong_secret_would_let_in_leaves_an_entry(visitor: Visitor, front: FrontEnd):
+    organization_id = await front.organization()
+    client_id, _ = await front.client(organization_id)
+    form = {"request": await authorization_page(visitor), "client_id": client_id, "client_secret": "wrong"}
+
+    refused = await visitor.fetch("POST", "/oauth/authorize/sign-in", data=form)
+
+    async with front.api(organization_id) as api:
+        entry = await noted(api, "agent.sign_in")
+    assert refused.status == 403
+    assert (entry["outcome"], entry["actor"]) == ("unauthorized", client_id)
 
 
 async def test_who_was_not_added_lets_no_host_in(visitor: Visitor, provider: OpenIdProvider, login: str):

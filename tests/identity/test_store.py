@@ -160,17 +160,3 @@ async def test_finishing_a_rotation_ends_the_clients_console_sessions(
 
     assert during is not None
     assert await sessions.caller(cookie) is None
-
-
-async def test_clients_of_an_organization_are_read_without_those_of_others(store: IdentityStore, account: Account):
-    stranger = await store.create_organization(unique("o"))
-    await store.create_client("theirs", [stranger.id], hashed("s"), ["read"])
-    both = await store.create_client("both", [stranger.id, account.organization_id], hashed("s"), ["read"])
-
-    listed = await store.clients(account.organization_id)
-
-    assert {client.id for client in listed} == {account.client_id, both}
-    assert next(client for client in listed if client.id == both).organization_ids == {
-        stranger.id,
-        account.organization_id,
-    }
