@@ -239,7 +239,10 @@ class Database:
                 await self._release(connection, tenant)
                 raise
             else:
-                await self._release(connection, tenant)
+                try:
+                    await self._pool.release(connection)
+                finally:
+                    self._release_share(tenant)
         except CANNOT_SERVE as error:
             raise self._unavailable(error, was_sent=was_sent) from error
         finally:
@@ -255,12 +258,16 @@ class Database:
         task.add_done_callback(self._releasing.discard)
 
     async def _release(self, connection: Connection, tenant: str) -> None:
+        """Release it after an error, which may have left a statement that has to be canceled first."""
         try:
             with contextlib.suppress(*AWAY):  # the connection is closed by then
                 await self._pool.release(connection, timeout=_CANCEL_TIMEOUT)
         finally:
-            if tenant != SYSTEM:
-                self._shares.release(tenant)
+            self._release_share(tenant)
+
+    def _release_share(self, tenant: str) -> None:
+        if tenant != SYSTEM:
+            self._shares.release(tenant)
 
     def _unavailable(self, error: BaseException, *, was_sent: bool) -> Unavailable:
         is_refused = isinstance(error, REFUSED)
@@ -290,8 +297,7 @@ class Database:
         try:
             connection = await self._pool.acquire()
         except BaseException:
-            if tenant != SYSTEM:
-                self._shares.release(tenant)
+            self._release_share(tenant)
             raise
         use.hold(connection)
         try:
