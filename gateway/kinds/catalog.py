@@ -18,12 +18,12 @@ from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.editor_schema import members_at
 from gateway.kinds.sources import LintError, SpecError, lint_error, read_yaml
-from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging
+from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging, ParamStyle
 from gateway.kinds.suggestions import did_you_mean, known_actions
 from gateway.kinds.sunsets import call_sunsets, sunset_headers
 
 #: keywords of ours beside JSON Schema's own: where a param goes and what it is called there
-PLACEMENT_KEYWORDS = ("in", "as")
+PLACEMENT_KEYWORDS = ("in", "as", "style", "explode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,9 @@ class Placement:
     name: str
     where: str
     wire: str
+    #: how a list or an object is written there; None leaves it to the place
+    style: ParamStyle | None = None
+    explode: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,30 @@ class Operation:
                 name,
                 "path" if name in in_path else schema.get("in", by_default),
                 schema.get("as", name),
+                ParamStyle(schema["style"]) if "style" in schema else None,
+                schema.get("explode", True),
             )
             for name, schema in self.action.params.items()
         )
+
+    @cached_property
+    def content_type(self) -> str:
+        """The type of its request body."""
+        return self.action.content_type or self.spec.content_type
+
+    @cached_property
+    def has_body(self) -> bool:
+        """Whether its requests have a body: always but with GET, and with DELETE where something is placed in it."""
+        if self.method == "DELETE":
+            action = self.action
+            is_placed = any(placement.where == "body" for placement in self.placements)
+            return is_placed or bool(action.constant_body or action.request_body)
+        return self.method != "GET"
+
+    @cached_property
+    def constant_headers(self) -> dict[str, str]:
+        """The headers of all its requests but the type of the body."""
+        return {"Accept": "application/json", **self.spec.headers, **self.action.headers}
 
     @cached_property
     def schema(self) -> dict[str, Any]:

@@ -30,10 +30,22 @@ Phrases = tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_leng
 FORM = "application/x-www-form-urlencoded"
 
 
+MULTIPART = ("multipart/form-data", "multipart/related")
+
+
+def media_type(content_type: str) -> str:
+    """A content type without its parameters, in lower case."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def is_json(content_type: str) -> bool:
+    """Whether bodies of a content type are JSON (RFC 8259, RFC 6839 §3.1)."""
+    return re.fullmatch(r"application/(?:[a-z0-9.-]+\+)?json", media_type(content_type)) is not None
+
+
 def _content_type(value: str) -> str:
-    media_type = value.partition(";")[0].strip().lower()
-    if media_type != FORM and not re.fullmatch(r"application/(?:[a-z0-9.-]+\+)?json", media_type):
-        raise ValueError(f"bodies are sent as JSON or as a form: application/json or {FORM}")
+    if not re.fullmatch(r"[a-z0-9.+-]+/[a-z0-9.+-]+", media_type(value)):
+        raise ValueError(f"is a media type, such as application/json, {FORM} or multipart/form-data")
     return value
 
 
@@ -77,6 +89,21 @@ class PagingStyle(StrEnum):
 _COUNTED_STYLES = (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID)
 #: the Meta member of a next page that the response does not name
 _COUNTED_NEXT = "next"
+
+
+class ParamStyle(StrEnum):
+    """How a list or an object is written in a query or a form, in OpenAPI's words; `explode` is true by default."""
+
+    #: `a=1&a=2`, or `a=1,2` where `explode` is false
+    FORM = "form"
+    #: `a=1 2`
+    SPACE_DELIMITED = "spaceDelimited"
+    #: `a=1|2`
+    PIPE_DELIMITED = "pipeDelimited"
+    #: `a[b]=1`, items of a list `a[]=1`, those that are objects `a[0][b]=1`
+    DEEP_OBJECT = "deepObject"
+    #: as `deepObject`, all items of lists `a[0]=1`
+    INDEXED = "indexed"
 
 
 class Model(BaseModel):
@@ -296,6 +323,8 @@ class Failure(Model):
     request_id: tuple[JsonPath, ...] = ()
     #: a member that must be true for an answer to count as a success
     ok: str | None = None
+    #: members that a successful response must not have: null, false and what is empty do not count
+    when_present: tuple[str, ...] = ()
     #: application codes that mean something whatever the status: gateway error code → application codes
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     #: paths of the name of the limit that was hit, where there are several
@@ -373,8 +402,9 @@ def _request(value: str) -> str:
 
 
 RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]
-#: the rules of `gateway.upstream.rules` and `gateway.upstream.long_running`
-RuleName = Literal["property_names", "query_page", "query_page_of_200", "run_report", "update_tickets"]
+#: the rules of `gateway.upstream.rules` and `gateway.upstream.long_running`; packages bring further ones by entry point
+RULE_NAMES = ("property_names", "query_page", "query_page_of_200", "run_report", "update_tickets")
+_PARAM_STYLES = frozenset(map(str, ParamStyle))
 _LOCATIONS = ("path", "query", "body", "header")
 
 
@@ -402,10 +432,38 @@ class CopyUpdate(Model):
     resync: bool = False
 
 
-class Action(Model):
-    """One operation of an entity as its file tells it."""
+class RequestSpec(Model):
+    """One request to the application and where its response holds what was asked for."""
 
     request: RequestLine
+    #: the URL that the request begins with, where it is not that of the kind
+    server: str | None = None
+    #: constant headers
+    headers: dict[str, str] = Field(default_factory=dict)
+    #: constant query members; one with several values is sent once for each
+    constant_query: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    #: the type of the body, where it is not that of the kind
+    content_type: ContentType | None = None
+    #: constant members of the body
+    constant_body: dict[str, Any] = Field(default_factory=dict)
+    #: the param that is the whole body: a list or any JSON, else text or base64 (`contentEncoding`)
+    request_body: str | None = None
+    #: a GraphQL document; params that go into the body are its variables
+    graphql: str | None = None
+    #: the path of the list of records, where the response holds one
+    records: JsonPath | None = None
+    #: where the list of records is a map: the member of each record that takes its key
+    map_key: str | None = None
+    #: the path of the record within each item, such as `node`
+    unwrap: JsonPath = ()
+    paging: str | None = None
+    #: a named Python rule for what data cannot say
+    rule: str | None = None
+
+
+class Action(RequestSpec):
+    """One operation of an entity as its file tells it."""
+
     effect: Effect
     description: str
     #: how people ask for it, in their own words, for the search of operations
@@ -420,16 +478,11 @@ class Action(Model):
     unsupported_params: dict[str, str] = Field(default_factory=dict)
     #: further JSON Schema keywords over all params together (`oneOf`, `not`, `dependentRequired`)
     constraints: JsonSchema = Field(default_factory=dict)
-    #: constant query members; one with several values is sent once for each
-    constant_query: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
-    records: JsonPath | None = None
+    #: the path of the record, where the response holds one
     record: JsonPath | None = None
     download: Download | None = None
-    paging: str | None = None
     alternatives: tuple[Alternative, ...] = ()
     runs: Literal["inline", "job"] = "inline"
-    #: a named Python rule of `gateway.upstream.rules` for what data cannot say
-    rule: RuleName | None = None
     #: seconds for the whole operation, tries included
     timeout: float = 60
     #: the search or list that finds what a lost write may have made
@@ -452,25 +505,22 @@ class Action(Model):
                 raise ValueError(f"param {name}: in is one of {', '.join(_LOCATIONS)}")
             if not isinstance(schema.get("as", name), str):
                 raise ValueError(f"param {name}: as is the name that the application has for it")
+            if schema.get("style", "form") not in _PARAM_STYLES or not isinstance(schema.get("explode", True), bool):
+                raise ValueError(f"param {name}: style is one of {', '.join(ParamStyle)}; explode is true or false")
         for name in re.findall(r"{(\w+)}", self.request):
             if name not in self.params and not any(alternative.without == name for alternative in self.alternatives):
                 raise ValueError(f"the request needs {{{name}}}, which is not among the params")
         return self
 
 
-class SyncRead(Model):
+class SyncRead(RequestSpec):
     """A list as the synchronizer reads it: one request, constant params, the paging style."""
 
-    request: RequestLine
-    #: place of the records in the answer
+    #: the path of the list of records in the response
     records: JsonPath
     #: constant params, in the query or body as usual; in texts `{since}` is the time from which changes are wanted,
     #: `{fields}` the search fields and `{properties}` those of the property map, with commas between them
     params: dict[str, Any] = Field(default_factory=dict)
-    #: constant query members, as in an action
-    constant_query: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
-    paging: str | None = None
-    rule: RuleName | None = None
     #: seconds from one page to the next, where the application allows this list less than others
     request_interval: float = Field(0, ge=0)
 

@@ -28,10 +28,15 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"known: {', '.join(candidates)}" if candidates else "there are none"
 
 
+def misspelt(name: str, names: Iterable[str]) -> str | None:
+    """The known name that was misspelt, or None where `name` is another word."""
+    return nearest(name, names, _MISSPELT)
+
+
 def known_actions(name: str, names: Iterable[str]) -> str:
     """A half sentence for an unknown action: all there are, after the one that was misspelt; never another verb."""
     actions = sorted(names)
-    suggestion = nearest(name, actions, _MISSPELT)
+    suggestion = misspelt(name, actions)
     return f"{f'did you mean {suggestion}? ' if suggestion else ''}known: {', '.join(actions)}"
 
 

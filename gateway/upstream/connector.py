@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.spec import is_json
 from gateway.upstream import download, pagination
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.responses import RangeRequest
-from gateway.upstream.long_running import LONG_RULES
+from gateway.upstream.long_running import long_rule
 from gateway.upstream.operation_run import OperationRun
 from gateway.upstream.prepared import PreparedCall, prepare
-from gateway.upstream.requests import UpstreamRequest, is_form
+from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext, RunContext
 from gateway.upstream.session import UpstreamSession
@@ -40,7 +41,7 @@ class UpstreamConnector:
 
     async def run_to_end(self, call: PreparedCall) -> OperationResult:
         """Run a call whose result nobody else keeps: all of it is in the answer."""
-        rule = LONG_RULES.get(call.operation.action.rule or "")
+        rule = long_rule(call.operation.action.rule)
         if rule is None:
             return await self.session.call(call)
         run_context = InMemoryRunContext()
@@ -52,7 +53,7 @@ class UpstreamConnector:
 
     async def run(self, call: PreparedCall, run_context: RunContext) -> OperationResult:
         """Run a call; its run context may hold part of the result."""
-        rule = LONG_RULES.get(call.operation.action.rule or "")
+        rule = long_rule(call.operation.action.rule)
         if rule is not None:
             return await rule.run(OperationRun(self.session, call, run_context))
         return await self.session.call(call, run_context)
@@ -102,7 +103,7 @@ class UpstreamConnector:
 
     def preview(self, call: PreparedCall) -> list[dict[str, Any]]:
         """The same of a call that is prepared."""
-        rule = LONG_RULES.get(call.operation.action.rule or "")
+        rule = long_rule(call.operation.action.rule)
         if rule is not None:
             requests = rule.preview(OperationRun(self.session, call, InMemoryRunContext()))
         else:
@@ -123,6 +124,6 @@ def _rendered(request: UpstreamRequest) -> dict[str, Any]:
 def _shown_body(request: UpstreamRequest) -> Any:
     if request.body is None:
         return None
-    if is_form(request.headers.get("Content-Type", "")):
-        return request.body.decode()
-    return msgspec.json.decode(request.body)
+    if is_json(request.headers.get("Content-Type", "")):
+        return msgspec.json.decode(request.body)
+    return request.body.decode(errors="replace")

@@ -136,7 +136,8 @@ class _Opening:
 
     def _first_target(self, described: Described) -> _Target:
         if self.how.url is None:
-            request = self.call.request(self._home)
+            server = self.call.variant.action.server
+            request = self.call.request(base_address(self.session.spec, self.session.environment, None, server))
             return _Target(request.url, is_trusted=True, headers=request.headers)
         if described.url is None:
             raise UpstreamNotFound(

@@ -6,7 +6,9 @@ after a crash follows it instead of starting it again.
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
+from gateway.kinds.rule_names import brought_rules
 from gateway.upstream.bulk_updates import preview_tickets, update_tickets
 from gateway.upstream.operation_run import OperationRun
 from gateway.upstream.report_runs import preview_report, run_report
@@ -27,3 +29,11 @@ LONG_RULES: Mapping[str, LongRule] = {
     "update_tickets": LongRule(update_tickets, preview_tickets),
     "run_report": LongRule(run_report, preview_report),
 }
+
+
+@cache
+def long_rule(name: str | None) -> LongRule | None:
+    """The long operation that a spec's `rule` names, ours or an installed package's; None where it names none."""
+    brought = brought_rules().get(name or "")
+    rule = LONG_RULES.get(name or "") or (brought.load() if brought is not None else None)
+    return rule if isinstance(rule, LongRule) else None

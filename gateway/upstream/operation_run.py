@@ -10,8 +10,9 @@ from yarl import URL
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
 from gateway.kinds.spec import Effect, JsonPath
 from gateway.upstream import responses
+from gateway.upstream.bodies import encoded_body
 from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.requests import UpstreamRequest, encoded_body
+from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult, value_at
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.session import UpstreamSession

@@ -12,7 +12,7 @@ from gateway.kinds.spec import Effect
 from gateway.upstream import pagination, requests, responses
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult, UpstreamResponse
-from gateway.upstream.rules import NO_RULE, RULES, Rule
+from gateway.upstream.rules import NO_RULE, Rule, rule_named
 
 
 class PreparedCall(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class PreparedCall(msgspec.Struct, frozen=True):
     def of(cls, operation: Operation, params: Mapping[str, Any], *, limit: int | None = None) -> "PreparedCall":
         """A call of params that were validated before, or are ours."""
         action = operation.action
-        rule = RULES.get(action.rule or "", NO_RULE)
+        rule = rule_named(action.rule)
         effect = requests.effect_of(operation, params) if action.write_if else action.effect
         return cls(operation, operation.instead(params), params, effect, rule, limit)
 

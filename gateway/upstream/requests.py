@@ -1,7 +1,7 @@
 """Params into the exact HTTP request of the application: pure, so that a dry run is the real thing."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -21,11 +21,11 @@ from gateway.errors import (
 )
 from gateway.kinds.catalog import Operation
 from gateway.kinds.hosts import host_matches
-from gateway.kinds.spec import FORM, ConnectorSpec, Effect
+from gateway.kinds.spec import ConnectorSpec, Effect
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.auth import QUERY_PREFIX
+from gateway.upstream.bodies import body_of, query_of, text_of
 
-_ENCODER = msgspec.json.Encoder()
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -41,22 +41,25 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
 
 def build(operation: Operation, params: Mapping[str, Any], address: str, effect: Effect) -> UpstreamRequest:
     """Place each (validated) param where the spec says: path, query, body or header."""
-    constant = dict(operation.action.constant_query)
-    placed: dict[str, dict[str, Any]] = {"path": {}, "query": constant, "body": {}, "header": {}}
+    path, in_query, header_lines = operation.path, [], {}
     for placement in operation.placements:
-        if placement.name in params:
-            placed[placement.where][placement.wire] = params[placement.name]
-    path = operation.path
-    for name, value in placed["path"].items():
-        path = path.replace(f"{{{name}}}", _segment(operation, name, value))
-    headers = {"Accept": "application/json", **operation.spec.headers}
-    if placed["header"]:
-        headers |= _header_lines(operation, placed["header"])
+        if placement.name not in params:
+            continue
+        value = params[placement.name]
+        if placement.where == "query":
+            in_query.append(placement)
+        elif placement.where == "path":
+            path = path.replace(f"{{{placement.wire}}}", _segment(operation, placement.wire, value))
+        elif placement.where == "header":
+            header_lines[placement.wire] = value
+    headers = dict(operation.constant_headers)
+    if header_lines:
+        headers |= _header_lines(operation, header_lines)
     body = None
-    if operation.method not in ("GET", "DELETE"):
-        body = encoded_body(operation.spec.content_type, placed["body"])
-        headers["Content-Type"] = operation.spec.content_type
-    return UpstreamRequest(operation.method, _url(address + path, placed["query"]), headers, body, effect)
+    if operation.has_body:
+        body, headers["Content-Type"] = body_of(operation, params)
+    url = _url(address + path, query_of(operation.action.constant_query, in_query, params))
+    return UpstreamRequest(operation.method, url, headers, body, effect)
 
 
 def authenticated(
@@ -80,10 +83,15 @@ def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
     return Effect.WRITE if value is not None else operation.action.effect
 
 
-def base_address(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None = None) -> str:
-    """The kind's address with its variables filled in, moved to the operator's override where there is one."""
+def base_address(
+    spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None = None, server: str | None = None
+) -> str:
+    """The kind's server, or another of its, with variables filled in, moved to the operator's override if there is one.
+
+    Raises ConnectorNotReady while a variable is missing.
+    """
     try:
-        address = URL(spec.server.format_map(environment), encoded=True)
+        address = URL((server or spec.server).format_map(environment), encoded=True)
     except KeyError as missing:
         raise ConnectorNotReady(f"the connector has no {missing.args[0]} yet; it comes with the first token") from None
     return str(relocated(address, override)).rstrip("/")
@@ -188,56 +196,9 @@ def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, 
     return lines
 
 
-def _url(address: str, query: Mapping[str, Any]) -> URL:
+def _url(address: str, query: str) -> URL:
     """The URL, encoded by us alone; the host is proven to be the address's own."""
-    members = [
-        f"{quote(name, safe='')}={quote(text_of(each), safe='')}"
-        for name, value in query.items()
-        for each in (value if isinstance(value, tuple) else (value,))
-        if each is not None
-    ]
-    url = URL(f"{address}?{'&'.join(members)}" if members else address, encoded=True)
+    url = URL(f"{address}?{query}" if query else address, encoded=True)
     if url.raw_authority != address.split("/", 3)[2]:
         raise InternalError
     return url
-
-
-def encoded_body(content_type: str, members: Mapping[str, Any]) -> bytes:
-    """The body; in a form nested members are `a[b]`, items of a list `a[]`, and of a list of objects `a[0][b]`."""
-    if is_form(content_type):
-        return urlencode([pair for name, value in members.items() for pair in _pairs(name, value)]).encode()
-    return _ENCODER.encode(members)
-
-
-def is_form(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower() == FORM
-
-
-def text_of(value: Any) -> str:
-    """A value as applications read it in a path, a query or a form."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return value
-        case list():
-            return ",".join(text_of(item) for item in value)
-        case dict():
-            return _ENCODER.encode(value).decode()
-        case _:
-            return str(value)
-
-
-def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    match value:
-        case dict():
-            for member, inner in value.items():
-                yield from _pairs(f"{name}[{member}]", inner)
-        case list():
-            is_flat = not any(isinstance(item, dict | list) for item in value)
-            for index, item in enumerate(value):
-                yield from _pairs(f"{name}[]" if is_flat else f"{name}[{index}]", item)
-        case None:
-            yield name, ""
-        case _:
-            yield name, text_of(value)

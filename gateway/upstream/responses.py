@@ -5,7 +5,7 @@ where parsing and dumping takes 225 µs.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from math import ceil
@@ -35,14 +35,18 @@ from gateway.upstream.redaction import Secrets
 #: a link of a Link header with its attributes, and one attribute (RFC 8288 §3)
 _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
 _LINK_ATTRIBUTE = re.compile(r';\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]*))')
-#: of JSON (RFC 8259 §2)
-_WHITESPACE = b" \t\n\r"
+#: the beginning of a JSON list (RFC 8259 §5)
+_LIST = re.compile(rb"[ \t\n\r]*\[")
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
 NULL = msgspec.Raw(b"null")
 NO_HEADERS: Mapping[str, str] = {}
 _NO_RECORDS = msgspec.Raw(b"[]")
+#: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
+_NO_CONTENT = 204
+#: JSON values by which a member says that there is nothing
+_NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
 #: seconds to wait where an application limits without saying for how long
 DEFAULT_RETRY_AFTER = 30
 #: characters of an application's own words that an error repeats
@@ -98,12 +102,34 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
     if not operation.is_list:
         return OperationResult(raw or NULL, meta)
+    if response.status == _NO_CONTENT:
+        return OperationResult(_NO_RECORDS, meta)
     begin = None if raw is None else _first_byte(raw)
     if begin == b"n":
         return OperationResult(_NO_RECORDS, meta)
-    if raw is None or begin != b"[":
+    if raw is not None and begin == b"{" and operation.action.map_key is not None:
+        raw = _listed(raw, operation.action.map_key)
+    elif raw is None or begin != b"[":
         raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
+    if operation.action.unwrap:
+        raw = _unwrapped(operation, raw)
     return OperationResult(raw, meta)
+
+
+def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:
+    """The members of a map as a list; each record has its key as a member, a value that is no object is `value`."""
+    entries = _VALUE.decode(raw).items()
+    records = [{key: name, **(value if isinstance(value, dict) else {"value": value})} for name, value in entries]
+    return msgspec.Raw(msgspec.json.encode(records))
+
+
+def _unwrapped(operation: Operation, raw: msgspec.Raw) -> msgspec.Raw:
+    """The records within the items of a list, unparsed."""
+    records = [raw_at(item, operation.action.unwrap) for item in _ITEMS.decode(raw)]
+    if None in records:
+        place = ".".join(operation.action.unwrap)
+        raise UpstreamInvalidResponse(f"{operation}: an item of the application's list has no {place}")
+    return msgspec.Raw(msgspec.json.encode(records))
 
 
 def _record_and_meta(
@@ -115,9 +141,11 @@ def _record_and_meta(
         return None, None
     if not body.isascii():
         body.decode()
-    if not path and (paging is None or _is_list(body)):
+    if not path and paging is None:
+        return msgspec.json.decode(body, type=msgspec.Raw), None
+    if (not path or path[0].isdigit()) and _is_list(body):
         meta = None if paging is None else _meta(paging, {}, response.headers)
-        return msgspec.json.decode(body, type=msgspec.Raw), meta
+        return raw_at(msgspec.json.decode(body, type=msgspec.Raw), path), meta
     members = response.members
     meta = None if paging is None else _meta(paging, members, response.headers)
     if not path:
@@ -127,7 +155,7 @@ def _record_and_meta(
 
 
 def _is_list(body: bytes) -> bool:
-    return body.lstrip(_WHITESPACE)[:1] == b"["
+    return _LIST.match(body) is not None
 
 
 def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> dict[str, Any]:
@@ -164,9 +192,13 @@ def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
     """The unparsed member at a place of a JSON document; None where there is none."""
     raw: msgspec.Raw | None = document
     for member in path:
-        if raw is None or _first_byte(raw) != b"{":
+        begin = None if raw is None else _first_byte(raw)
+        if raw is not None and begin == b"{":
+            raw = _MEMBERS.decode(raw).get(member)
+        elif raw is not None and begin == b"[" and member.isdigit():
+            raw = next(iter(_ITEMS.decode(raw)[int(member) :]), None)
+        else:
             return None
-        raw = _MEMBERS.decode(raw).get(member)
     return raw
 
 
@@ -199,10 +231,11 @@ def failure(
 ) -> GatewayError | None:
     """The error that an answer means, the secrets in the call's headers masked in it; None when it is a success."""
     is_refusal = response.status >= 300 or response.status < 200
-    if not is_refusal and (spec.ok is None or _is_true(response, spec.ok)):
+    hides_failure = bool(spec.when_present) and not is_refusal and _has_any(response, spec.when_present)
+    if not is_refusal and not hides_failure and (spec.ok is None or _is_true(response, spec.ok)):
         return None
     document, secrets = _lenient(response), Secrets.of_headers(credentials)
-    if not is_refusal and (not isinstance(document, dict) or spec.ok not in document):
+    if not is_refusal and not hides_failure and (not isinstance(document, dict) or spec.ok not in document):
         return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
     code, safe = _first_text(document, spec.code), _masked(document, secrets)
     safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
@@ -217,6 +250,17 @@ def failure(
     cls = _class_by_code(spec, code) or _class_by_status(response.status)
     wait = refusals.wait_of(spec, document, code, response.status)
     return _error_of(spec, cls, fault, wait, response.headers)
+
+
+def _has_any(response: UpstreamResponse, names: Iterable[str]) -> bool:
+    """Whether a successful answer has one of these members with something in it."""
+    if not response.body or response.body.isspace() or _is_list(response.body):
+        return False
+    try:
+        members = response.members
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return any(name in members and bytes(memoryview(members[name])) not in _NOTHING for name in names)
 
 
 def _is_true(response: UpstreamResponse, member: str) -> bool:

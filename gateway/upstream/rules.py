@@ -1,5 +1,7 @@
 """The named rules that specs refer to: oddities of one application that data cannot say.
 
+Packages bring further ones by entry point (`gateway.kinds.rule_names`).
+
 A rule is pure. It may change the params before they are placed, the request before it is sent,
 and the records that come back.
 """
@@ -7,13 +9,16 @@ and the records that come back.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
 from yarl import URL
 
-from gateway.errors import UpstreamInvalidResponse
+from gateway.errors import InternalError, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
+from gateway.kinds.rule_names import brought_rules
+from gateway.kinds.spec import RULE_NAMES
 from gateway.upstream.property_names import with_our_names, with_their_names
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult
@@ -107,3 +112,18 @@ RULES: Mapping[str, Rule] = {
     "query_page": Rule(request=_next_page),
     "query_page_of_200": Rule(params=_with_limit, request=_next_page),
 }
+
+
+@cache
+def rule_named(name: str | None) -> Rule:
+    """The rule that a spec names, ours or an installed package's; one for a long operation does nothing here.
+
+    Raises InternalError for a name without a rule: the call would not do what its spec says.
+    """
+    if name is None:
+        return NO_RULE
+    brought = brought_rules().get(name)
+    if brought is None and name not in RULE_NAMES:
+        raise InternalError(f"there is no rule {name}; install the package that brings it")
+    rule = brought.load() if brought is not None else RULES.get(name)
+    return rule if isinstance(rule, Rule) else NO_RULE

@@ -87,11 +87,16 @@ class UpstreamSession:
 
     def request(self, call: PreparedCall) -> UpstreamRequest:
         """The exact request of a call, credentials not yet on it."""
-        return call.request(self.address)
+        return call.request(self.address_of(call))
+
+    def address_of(self, call: PreparedCall) -> str:
+        """The URL that the call's request begins with."""
+        server = call.variant.action.server
+        return self.address if server is None else base_address(self.spec, self.environment, self.override, server)
 
     async def call(self, call: PreparedCall, run_context: RunContext | None = None) -> OperationResult:
         """One request and its answer; raises what the application's failure means."""
-        request, timeout = call.request(self.address), call.operation.action.timeout
+        request, timeout = self.request(call), call.operation.action.timeout
         exchange = await self.exchange(request, timeout=timeout, run_context=run_context)
         if exchange.error is not None:
             if isinstance(exchange.error, InvalidParams):

@@ -133,7 +133,6 @@ def test_a_kind_is_its_folder(folder):
         ("things.yaml", "effect: read", "effect: reads", 5, "read"),
         ("things.yaml", "record: $", "records: $\n    record: $", 3, "exactly one of records, record and download"),
         ("things.yaml", "type: integer", "type: integer, in: cookie", 3, "in is one of path, query, body, header"),
-        ("things.yaml", "    record: $", "    record: $\n    rule: magic", 8, "query_page"),
         ("things.yaml", "    record: $", "    record: $\n    pageing: page", 8, "did you mean paging?"),
         ("things.yaml", "actions:", "actions: [", 4, "YAML"),
         ("things.yaml", THINGS, "just text\n", 1, "a mapping"),

@@ -14,7 +14,7 @@ from gateway.kinds.editor_schema import editor_schema, editor_schema_text, membe
 from gateway.kinds.lint.kind import lint
 from gateway.kinds.params import validated
 from gateway.kinds.sources import SpecError, read_yaml
-from gateway.kinds.spec import PagingStyle, RuleName
+from gateway.kinds.spec import RULE_NAMES, PagingStyle, ParamStyle
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.long_running import LONG_RULES
 from gateway.upstream.rate_limits import RateScope
@@ -91,11 +91,11 @@ def test_the_page_tells_every_member_of_the_language():
 def test_the_page_tells_every_rule_and_paging_style():
     told = set(re.findall(r"`(\w+)`", PAGE))
 
-    assert {*RULES, *LONG_RULES, *PagingStyle} <= told
+    assert {*RULES, *LONG_RULES, *PagingStyle, *ParamStyle} <= told
 
 
 def test_every_rule_that_specs_may_name_exists():
-    assert set(RuleName.__args__) == {*RULES, *LONG_RULES}
+    assert set(RULE_NAMES) == {*RULES, *LONG_RULES}
 
 
 def test_the_editors_schema_is_the_one_of_the_models():
@@ -132,8 +132,49 @@ MISTAKES = [
     (CONNECTOR, "server: https", "sever: https", 5, "sever: is not a member of this; did you mean server?"),
     (SHIPMENTS, "    effect: write\n", "", 28, "is missing; say what running it twice would do"),
     (SHIPMENTS, "effect: write", "effect: writes", 30, "'read', 'idempotent' or 'write'"),
+    (SHIPMENTS, "    find_by", "    request_body: refrence\n    find_by", 33, "refrence is not among the params"),
+    (
+        SHIPMENTS,
+        "    find_by",
+        "    request_body: reference\n    find_by",
+        33,
+        "so address, shop_id, weight_grams has no",
+    ),
+    (SHIPMENTS, "    find_by", "    content_type: text/xml\n    find_by", 33, "name the param that is the body"),
+    (
+        SHIPMENTS,
+        "    find_by",
+        "    server: https://x.example.com\n    find_by",
+        33,
+        "x.example.com is not among the hosts",
+    ),
+    (SHIPMENTS, "    find_by", "    unwrap: node\n    find_by", 33, "only an action with `records` has it"),
+    (SHIPMENTS, "    find_by", "    graphql: 'query { a }'\n    find_by", 30, "is a query, yet this says write"),
+    (
+        SHIPMENTS,
+        "    find_by",
+        "    graphql: 'mutation M($x: ID!) { a }'\n    find_by",
+        33,
+        "needs $x, which no required",
+    ),
+    (SHIPMENTS, "    find_by", "    graphql: 'mutation { a'\n    find_by", 33, "close every brace"),
+    (
+        SHIPMENTS,
+        "{type: string, maxLength: 40,",
+        "{type: string, explode: true,",
+        35,
+        "for lists and objects in the query",
+    ),
+    (SHIPMENTS, "{type: string, maxLength: 40,", "{type: string, style: forms,", 28, "style is one of form"),
+    (SHIPMENTS, "    shop_id: {", "    shop_id: {as: address.shop, ", 37, "lies within address, which address is"),
     (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request is a method and a path"),
-    (SHIPMENTS, "    record: shipment\n    find_by", "    rule: any_page\n    find_by", 32, "'property_names'"),
+    (
+        SHIPMENTS,
+        "    record: shipment\n    find_by",
+        "    rule: any_page\n    find_by",
+        32,
+        "there is no rule any_page; did you mean query_page?",
+    ),
     # kinds
     (
         CONNECTOR,

@@ -1,9 +1,16 @@
 """A request's body in the encoding that the application reads."""
 
+from email.parser import BytesParser
+from email.policy import HTTP
+from typing import Any
+
+import msgspec
 import pytest
 
+from gateway.errors import InvalidParams
+from gateway.upstream.bodies import encoded_body
 from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.requests import base_address, encoded_body
+from gateway.upstream.requests import UpstreamRequest, base_address
 from tests.kinds.small_kind import small_operation
 
 FORM = "application/x-www-form-urlencoded"
@@ -35,6 +42,162 @@ def test_a_kind_of_forms_sends_forms():
     assert request.headers["Content-Type"] == FORM
 
 
-def test_a_kind_of_another_type_is_no_spec():
-    with pytest.raises(ValueError, match="JSON or as a form"):
-        small_operation(content_type="text/xml")
+def test_what_is_no_media_type_is_no_spec():
+    with pytest.raises(ValueError, match="is a media type, such as application/json"):
+        small_operation(content_type="json")
+
+
+def sent(action: dict[str, Any], given: dict[str, Any], **spec: Any) -> UpstreamRequest:
+    """The request of an action with these params; a param that the action does not describe may be anything."""
+    params = {name: {} for name in given} | action.get("params", {})
+    operation = small_operation({"request": "POST /things", "effect": "write", **action, "params": params}, **spec)
+    return PreparedCall.of(operation, given).request(base_address(operation.spec, {}))
+
+
+@pytest.mark.parametrize(
+    ("style", "value", "query"),
+    [
+        ({}, ["a", "b"], "q=a&q=b"),
+        ({"explode": False}, ["a", "b,c"], "q=a%2Cb%2Cc"),
+        ({"style": "spaceDelimited"}, ["a", "b"], "q=a%20b"),
+        ({"style": "pipeDelimited"}, ["a", "b"], "q=a%7Cb"),
+        ({"as": "q[]"}, ["a", "b"], "q%5B%5D=a&q%5B%5D=b"),
+        ({"style": "deepObject"}, {"a": {"gte": 1}, "b": True}, "q%5Ba%5D%5Bgte%5D=1&q%5Bb%5D=true"),
+        ({"style": "deepObject"}, ["a", "b"], "q%5B%5D=a&q%5B%5D=b"),
+        ({"style": "indexed"}, ["a", "b"], "q%5B0%5D=a&q%5B1%5D=b"),
+        ({}, {"a": 1}, "q=%7B%22a%22%3A1%7D"),
+        ({}, [], ""),
+    ],
+)
+def test_lists_and_objects_are_written_in_the_query_as_openapi_says(style, value, query):
+    request = sent({"request": "GET /things", "effect": "read", "params": {"q": style}}, {"q": value})
+
+    assert request.url.raw_query_string == query
+
+
+@pytest.mark.parametrize(
+    ("style", "value", "form"),
+    [
+        ({}, ["a", "b"], b"f%5B%5D=a&f%5B%5D=b"),
+        ({"style": "indexed"}, ["a", {"b": 1}], b"f%5B0%5D=a&f%5B1%5D%5Bb%5D=1"),
+        ({"style": "form"}, ["a", "b"], b"f=a&f=b"),
+        ({"style": "form", "explode": False}, ["a", "b"], b"f=a%2Cb"),
+        ({}, [], b"f="),
+        ({}, None, b"f="),
+    ],
+)
+def test_lists_are_written_in_a_form_as_the_param_says(style, value, form):
+    assert sent({"params": {"f": style}}, {"f": value}, content_type=FORM).body == form
+
+
+@pytest.mark.parametrize(
+    ("action", "given", "body"),
+    [
+        ({"request_body": "items"}, {"items": [{"a": 1}]}, b'[{"a":1}]'),
+        ({"constant_body": {"type": "x"}}, {"a": None}, b'{"type":"x","a":null}'),
+        ({"params": {"t": {"as": "body.storage.value"}}}, {"t": "x"}, b'{"body":{"storage":{"value":"x"}}}'),
+        (
+            {"constant_body": {"body": {"format": "x"}}, "params": {"t": {"as": "body.value"}}},
+            {"t": "y"},
+            b'{"body":{"format":"x","value":"y"}}',
+        ),
+        ({"request_body": "text", "content_type": "text/plain"}, {"text": "ü"}, "ü".encode()),
+        (
+            {
+                "request_body": "raw",
+                "content_type": "message/rfc822",
+                "params": {"raw": {"contentEncoding": "base64"}},
+            },
+            {"raw": "AAH/"},
+            b"\x00\x01\xff",
+        ),
+        ({"request": "DELETE /things", "params": {"ids": {"in": "body"}}}, {"ids": [1]}, b'{"ids":[1]}'),
+        ({"request": "DELETE /things"}, {}, None),
+    ],
+)
+def test_a_body_is_what_the_spec_says(action, given, body):
+    request = sent(action, given)
+
+    assert request.body == body
+    assert ("Content-Type" in request.headers) is (body is not None)
+
+
+def test_a_constant_of_a_spec_is_the_same_for_every_call():
+    action = {"constant_body": {"body": {"format": "x"}}, "params": {"t": {"as": "body.value"}}}
+    params = {"request": "POST /things", "effect": "write", **action}
+    operation = small_operation(params)
+
+    bodies = [PreparedCall.of(operation, given).request("https://a.example").body for given in ({"t": 1}, {})]
+
+    assert bodies == [b'{"body":{"format":"x","value":1}}', b'{"body":{"format":"x"}}']
+
+
+FILE = {"filename": 'a "1".txt', "content_type": "text/plain", "content": "aGVsbG8="}
+
+
+def parts_of(request: UpstreamRequest) -> list[tuple[str | None, str | None, str, bytes]]:
+    """Name, file name, type and content of each part, as a MIME parser reads them."""
+    head = f"Content-Type: {request.headers['Content-Type']}\r\n\r\n".encode()
+    message = BytesParser(policy=HTTP).parsebytes(head + (request.body or b""))
+    return [
+        (
+            part.get_param("name", header="content-disposition"),
+            part.get_filename(),
+            part.get_content_type(),
+            part.get_payload(decode=True),
+        )
+        for part in message.iter_parts()
+    ]
+
+
+def test_a_multipart_form_has_a_part_for_each_member_and_file():
+    request = sent({"content_type": "multipart/form-data"}, {"message": "x", "n": [1, 2], "file": FILE})
+
+    assert parts_of(request) == [
+        ("message", None, "text/plain", b"x"),
+        ("n", None, "text/plain", b"1"),
+        ("n", None, "text/plain", b"2"),
+        ("file", "a %221%22.txt", "text/plain", b"hello"),
+    ]
+
+
+def test_a_related_upload_has_its_metadata_in_json_first():
+    request = sent({"content_type": "multipart/related"}, {"name": "a", "media": FILE})
+
+    assert parts_of(request) == [
+        (None, None, "application/json", b'{"name":"a"}'),
+        (None, None, "text/plain", b"hello"),
+    ]
+
+
+def test_no_name_of_a_file_can_add_a_header():
+    file = {**FILE, "filename": 'a"\r\nX-Evil: 1', "content_type": "text/plain\r\nX-Evil: 1"}
+
+    request = sent({"content_type": "multipart/form-data"}, {"file": file})
+
+    assert b"\r\nX-Evil" not in (request.body or b"")
+
+
+def test_a_file_that_is_not_base64_is_refused():
+    with pytest.raises(InvalidParams, match="content of file is not base64"):
+        sent({"content_type": "multipart/form-data"}, {"file": {**FILE, "content": "!"}})
+
+
+def test_a_graphql_document_is_sent_with_its_variables():
+    document = "mutation Create($input: IssueCreateInput!, $dry: Boolean) { issueCreate(input: $input) { success } }"
+    action = {"graphql": document, "params": {"title": {"as": "input.title"}, "team": {"as": "input.teamId"}}}
+
+    request = sent(action, {"title": 'a"b', "team": None})
+
+    variables = {"input": {"title": 'a"b', "teamId": None}}
+    assert msgspec.json.decode(request.body or b"") == {"query": document, "variables": variables}
+
+
+def test_a_request_has_the_server_and_headers_of_its_operation():
+    operation = small_operation({"server": "https://uploads.example.com/api", "headers": {"Accept": "text/csv"}})
+    server = operation.action.server
+
+    request = PreparedCall.of(operation, {}).request(base_address(operation.spec, {}, None, server))
+
+    assert str(request.url) == "https://uploads.example.com/api/things"
+    assert request.headers["Accept"] == "text/csv"

@@ -10,7 +10,7 @@ from typing import Any
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.listing import Listing, values_of
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.spec import Action, Effect, Incremental, Search, Sync, SyncRead
+from gateway.kinds.spec import Action, Effect, Incremental, RequestSpec, Search, Sync, SyncRead
 from gateway.upstream.responses import value_at
 
 #: seconds that one page may take, tries included
@@ -145,14 +145,10 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
     if since is not None:
         names += ["filterGroups", "sorts"] if since.style == "window" else [since.param] if since.param else []
     action = Action(
-        request=read.request,
+        **{name: getattr(read, name) for name in RequestSpec.model_fields},
         effect=Effect.READ,
         description="What the synchronizer reads.",
         params={name: {} for name in names},
-        constant_query=read.constant_query,
-        records=read.records,
-        paging=read.paging,
-        rule=read.rule,
         timeout=_TIMEOUT,
     )
     return Listing(Operation(kind.spec, entity_id, "synchronize", action), send, since, parent, read.request_interval)

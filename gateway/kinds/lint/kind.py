@@ -13,10 +13,12 @@ from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint.schemas import PlacedError, of_schema, references, without_meaning
 from gateway.kinds.sources import LintError, SpecError, lint_error, repeated_members
 from gateway.kinds.spec import HEADER_PATH, LINK_PATH, AuthMethod, PagingStyle
-from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.suggestions import did_you_mean, misspelt
 
 #: the action ids of product document 1
 ACTIONS = ("list", "get", "create", "update", "delete", "download", "api_search")
+#: words for these; every other verb is an action of its own, such as `snooze`
+_OTHER_WORDS = {"fetch": "get", "read": "get", "retrieve": "get", "search": "api_search", "find": "api_search"}
 #: how `fields` writes the type of a member; a `?` marks one that may be null
 _FIELD_TYPE = re.compile(
     r"(string|integer|number|boolean|object|any|array(<(string|integer|number|boolean|object)>)?)\??"
@@ -78,8 +80,8 @@ def _entities(kind: Kind) -> Iterator[PlacedError]:
         for action_id in entity.actions:
             if action_id == SEARCH_ACTION:
                 yield (*place, "actions", action_id), "is offered by itself wherever the entity has `search`; remove it"
-            elif action_id not in ACTIONS:
-                yield (*place, "actions", action_id), f"is not an action; {did_you_mean(action_id, ACTIONS)}"
+            elif action_id not in ACTIONS and (meant := _OTHER_WORDS.get(action_id) or misspelt(action_id, ACTIONS)):
+                yield (*place, "actions", action_id), f"is not an action; did you mean {meant}?"
         if entity.search and entity.search.primary_key not in entity.search.fields:
             hint = did_you_mean(entity.search.primary_key, entity.search.fields)
             yield (
@@ -170,6 +172,11 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
             ("oauth", name): getattr(oauth, name)
             for name in ("authorization_url", "token_url", "revocation_url", "issuer")
         }
+    for operation in kind.operations.values():
+        addresses["entities", operation.entity_id, "actions", operation.action_id, "server"] = operation.action.server
+    for entity_id, entity in spec.entities.items():
+        for member, read in (entity.search.reads if entity.search else {}).items():
+            addresses["entities", entity_id, "search", "sync", *filter(None, [member]), "server"] = read.server
     for place, address in addresses.items():
         if address is None:
             continue

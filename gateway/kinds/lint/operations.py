@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
-from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.catalog import Kind, Operation, Placement
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, without_meaning
-from gateway.kinds.spec import Action, Effect
+from gateway.kinds.rule_names import known_rules
+from gateway.kinds.spec import FORM, MULTIPART, Action, Effect, is_json, media_type
 from gateway.kinds.suggestions import did_you_mean
 
 #: actions that must not claim to change nothing
@@ -56,8 +57,9 @@ def _answer(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         yield ("records",), "a list answers records; say where they lie in the answer"
     if (operation.action_id == "download") != (action.download is not None):
         yield ("download",), "the action `download`, and no other, says where the bytes are in `download`"
-    if action.paging and not operation.is_list:
-        yield ("paging",), "only an action with `records` has pages"
+    for member in ("paging", "map_key", "unwrap"):
+        if getattr(action, member) and not operation.is_list:
+            yield (member,), "only an action with `records` has it"
 
 
 def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -75,11 +77,79 @@ def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
             yield (*place, "as"), "a param of the path has the name it has there; drop `as`"
         if name in in_path and name not in operation.action.required and name not in left_out:
             yield place, "is part of the path, so it must be among `required`"
-        if placement.where == "body" and operation.method in ("GET", "DELETE"):
-            yield (*place, "in"), f"a {operation.method} has no body; drop `in: body`"
+        if placement.where == "body" and operation.method == "GET":
+            yield (*place, "in"), "a GET has no body; drop `in: body`"
+        if {"style", "explode"} & set(schema) and not _is_written_by_style(operation, placement):
+            yield place, "`style` and `explode` are for lists and objects in the query or a form; drop them"
         taken = seen.setdefault((placement.where, placement.wire), name)
         if taken != name:
             yield place, f"goes to the same place as {taken}: {placement.wire} of the {placement.where}"
+
+
+def _is_written_by_style(operation: Operation, placement: Placement) -> bool:
+    is_form = media_type(operation.content_type) == FORM
+    return placement.where == "query" or (placement.where == "body" and is_form)
+
+
+def _body(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+    action, kind_of_body = operation.action, media_type(operation.content_type)
+    in_body = [placement for placement in operation.placements if placement.where == "body"]
+    if action.request_body is not None:
+        if action.request_body not in action.params:
+            hint = did_you_mean(action.request_body, action.params)
+            yield ("request_body",), f"{action.request_body} is not among the params; {hint}"
+        others = [placement.name for placement in in_body if placement.name != action.request_body]
+        if others or action.constant_body:
+            named = ", ".join(others) or "constant_body"
+            yield ("request_body",), f"is the whole body, so {named} has no place in it; move it or drop `request_body`"
+    elif in_body and not is_json(kind_of_body) and kind_of_body not in (FORM, *MULTIPART):
+        yield ("content_type",), f"{kind_of_body} has no members: name the param that is the body in `request_body`"
+    if not operation.has_body:
+        for member in ("constant_body", "request_body", "graphql", "content_type"):
+            if getattr(action, member):
+                yield (member,), f"a {operation.method} has no body; drop it"
+    outer = {placement.wire: placement.name for placement in in_body} | dict.fromkeys(
+        action.constant_body, "a constant"
+    )
+    for placement in in_body:
+        parts = placement.wire.split(".")
+        for above in (".".join(parts[:end]) for end in range(1, len(parts))):
+            if above in outer and not isinstance(action.constant_body.get(above), dict):
+                yield ("params", placement.name, "as"), f"lies within {above}, which {outer[above]} is already"
+
+
+def _graphql(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+    action = operation.action
+    if action.graphql is None:
+        return
+    place = ("graphql",)
+    document = re.sub(r'"""[\s\S]*?"""|"(?:\\.|[^"\\])*"|#[^\n]*', "", action.graphql)
+    named = re.match(r"\s*(query|mutation|subscription)\b", document)
+    if document.count("{") != document.count("}") or not re.match(r"\s*(query|mutation)\b|\s*{", document):
+        yield place, "is not one GraphQL query or mutation; begin it with `query` or `mutation` and close every brace"
+    if operation.method != "POST" or not is_json(operation.content_type):
+        yield ("request",), "a GraphQL document is sent by POST as JSON"
+    if named and (named[1] == "mutation") is (action.effect is Effect.READ):
+        yield ("effect",), f"the document is a {named[1]}, yet this says {action.effect}"
+    declared = dict(re.findall(r"\$(\w+)\s*:\s*([\w\[\]!]+(?:\s*=)?)", document))
+    variables = [
+        (placement.wire.split(".")[0], placement.name)
+        for placement in operation.placements
+        if placement.where == "body"
+    ]
+    for variable, name in variables:
+        if variable not in declared:
+            yield ("params", name), f"the document declares no ${variable}; {did_you_mean(variable, declared)}"
+    filled = {variable for variable, name in variables if name in {*action.required, *operation.defaults}}
+    for variable, type_ in declared.items():
+        if type_.endswith("!") and variable not in filled:
+            yield place, f"needs ${variable}, which no required param fills"
+
+
+def _rule(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+    rule = operation.action.rule
+    if rule is not None and rule not in known_rules():
+        yield ("rule",), f"there is no rule {rule}; {did_you_mean(rule, known_rules())}"
 
 
 def _pages(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -125,6 +195,9 @@ _CHECKS: tuple[Callable[[Kind, Operation], Iterator[PlacedError]], ...] = (
     _effect,
     _answer,
     _placements,
+    _body,
+    _graphql,
+    _rule,
     _pages,
     _alternatives,
     _find_by,

@@ -1,0 +1,27 @@
+"""The names of rules: Python functions for what data cannot say. Packages bring rules of their own by entry point.
+
+```toml
+[project.entry-points."gateway.rules"]
+parcel_signature = "parcels.rules:SIGNATURE"
+```
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from gateway.kinds.spec import RULE_NAMES
+
+#: the entry points whose objects are a `Rule` or a `LongRule`
+GROUP = "gateway.rules"
+
+
+@cache
+def brought_rules() -> Mapping[str, EntryPoint]:
+    """The rules of installed packages by name, not loaded yet; our own names cannot be replaced."""
+    return {each.name: each for each in entry_points(group=GROUP) if each.name not in RULE_NAMES}
+
+
+def known_rules() -> tuple[str, ...]:
+    """Every name that `rule` may have in a spec."""
+    return (*RULE_NAMES, *brought_rules())

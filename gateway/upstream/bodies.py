@@ -1,0 +1,199 @@
+"""Params as the application reads them: JSON, forms, multipart, GraphQL and texts in bodies, lists in queries. Pure."""
+
+import hashlib
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from gateway.errors import FieldError, InvalidParams
+from gateway.kinds.catalog import Operation, Placement
+from gateway.kinds.spec import FORM, MULTIPART, ParamStyle, is_json, media_type
+
+_ENCODER = msgspec.json.Encoder()
+_DELIMITERS: Final = {ParamStyle.FORM: ",", ParamStyle.SPACE_DELIMITED: " ", ParamStyle.PIPE_DELIMITED: "|"}
+#: how the items of a list are named in forms: `a[]` where they are plain, `a[0]` where they are not or always
+_BRACKETS: Final = (None, ParamStyle.DEEP_OBJECT, ParamStyle.INDEXED)
+
+
+def body_of(operation: Operation, params: Mapping[str, Any]) -> tuple[bytes, str]:
+    """The body of a call, and its Content-Type; raises InvalidParams for a file that is not base64."""
+    action, content_type = operation.action, operation.content_type
+    if action.request_body is not None:
+        return _whole_body(operation, params.get(action.request_body)), content_type
+    placed = [each for each in operation.placements if each.where == "body" and each.name in params]
+    if action.graphql is not None:
+        document = {"query": action.graphql, "variables": _nested({}, placed, params), **action.constant_body}
+        return _ENCODER.encode(document), content_type
+    if is_form(content_type):
+        return form_of(action.constant_body, placed, params), content_type
+    members = _nested(action.constant_body, placed, params)
+    if media_type(content_type) in MULTIPART:
+        return _multipart(operation, members)
+    return _ENCODER.encode(members), content_type
+
+
+def encoded_body(content_type: str, members: Mapping[str, Any]) -> bytes:
+    """The body of members that have no placements."""
+    if is_form(content_type):
+        return urlencode([pair for name, value in members.items() for pair in _pairs(name, value)]).encode()
+    return _ENCODER.encode(members)
+
+
+def form_of(constant: Mapping[str, Any], placed: Sequence[Placement], params: Mapping[str, Any]) -> bytes:
+    """A form: nested members are `a[b]`, lists as their param's `style` says."""
+    pairs = [pair for name, value in constant.items() for pair in _pairs(name, value)]
+    pairs += [pair for placement in placed for pair in pairs_of(placement, params[placement.name])]
+    return urlencode(pairs).encode()
+
+
+def query_of(constant: Mapping[str, Any], placed: Sequence[Placement], params: Mapping[str, Any]) -> str:
+    """A query, encoded; members that are null are left out."""
+    pairs = [
+        (name, each)
+        for name, value in constant.items()
+        for each in (value if isinstance(value, tuple) else (value,))
+        if each is not None
+    ]
+    for placement in placed:
+        value = params[placement.name]
+        if isinstance(value, list | dict):
+            pairs += query_pairs(placement, value)
+        elif value is not None:
+            pairs.append((placement.wire, text_of(value)))
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in pairs)
+
+
+def query_pairs(placement: Placement, value: Any) -> Iterator[tuple[str, str]]:
+    """The members of a query that a list or an object is: lists repeated, objects JSON, unless `style` says more."""
+    if placement.style is None:
+        placement = Placement(placement.name, placement.where, placement.wire, ParamStyle.FORM, placement.explode)
+    return pairs_of(placement, value)
+
+
+def pairs_of(placement: Placement, value: Any) -> Iterator[tuple[str, str]]:
+    """The members of a form that a value is."""
+    name, style = placement.wire, placement.style
+    if style in _BRACKETS:
+        yield from _pairs(name, value, is_indexed=style is ParamStyle.INDEXED)
+    elif isinstance(value, list) and (style is not ParamStyle.FORM or not placement.explode):
+        yield name, _DELIMITERS[style].join(text_of(item) for item in value)
+    elif isinstance(value, list):
+        for item in value:
+            yield name, text_of(item)
+    else:
+        yield name, "" if value is None else text_of(value)
+
+
+def is_form(content_type: str) -> bool:
+    return media_type(content_type) == FORM
+
+
+def text_of(value: Any) -> str:
+    """A value as applications read it in a path, a query or a form."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case list():
+            return ",".join(text_of(item) for item in value)
+        case dict():
+            return _ENCODER.encode(value).decode()
+        case _:
+            return str(value)
+
+
+def _pairs(name: str, value: Any, *, is_indexed: bool = False) -> Iterator[tuple[str, str]]:
+    match value:
+        case dict():
+            for member, inner in value.items():
+                yield from _pairs(f"{name}[{member}]", inner, is_indexed=is_indexed)
+        case list():
+            is_plain = not is_indexed and not any(isinstance(item, dict | list) for item in value)
+            if not value:
+                yield name, ""  # an empty text empties the application's list; left out, the list would stay
+            for index, item in enumerate(value):
+                yield from _pairs(f"{name}[]" if is_plain else f"{name}[{index}]", item, is_indexed=is_indexed)
+        case None:
+            yield name, ""
+        case _:
+            yield name, text_of(value)
+
+
+def _nested(constant: Mapping[str, Any], placed: Sequence[Placement], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a JSON body: `as: a.b` puts a param into the object `a`."""
+    members = {name: _copied(value) for name, value in constant.items()}
+    for placement in placed:
+        *outer, last = placement.wire.split(".")
+        inner = members
+        for name in outer:
+            inner = inner.setdefault(name, {})
+        inner[last] = params[placement.name]
+    return members
+
+
+def _copied(value: Any) -> Any:
+    return {name: _copied(inner) for name, inner in value.items()} if isinstance(value, dict) else value
+
+
+def _whole_body(operation: Operation, value: Any) -> bytes:
+    """A param as the whole body: JSON where the type says so, else text, or bytes in base64."""
+    if is_json(operation.content_type):
+        return _ENCODER.encode(value)
+    name = operation.action.request_body or ""
+    if operation.action.params[name].get("contentEncoding") == "base64":
+        return _decoded(operation, name, value)
+    return text_of(value).encode() if value is not None else b""
+
+
+def _multipart(operation: Operation, members: Mapping[str, Any]) -> tuple[bytes, str]:
+    """Parts (RFC 2046 §5.1): a file is an object with `content` in base64, `filename` and `content_type`.
+
+    `multipart/related` (RFC 2387) has the other members in one JSON part before the files.
+    """
+    files = {name: value for name, value in members.items() if isinstance(value, dict) and "content" in value}
+    fields = {name: value for name, value in members.items() if name not in files}
+    kind = media_type(operation.content_type)
+    parts: list[tuple[list[str], bytes]] = []
+    if kind == "multipart/related":
+        parts.append((["Content-Type: application/json; charset=UTF-8"], _ENCODER.encode(fields)))
+    else:
+        for name, value in fields.items():
+            for each in value if isinstance(value, list) else (value,):
+                parts.append(([_disposition(name)], b"" if each is None else text_of(each).encode()))
+    for name, file in files.items():
+        lines = [f"Content-Type: {_header_text(file.get('content_type') or 'application/octet-stream')}"]
+        if kind != "multipart/related":
+            lines.insert(0, f'{_disposition(name)}; filename="{_quoted(file.get("filename") or name)}"')
+        parts.append((lines, _decoded(operation, name, file["content"])))
+    boundary = hashlib.sha256(b"".join(content for _, content in parts)).hexdigest()[:32]
+    written = b"".join(
+        f"--{boundary}\r\n".encode() + "\r\n".join(lines).encode() + b"\r\n\r\n" + content + b"\r\n"
+        for lines, content in parts
+    )
+    return written + f"--{boundary}--\r\n".encode(), f"{kind}; boundary={boundary}"
+
+
+def _disposition(name: str) -> str:
+    return f'Content-Disposition: form-data; name="{_quoted(name)}"'
+
+
+def _quoted(text: Any) -> str:
+    """A name in quotes as browsers write it (WHATWG HTML, multipart/form-data)."""
+    return str(text).replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _header_text(text: Any) -> str:
+    return "".join(each for each in str(text) if each.isprintable() and each.isascii())
+
+
+def _decoded(operation: Operation, name: str, value: Any) -> bytes:
+    try:
+        return b64decode(str(value), validate=True)
+    except (Error, ValueError) as error:
+        message = f"{operation}: the content of {name} is not base64; encode the bytes of the file"
+        raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "contentEncoding", message)]) from error

@@ -1,0 +1,85 @@
+"""Responses of every shape: maps, wrapped records, nothing at all, and failures that come with a 200."""
+
+import msgspec
+import pytest
+
+from gateway.errors import ReauthorizationRequired, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamRejected
+from gateway.kinds.spec import Failure
+from gateway.upstream.responses import UpstreamResponse, failure, read
+from tests.kinds.small_kind import small_operation
+
+
+def answered(document: object, status: int = 200) -> UpstreamResponse:
+    return UpstreamResponse(status, {}, b"" if document is None else msgspec.json.encode(document))
+
+
+@pytest.mark.parametrize(
+    ("action", "document", "records"),
+    [
+        (
+            {"records": "prices", "map_key": "currency"},
+            {"prices": {"eur": {"a": 1}, "usd": 2}},
+            [{"currency": "eur", "a": 1}, {"currency": "usd", "value": 2}],
+        ),
+        (
+            {"records": "data.issues.edges", "unwrap": "node"},
+            {"data": {"issues": {"edges": [{"node": {"id": 1}}, {"node": {"id": 2}}]}}},
+            [{"id": 1}, {"id": 2}],
+        ),
+        ({"records": "0.hits"}, [{"hits": [{"id": 1}]}], [{"id": 1}]),
+        ({"records": "results.1.items"}, {"results": [{}, {"items": [{"id": 1}]}]}, [{"id": 1}]),
+        ({"records": "$", "map_key": "id"}, {"a": {"x": 1}}, [{"id": "a", "x": 1}]),
+    ],
+)
+def test_records_lie_where_the_spec_says(action, document, records):
+    assert read(small_operation(action), answered(document)).decoded() == records
+
+
+@pytest.mark.parametrize(("action", "came"), [({"records": "things"}, []), ({"record": "thing"}, None)])
+def test_no_content_is_an_empty_list_or_no_record(action, came):
+    assert read(small_operation(action), answered(None, 204)).decoded() == came
+
+
+def test_an_item_without_the_record_is_not_dropped():
+    operation = small_operation({"records": "edges", "unwrap": "node"})
+
+    with pytest.raises(UpstreamInvalidResponse, match="an item of the application's list has no node"):
+        read(operation, answered({"edges": [{"node": 1}, {}]}))
+
+
+GRAPHQL = Failure.model_validate(
+    {
+        "when_present": ["errors"],
+        "code": ["errors.0.extensions.code"],
+        "message": ["errors.0.message"],
+        "codes": {"upstream_rate_limited": ["RATELIMITED"], "reauthorization_required": ["AUTHENTICATION_ERROR"]},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("RATELIMITED", UpstreamRateLimited),
+        ("AUTHENTICATION_ERROR", ReauthorizationRequired),
+        ("INVALID_INPUT", UpstreamRejected),
+    ],
+)
+def test_an_error_in_a_200_is_what_its_code_means(code, error):
+    said = {"data": {"x": None}, "errors": [{"message": "no such team", "extensions": {"code": code}}]}
+
+    found = failure(GRAPHQL, answered(said))
+
+    assert type(found) is error
+    assert "no such team" in found.detail
+
+
+@pytest.mark.parametrize("errors", [None, [], {}, False, ""])
+def test_a_member_that_says_that_nothing_is_wrong_is_no_error(errors):
+    assert failure(GRAPHQL, answered({"data": {}, "errors": errors})) is None
+    assert failure(GRAPHQL, answered({"data": {}})) is None
+
+
+@pytest.mark.parametrize("body", [b"", b"  ", b"[1]", b"not json"])
+def test_what_is_no_object_hides_no_failure(body):
+    assert failure(GRAPHQL, UpstreamResponse(200, {}, body)) is None
