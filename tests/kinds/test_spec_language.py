@@ -170,9 +170,9 @@ MISTAKES = [
     (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request is a method and a path"),
     (
         SHIPMENTS,
-        "    record: shipment\n    find_by",
+        "    find_by",
         "    rule: any_page\n    find_by",
-        32,
+        33,
         "there is no rule any_page; did you mean query_page?",
     ),
     # kinds
