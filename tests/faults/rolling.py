@@ -4,6 +4,7 @@ python -m tests.faults.rolling [RATE]
 """
 
 import asyncio
+import contextlib
 import itertools
 import sys
 import time
@@ -19,6 +20,8 @@ from tests.harness.processes import Program
 
 #: calls a second, and seconds between two restarts
 RATE, SPACING = 100, 1.0
+#: front ends that are asked in turns before a call that none of them takes fails
+_TURNS = 3
 
 
 @dataclass
@@ -96,12 +99,15 @@ class Load:
             self.report.refused[f"{answer.status} {answer.json().get('detail')}"] += 1
 
     async def _taken(self, number: int, name: str) -> Answer:
-        """As a load balancer has it: where no connection comes about, the other front end is asked."""
+        """As a load balancer has it: where no connection comes about, the other front end is asked.
+
+        A call may wait for a connection until its front end is restarted as well, and is then asked of the first again.
+        """
         call = ("tickets", "create", ticket(name), ASYNC if number % 2 else {})
-        try:
-            return await self._desks[number % 2].send(*call)
-        except aiohttp.ClientConnectorError:
-            return await self._desks[1 - number % 2].send(*call)
+        for turn in range(number, number + _TURNS):
+            with contextlib.suppress(aiohttp.ClientConnectorError):
+                return await self._desks[turn % 2].send(*call)
+        return await self._desks[number % 2].send(*call)
 
 
 async def _rolled(program: Program) -> int:
