@@ -5,7 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
+# Every file that is installed has a hash in the locks; the package itself is built with what they pin.
+LOCKS := deploy/requirements
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL_LOCKED = $(INSTALL) --require-hashes --requirement
+INSTALL_EDITABLE = $(INSTALL) --no-deps --no-build-isolation --editable .
+LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	--constraint constraints.txt --group pyproject.toml:build pyproject.toml
 
 TEST = $(BIN)/python -m pytest --quiet
 # Each has a PostgreSQL and a Redis of its own, unless the environment names servers. Many tests wait: three fill two cores.
@@ -27,14 +33,16 @@ help: ## Show what there is to make
 $(BIN)/pip:
 	@$(PYTHON) -m venv $(VENV)
 
-$(RUNNABLE): pyproject.toml constraints.txt | $(BIN)/pip
+$(RUNNABLE): pyproject.toml $(LOCKS)/all.txt | $(BIN)/pip
 	@echo "installing into $(VENV) (less than a minute, the first time) …"
-	@$(INSTALL) '.[all]'
+	@$(INSTALL_LOCKED) $(LOCKS)/all.txt
+	@$(INSTALL_EDITABLE)
 	@touch $@
 
-$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/pip
+$(INSTALLED): pyproject.toml $(LOCKS)/dev.txt | $(BIN)/pip
 	@echo "installing into $(VENV), with what checks and tests need (a minute, the first time) …"
-	@$(INSTALL) '.[all,dev]'
+	@$(INSTALL_LOCKED) $(LOCKS)/dev.txt
+	@$(INSTALL_EDITABLE)
 	@touch $(RUNNABLE) $@
 
 install: $(INSTALLED) ## Make the virtual environment
@@ -73,8 +81,23 @@ check: $(INSTALLED) ## Format, lint and types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
+lock: ## Pin all dependencies with their hashes, after a change of pyproject.toml or constraints.txt (needs uv)
+	@$(LOCK) --extra all --extra dev --output-file $(LOCKS)/dev.txt
+	@$(LOCK) --extra all --output-file $(LOCKS)/all.txt
+	@$(LOCK) --extra server --extra s3 --extra otel --output-file $(LOCKS)/image.txt
+
+sbom: $(INSTALLED) ## Write bills of materials (CycloneDX) of the wheel and of the image's Python packages to dist/
+	@mkdir -p dist
+	@$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-file dist/wheel.cdx.json $(LOCKS)/all.txt
+	@$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-file dist/image.cdx.json $(LOCKS)/image.txt
+
+audit: $(INSTALLED) ## Look all dependencies up in the advisory database; skipped where it cannot be reached
+	@timeout 10 $(BIN)/python -c "import socket; socket.create_connection(('api.osv.dev', 443), 5).close()" 2>/dev/null \
+	|| { echo "skipped: the advisory database (api.osv.dev) cannot be reached"; exit 0; } \
+	&& timeout 300 $(BIN)/pip-audit --disable-pip --require-hashes --vulnerability-service osv --requirement $(LOCKS)/dev.txt
+
 clean: ## Remove what the above made
 	rm -rf $(VENV) .gateway build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help install demo run test test-fast test-fast-engine test-fast-others faults bench screenshots check clean
+.PHONY: help install demo run test test-fast test-fast-engine test-fast-others faults bench screenshots check lock sbom audit clean

@@ -24,12 +24,23 @@ def backup(data_dir: Path, target: Path) -> None:
         raise StartupError(f"There is no embedded PostgreSQL in {data_dir}. Name its data directory with --data-dir.")
     server.sockets = (server.directory / "run").resolve()
     partial = target.with_name(f".{target.name}.part")
-    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+    _create(partial)
     try:
         _run(server, "pg_dump", "--format=custom", f"--file={partial}", f"--dbname={server.url}")
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _create(partial: Path) -> None:
+    """An empty file of ours, mode 0600. What is there already, a link of another user's too, is never written to."""
+    try:
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    except FileExistsError as error:
+        raise StartupError(
+            f"{partial} is there already: another backup to the same file runs, or was interrupted. Remove it, then "
+            "back up again."
+        ) from error
 
 
 async def restore(data_dir: Path, dump: Path) -> None:

@@ -24,6 +24,7 @@ SERVICES = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["service
 SECRETS = {
     "GATEWAY_POSTGRES_PASSWORD": "0123456789abcdef",
     "GATEWAY_REDIS_PASSWORD": "fedcba9876543210",
+    "GATEWAY_MINIO_PASSWORD": "0f1e2d3c4b5a6978",
     "GATEWAY_ENCRYPTION_KEYS": "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
 }
 

@@ -1,5 +1,6 @@
 """Container files, manifests and units: valid by their own schemas, and as safe as deploy/README.md says."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -212,12 +213,49 @@ def test_the_image_runs_without_root_and_checks_its_health():
     assert 'ENTRYPOINT ["gateway"]' in lines
 
 
-def test_the_image_installs_extras_that_there_are():
-    text = (DEPLOY / "Dockerfile").read_text("utf-8")
-    wanted = set(text.partition("'.[")[2].partition("]'")[0].split(","))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+def test_the_image_installs_nothing_without_a_hash():
+    text = (DEPLOY / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    installs = re.findall(r"pip install [^&\n]*", text)
 
-    assert wanted <= project["optional-dependencies"].keys()
+    assert all("--require-hashes" in each or "--no-deps --no-build-isolation ." in each for each in installs)
+    assert len(installs) == 2
+
+
+def pins(path: Path) -> dict[str, str]:
+    """Versions by the names of packages, as indexes compare them (PEP 503)."""
+    found = re.findall(r"^([\w.-]+)==([^\s;]+)", path.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
+
+
+@pytest.mark.parametrize("lock", sorted((DEPLOY / "requirements").glob("*.txt")), ids=lambda path: path.name)
+def test_a_lock_has_the_versions_of_the_constraints_and_a_hash_for_each(lock: Path):
+    constraints = pins(ROOT / "constraints.txt")
+    entries = re.split(r"\n(?=\w)", lock.read_text("utf-8").strip())
+
+    assert {name: version for name, version in pins(lock).items() if constraints.get(name) != version} == {}
+    assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+@pytest.mark.parametrize(("lock", "extras"), [("dev", ["all", "dev"]), ("all", ["all"]), ("image", ["server", "s3"])])
+def test_a_lock_has_every_package_that_its_extras_name(lock: str, extras: list[str]):
+    """A change of pyproject.toml without `make lock` is seen here."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    own = project["project"]["name"]
+
+    def named(requirements: list[str]) -> set[str]:
+        names: set[str] = set()
+        for requirement in requirements:
+            name, inner = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", requirement).groups()
+            if name != own:
+                names.add(re.sub(r"[-_.]+", "-", name).lower())
+            for extra in inner.split(",") if name == own and inner else ():
+                names |= named(project["project"]["optional-dependencies"][extra])
+        return names
+
+    wanted = named([*project["project"]["dependencies"], *project["dependency-groups"]["build"]])
+    wanted |= named([f"{own}[{','.join(extras)}]"])
+
+    assert wanted - pins(DEPLOY / "requirements" / f"{lock}.txt").keys() == set()
 
 
 @pytest.mark.parametrize(

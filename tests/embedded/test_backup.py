@@ -57,3 +57,22 @@ def test_what_cannot_be_done_is_one_line(place, command):
     assert done.exit_code != 0
     assert "Traceback" not in done.output
     assert len(done.output.strip().splitlines()) <= 3
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "dangling link"])
+def test_a_backup_writes_to_nothing_that_is_there_already(place, kind):
+    (place / "postgres" / "run").mkdir(parents=True)
+    partial, precious = place / ".gateway.dump.part", place / "precious"
+    if kind != "dangling link":
+        precious.write_text("kept")
+    if kind == "file":
+        partial.write_text("kept")
+    else:
+        partial.symlink_to(precious)
+
+    with pytest.raises(StartupError, match="there already"):
+        backup(place, place / "gateway.dump")
+
+    assert partial.is_symlink() is (kind != "file")
+    assert precious.exists() is (kind != "dangling link")
+    assert not precious.exists() or precious.read_text() == "kept"
