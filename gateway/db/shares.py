@@ -1,19 +1,27 @@
 """Shares of a pool: an organization that uses many connections waits for its own, and leaves some to the others."""
 
 import asyncio
+import time
 from collections import Counter
+from collections.abc import Callable
 
 #: of the connections, the part that organizations leave to claims, leases and sign-ins
 _RESERVE = 4
+#: seconds after its last use of a connection for which an organization counts as active
+ACTIVE = 60.0
 
 
 class ConnectionShares:
     """Who may use how many connections of a pool at a time.
 
-    An organization may use half of what the others leave, one at least. Those that wait take turns.
+    An organization may use half of what the others leave, one at least. While no other organization is active, it may
+    use all of them. Those that wait take turns.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        #: the two holders that used a connection last, with the time: they tell whether another one is active
+        self._latest: dict[str, float] = {}
         #: connections that organizations may use together
         self.total = size - size // _RESERVE
         self._used: Counter[str] = Counter()
@@ -27,6 +35,7 @@ class ConnectionShares:
 
     async def acquire(self, holder: str) -> None:
         """Returns when the holder may use one connection more; `release` gives it back."""
+        self._note(holder)
         if holder not in self._waiting and self._may_use_more(holder):
             self._take(holder)
             return
@@ -51,8 +60,22 @@ class ConnectionShares:
             self._grant(following)
 
     def _may_use_more(self, holder: str) -> bool:
+        if self._in_use >= self.total:
+            return False
+        if not self._is_another_active(holder):
+            return True
         left_by_others = self.total - (self._in_use - self._used[holder])
-        return self._in_use < self.total and self._used[holder] < max(1, left_by_others // 2)
+        return self._used[holder] < max(1, left_by_others // 2)
+
+    def _note(self, holder: str) -> None:
+        self._latest.pop(holder, None)
+        self._latest[holder] = self._now()
+        if len(self._latest) > 2:
+            del self._latest[next(iter(self._latest))]
+
+    def _is_another_active(self, holder: str) -> bool:
+        since = self._now() - ACTIVE
+        return any(other != holder and at > since for other, at in self._latest.items())
 
     def _withdraw(self, holder: str, turn: asyncio.Future[None]) -> None:
         waiters = self._waiting.get(holder, {})

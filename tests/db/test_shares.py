@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.db.shares import ConnectionShares
+from gateway.db.shares import ACTIVE, ConnectionShares
 
 
 async def started(shares: ConnectionShares, holders: Sequence[str]) -> "list[asyncio.Task[None]]":
@@ -27,14 +27,16 @@ def test_some_connections_are_kept_for_the_gateway_itself(size: int, total: int)
 @pytest.mark.parametrize(
     ("holders", "may_use"),
     [
-        ("aaaaa", "aaa"),
-        ("aaabbb", "aaab"),
-        ("aaabcd", "aaabcd"),
-        ("aaabcde", "aaabcd"),
+        ("aaaaaaa", "aaaaaa"),
+        ("baaaaa", "baa"),
+        ("baaabb", "baab"),
+        ("baaacd", "baacd"),
         ("abcdefg", "abcdef"),
     ],
 )
-async def test_an_organization_may_use_half_of_what_the_others_leave(holders: str, may_use: str):
+async def test_an_organization_may_use_half_of_what_the_others_leave_and_all_while_it_is_alone(
+    holders: str, may_use: str
+):
     shares = ConnectionShares(8)
 
     tasks = await started(shares, holders)
@@ -42,6 +44,23 @@ async def test_an_organization_may_use_half_of_what_the_others_leave(holders: st
     assert "".join(holder for holder, task in zip(holders, tasks, strict=True) if task.done()) == may_use
     for task in tasks:
         task.cancel()
+
+
+async def test_an_organization_is_alone_again_a_minute_after_the_last_use_by_another():
+    now = 0.0
+    shares = ConnectionShares(8, lambda: now)
+    await shares.acquire("b")
+    shares.release("b")
+
+    beside_another = granted(await started(shares, "aaaa"))
+    now = ACTIVE
+    alone = granted(await started(shares, "aa"))
+
+    assert beside_another == [True, True, True, False]
+    assert alone == [False, False]  # those behind it wait for their turn
+    shares.release("a")
+    await asyncio.sleep(0)
+    assert shares.used("a") == 5
 
 
 async def test_organizations_that_wait_take_turns():
