@@ -98,6 +98,9 @@ class Settings(BaseSettings):
     )
     token_seconds: int = Field(900, description="Seconds that a bearer token lives.")
     job_retention: int = Field(7 * 86400, description="Seconds that a finished job's result is kept.")
+    audit_retention: int = Field(
+        365 * 86400, ge=86400, description="Seconds that an audit entry is kept; a day or more."
+    )
     seal_jobs: bool = Field(True, description="Whether params and results of jobs are sealed like credentials.")
     idempotency_seconds: int = Field(86400, description="Seconds that an Idempotency-Key is remembered.")
     worker_jobs: int = Field(100, description="Jobs that one worker runs at a time.")

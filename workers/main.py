@@ -11,6 +11,7 @@ from math import ceil
 from gateway.aio.deadline import Deadline
 from gateway.aio.loops import every, running
 from gateway.aio.memory import tune_gc, tune_malloc
+from gateway.audit.log import prune_audit
 from gateway.audit.usage import prune_usage
 from gateway.connect_links.store import prune_connect_sessions
 from gateway.errors import Unavailable
@@ -67,7 +68,7 @@ class Worker:
 
     async def until(self, stopping: asyncio.Event) -> None:
         services = self._services
-        synchronization = services.synchronization
+        synchronization, retention = services.synchronization, services.settings.audit_retention
         async with running(
             self._wakeup.main(),
             every(0, self._fetcher.fetch, name="fetcher"),
@@ -77,6 +78,7 @@ class Worker:
             every(60, services.deletion.resume, name="unfinished deletions"),
             every(60, partial(prune_jobs, services.database), name="job pruning"),
             every(600, partial(prune_usage, services.database), name="usage pruning"),
+            every(600, partial(prune_audit, services.database, retention), name="audit pruning"),
             every(60, partial(prune_flows, services.database), name="consent pruning"),
             every(60, partial(prune_connect_sessions, services.database), name="connect link pruning"),
             every(300, partial(prune_console_sessions, services.database), name="console session pruning"),

@@ -22,6 +22,7 @@ from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
 from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
 from gateway.db.pool import Database
+from gateway.db.pruning import BATCH
 from gateway.db.where import Where
 from gateway.errors import GatewayError, Unavailable
 
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 #: seconds between batches, and entries buffered while PostgreSQL is away
 _INTERVAL, _MAX_BUFFERED = 0.5, 50_000
 
+_PRUNE = "SELECT gateway_prune_audit($1, $2)"
 _INSERT = """
     INSERT INTO audit (organization_id, at, actor, connector_id, what, target, outcome, intent, request_id,
                        took_ms)
@@ -274,3 +276,14 @@ class Audit:
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(USAGE, organization_id, span, since, timedelta(seconds=seconds))
         return [usage_point(row) for row in rows]
+
+
+async def prune_audit(database: Database, retention: int) -> int:
+    """Delete entries older than so many seconds, a day at least, batch by batch; how many."""
+    total = 0
+    while True:
+        async with database.system() as connection:
+            deleted: int = await connection.fetchval(_PRUNE, timedelta(seconds=retention), BATCH)
+        total += deleted
+        if deleted < BATCH:
+            return total

@@ -14,7 +14,6 @@ from gateway.db.notifications import RESTARTING
 from gateway.http.api.mcp import offer_mcp
 from gateway.http.keys import (
     EXPORTER,
-    HEALTH_CHECKS,
     IS_DRAINING,
     LIMITS,
     LINK_BASE,
@@ -27,7 +26,7 @@ from gateway.http.keys import (
 )
 from gateway.http.pages.brand import Brand
 from gateway.http.pages.rendering import Pages
-from gateway.http.readiness import health_checks, readiness
+from gateway.http.readiness import readiness
 from gateway.http.routes import ROUTES
 from gateway.http.server.admission import Limits, LoadShedding
 from gateway.http.server.middleware import request_middleware, set_common_headers
@@ -65,7 +64,6 @@ def create_app(settings: Settings) -> web.Application:
                 opened.notifications.subscribe({RESTARTING: lambda _: limits.overload.expect_restart()}, None)
                 offer_mcp(app, opened)
                 app[READINESS] = readiness(opened)
-                app[HEALTH_CHECKS] = health_checks(settings)
                 app[EXPORTER] = PrometheusExporter(opened.database)
                 app[OPENAPI] = Remembered(partial(asyncio.to_thread, _openapi, opened), inf)
                 yield

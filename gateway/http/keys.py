@@ -1,7 +1,7 @@
 """What the application and its requests carry, by typed keys."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from aiohttp import web
 
@@ -12,7 +12,6 @@ from gateway.http.readiness import Readiness
 from gateway.http.route import Route
 from gateway.http.server.admission import Limits, LoadShedding
 from gateway.identity.model import Caller
-from gateway.monitoring.health_checks import CheckResult
 from gateway.monitoring.prometheus import PrometheusExporter
 from gateway.services import Services
 
@@ -27,8 +26,6 @@ LIMITS = web.AppKey("limits", Limits)
 LOAD_SHEDDING = web.AppKey("load_shedding", LoadShedding)
 #: what the process tells Prometheus
 EXPORTER = web.AppKey("exporter", PrometheusExporter)
-#: what `gateway doctor` finds
-HEALTH_CHECKS = web.AppKey("health_checks", Remembered[Sequence[CheckResult]])
 #: whether what the front end needs is there
 READINESS = web.AppKey("readiness", Remembered[Readiness])
 #: what links begin with; empty where no address of ours is known

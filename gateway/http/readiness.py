@@ -1,14 +1,12 @@
 """Whether what a front end needs is there."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gateway.aio.remembered import Remembered
 from gateway.errors import Unavailable
-from gateway.monitoring.health_checks import CheckResult, check_results
 from gateway.services import Services
-from gateway.settings import Settings
 
 #: seconds
 _REMEMBERED, _CHECKS_REMEMBERED = 1.0, 10.0
@@ -33,18 +31,6 @@ def readiness(services: Services) -> Remembered[Readiness]:
         return Readiness(checks, None if trouble is None else f"PostgreSQL: {trouble}")
 
     return Remembered(look, _REMEMBERED)
-
-
-def health_checks(settings: Settings) -> Remembered[Sequence[CheckResult]]:
-    """What `gateway doctor` says, some seconds old at most; in a thread, as reading the specs takes its time."""
-
-    async def results() -> list[CheckResult]:
-        return [result async for result in check_results(settings)]
-
-    async def look() -> Sequence[CheckResult]:
-        return await asyncio.to_thread(asyncio.run, results())
-
-    return Remembered(look, _CHECKS_REMEMBERED)
 
 
 async def _is_worker_there(services: Services) -> bool:

@@ -40,6 +40,7 @@ _SYNC = """
 """
 
 # Of one organization.
+_OWN_SYNC = _SYNC.replace("WHERE deleted_at", "WHERE context_entities.organization_id = $1 AND deleted_at")
 _OWN_JOBS = """
     SELECT status, count(*) AS jobs FROM jobs
     WHERE organization_id = $1 AND status IN ('queued', 'running', 'waiting') GROUP BY status
@@ -120,6 +121,12 @@ async def read_in_hand(database: Database, organization_id: UUID) -> InHand:
         copies = await connection.fetchrow(_OWN_COPIES, organization_id)
     assert copies is not None
     return InHand(*(jobs.get(status, 0) for status in ("queued", "running", "waiting")), **copies)
+
+
+async def read_own_copies(database: Database, organization_id: UUID) -> Sequence[SyncStatistics]:
+    """The synchronized copies of one organization; raises Unavailable."""
+    async with database.tenant(organization_id) as connection:
+        return [SyncStatistics(**_members(row)) for row in await connection.fetch(_OWN_SYNC, organization_id)]
 
 
 async def read_statistics(database: Database) -> Statistics:

@@ -2,9 +2,10 @@
 
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 
-from gateway.audit.log import Audit, Entry
+from gateway.audit.log import Audit, Entry, prune_audit
 from gateway.db.pool import Database
 from gateway.telemetry.metrics import BACKGROUND_FAILURES
 from tests.harness.databases import refusing
@@ -87,3 +88,23 @@ async def test_an_entry_that_postgresql_never_takes_keeps_no_other_out(database:
         stored = await eventually(both)
 
     assert stored == ["last", "first"]
+
+
+async def test_entries_are_deleted_after_their_retention_and_nothing_else_can_delete_them(database: Database):
+    organization_id, audit = uuid4(), Audit(database)
+    async with audit.writing():
+        for days in (0, 2, 40):
+            noted = ended(f"{days} days ago", organization_id)
+            assert noted.at is not None
+            noted.at -= days * 86400
+            audit.note(noted)
+
+    await prune_audit(database, 30 * 86400)
+    after_a_month = [entry.what for entry in await audit.find(organization_id)]
+    await prune_audit(database, 0)
+
+    assert sorted(after_a_month) == ["0 days ago", "2 days ago"]
+    assert [entry.what for entry in await audit.find(organization_id)] == ["0 days ago"]
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with database.system() as connection:
+            await connection.execute("DELETE FROM audit")

@@ -299,13 +299,24 @@ async def test_a_client_is_made_and_its_secret_shown_once(browser: ConsoleBrowse
     assert found[2] not in (await browser.get("/console/settings")).body
 
 
-async def test_health_shows_what_the_doctor_says(browser: ConsoleBrowser, api: Api):
-    told = (await api.get("/api/v1/health/checks")).json()["data"]
+async def test_health_shows_an_organizations_own_work_and_nothing_of_others(
+    browser: ConsoleBrowser, api: Api, front: FrontEnd
+):
+    async with front.api() as other:
+        for _ in range(3):
+            await (await other.connector()).submit("tickets", "list")
+    await (await api.connector()).submit("tickets", "list")
+
+    checks = (await api.get("/api/v1/health/checks")).json()["data"]
     page = await browser.get("/console/health")
 
-    assert {"what": "schema", "status": "passed", "said": "is up to date"} in told
-    assert any(each["what"] == "workers" and each["status"] == "failed" for each in told)  # none runs in this test
-    assert b"<strong>schema</strong>: is up to date" in page.body
+    told = {each["what"]: (each["status"], each["said"]) for each in checks}
+    assert set(told) == {"PostgreSQL", "Redis", "workers", "jobs", "copies"}
+    assert told["PostgreSQL"] == ("passed", "answers")
+    assert told["workers"][0] == "failed"  # none runs in this test
+    assert told["jobs"] == ("passed", "1 queued, 0 running, 0 waiting")
+    assert b"<strong>jobs</strong>: 1 queued" in page.body
+    assert str(front.services.settings.data_dir).encode() not in page.body + str(checks).encode()
 
 
 async def test_health_is_for_administrators(front: FrontEnd, organization_id):

@@ -128,7 +128,7 @@ async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: 
         ("/console/jobs", b"the application said &lt;no&gt; to everything"),
         ("/console/jobs/{failed}", b"What went wrong"),
         ("/console/jobs/{unknown}", b"It may have been done already"),
-        ("/console/health", b"None has reported"),
+        ("/console/health", b"does not answer"),
         ("/console/search?connector={connector_id}&entity=tickets&field=no_such&operator=eq&value=a", b'role="alert"'),
     ],
 )

@@ -155,4 +155,4 @@ async def test_the_wheel_runs_the_whole_gateway_which_finds_itself_well(installe
 
     assert is_ready.status == 200
     assert [each for each in checks.json()["data"] if each["status"] == "failed"] == []
-    assert {"schema", "workers", "front end"} <= {each["what"] for each in checks.json()["data"]}
+    assert {"PostgreSQL", "Redis", "workers"} <= {each["what"] for each in checks.json()["data"]}

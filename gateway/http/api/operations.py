@@ -4,8 +4,10 @@ from dataclasses import asdict
 
 from aiohttp import web
 
-from gateway.http.keys import EXPORTER, HEALTH_CHECKS, IS_DRAINING, OPENAPI, READINESS
+from gateway.http.keys import CALLER, EXPORTER, IS_DRAINING, OPENAPI, READINESS, SERVICES
 from gateway.http.responses import json_response
+from gateway.monitoring.organization_health import organization_checks
+from gateway.monitoring.statistics import read_in_hand
 
 _SIGNPOST = {"name": "agent connector gateway", "api": "/api/v1", "openapi": "/openapi.json", "docs": "/docs"}
 
@@ -46,6 +48,7 @@ async def openapi(request: web.Request) -> web.Response:
 
 
 async def list_health_checks(request: web.Request) -> web.Response:
-    """GET /api/v1/health/checks: what `gateway doctor` says."""
-    checks = await request.app[HEALTH_CHECKS]()
+    """GET /api/v1/health/checks: what keeps the gateway from working for the caller's organization."""
+    in_hand = await read_in_hand(request.app[SERVICES].database, request[CALLER].organization_id)
+    checks = organization_checks((await request.app[READINESS]()).checks, in_hand)
     return json_response({"data": [asdict(check) for check in checks]})

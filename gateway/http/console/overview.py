@@ -8,10 +8,11 @@ from aiohttp import web
 from gateway.aio.clock import CLOCK
 from gateway.connectors.model import ConnectorStatus
 from gateway.http.console.page import console_page
-from gateway.http.keys import CALLER, HEALTH_CHECKS, READINESS, SERVICES
+from gateway.http.keys import CALLER, READINESS, SERVICES
 from gateway.jobs.model import moment
 from gateway.jobs.store import JobFilter
-from gateway.monitoring.statistics import read_in_hand, read_statistics
+from gateway.monitoring.organization_health import organization_checks
+from gateway.monitoring.statistics import read_in_hand, read_own_copies
 
 #: connectors to authorize again that are named
 _ATTENTION = 20
@@ -60,15 +61,15 @@ async def overview(request: web.Request) -> web.Response:
 
 
 async def health(request: web.Request) -> web.Response:
-    """GET /console/health: what keeps the gateway from working, if anything does."""
-    services = request.app[SERVICES]
-    statistics = await read_statistics(services.database)
+    """GET /console/health: what keeps the gateway from working for this organization, and its own jobs and copies."""
+    services, organization_id = request.app[SERVICES], request[CALLER].organization_id
+    in_hand = await read_in_hand(services.database, organization_id)
+    readiness = await request.app[READINESS]()
     return console_page(
         request,
         "health.html",
         active="health",
-        checks=await request.app[HEALTH_CHECKS](),
-        queues=statistics.jobs,
-        workers=statistics.workers,
-        copies=statistics.synchronization,
+        checks=organization_checks(readiness.checks, in_hand),
+        in_hand=in_hand,
+        copies=await read_own_copies(services.database, organization_id),
     )

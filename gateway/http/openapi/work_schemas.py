@@ -80,7 +80,7 @@ _CLIENT = {
     "created_at": TIME,
     "disabled_at": None,
 }
-_CHECK = {"status": "passed", "what": "schema", "said": "is up to date"}
+_CHECK = {"status": "passed", "what": "PostgreSQL", "said": "answers"}
 _ENTRY = {
     "id": "4711",
     "at": TIME,

@@ -1,0 +1,28 @@
+"""What an administrator of one organization is shown of the gateway's health: nothing of other organizations.
+
+Settings, folders, worker ids and totals are the operator's: `gateway doctor` and `/metrics` have them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gateway.monitoring.health_checks import CheckResult, failed, passed, warning
+from gateway.monitoring.statistics import InHand
+
+#: what the front end needs, as readiness names it → as people do
+_NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
+
+
+def organization_checks(is_there: Mapping[str, bool], in_hand: InHand) -> Sequence[CheckResult]:
+    """Checks of what all organizations share, by whether it answers, and of the organization's own work. Pure."""
+    shared = [
+        passed(_NEEDED[name], "answers")
+        if answers
+        else failed(_NEEDED[name], "does not answer; the operator finds the cause with `gateway doctor`")
+        for name, answers in is_there.items()
+    ]
+    jobs = passed("jobs", f"{in_hand.queued} queued, {in_hand.running} running, {in_hand.waiting} waiting")
+    if in_hand.failed:
+        copies = warning("copies", f"the last synchronization of {in_hand.failed} of {in_hand.copies} entities failed")
+    else:
+        copies = passed("copies", f"{in_hand.copies} entities are synchronized")
+    return [*shared, jobs, copies]
