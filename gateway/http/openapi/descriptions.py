@@ -134,8 +134,8 @@ DESCRIPTIONS = {
         "answers 404."
     ),
     "list_health_checks": (
-        "Whether PostgreSQL, Redis and workers answer, and how the organization's own jobs and copies stand. Each check "
-        "is `passed`, `warning` or `failed`. Settings and other organizations are in `gateway doctor` alone."
+        "Whether PostgreSQL, Redis and workers answer, and how the organization's own jobs and copies stand; each "
+        "check is `passed`, `warning` or `failed`. Settings and other organizations are in `gateway doctor` alone."
     ),
     "mcp": (
         "The Model Context Protocol over Streamable HTTP, without sessions: six tools that reach every operation, or "
