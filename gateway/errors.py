@@ -5,7 +5,7 @@
     │   ├── MalformedRequest         OrganizationRequired, ConflictingRange
     │   ├── Unauthorized
     │   ├── Forbidden                OrganizationForbidden, InsufficientScope
-    │   ├── NotFound                 UpstreamNotFound, ResultExpired
+    │   ├── NotFound                 UpstreamNotFound, ResultExpired, CursorExpired
     │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
     │   │                            OutcomeUnknown
     │   ├── BodyTooLarge, UnsupportedEncoding
@@ -145,6 +145,10 @@ class UpstreamNotFound(NotFound):
 
 class ResultExpired(NotFound):
     code, title = "result_expired", "Result expired"
+
+
+class CursorExpired(NotFound):
+    code, title = "cursor_expired", "Cursor expired"
 
 
 class Conflict(RequestError):

@@ -27,6 +27,7 @@ from gateway.context_store.sync.write_through import WriteThrough
 from gateway.db.notifications import RESTARTING, WRITTEN, NotificationListener, notify
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
+from gateway.events.feed import Feed
 from gateway.identity.attempts import Attempts
 from gateway.identity.clients import Clients
 from gateway.identity.console_sessions import ConsoleSessions
@@ -112,6 +113,7 @@ class WorkerServices(Engine):
 
     wakeup: Wakeup
     job_waiters: JobWaiters
+    feed: Feed
     runner: Runner
     maintenance: Maintenance
     execution: Execution
@@ -244,7 +246,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
     settings, database, notifications = engine.settings, engine.database, engine.notifications
     async with AsyncExitStack() as stack:
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
-        waiters = JobWaiters(engine.jobs)
+        waiters, feed = JobWaiters(engine.jobs), Feed(database)
         runner = Runner(Leases(database, settings.job_retention, engine.sealing), engine.process)
         cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
         stack.push_async_callback(cache.close)
@@ -252,6 +254,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
         )
         notifications.subscribe({"job": waiters.on_notify}, waiters.wake_all)
+        notifications.subscribe({"events": feed.on_notify}, feed.wake_all)
         # A cancellation that the runner missed reaches it with the next heartbeat.
         notifications.subscribe({"cancel": runner.on_notify}, None)
         loop_lag = stack.enter_context(LoopLag().watching())
@@ -260,6 +263,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             **vars(engine),
             wakeup=wakeup,
             job_waiters=waiters,
+            feed=feed,
             runner=runner,
             maintenance=Maintenance(database, settings.job_retention, engine.sealing),
             execution=_execution(engine, wakeup, waiters, runner, cache),

@@ -102,6 +102,10 @@ class Settings(BaseSettings):
         365 * 86400, ge=86400, description="Seconds that an audit entry is kept; a day or more."
     )
     seal_jobs: bool = Field(True, description="Whether params and results of jobs are sealed like credentials.")
+    event_retention: int = Field(7 * 86400, ge=60, description="Seconds that events are kept.")
+    organization_events: int = Field(
+        1_000_000, ge=1_000, description="Events of one organization that are kept; the oldest are deleted first."
+    )
     idempotency_seconds: int = Field(86400, description="Seconds that an Idempotency-Key is remembered.")
     worker_jobs: int = Field(100, description="Jobs that one worker runs at a time.")
     files_url: str | None = Field(

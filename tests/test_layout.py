@@ -23,7 +23,7 @@ LAYERS = (
     {"db", "kinds", "vault"},
     {"audit", "operation_search", "sandbox", "upstream"},
     {"identity"},
-    {"connectors", "in_process", "jobs", "limits", "oauth_server", "settings"},
+    {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
     {"context_store", "embedded", "gateway", "oauth_client"},
     {"connect_links", "key_rotation", "operations", "sign_in"},
     {"monitoring", "services"},

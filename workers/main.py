@@ -15,6 +15,7 @@ from gateway.audit.log import prune_audit
 from gateway.audit.usage import prune_usage
 from gateway.connect_links.store import prune_connect_sessions
 from gateway.errors import Unavailable
+from gateway.events.pruning import prune_events
 from gateway.identity.console_sessions import prune_console_sessions
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
@@ -77,6 +78,7 @@ class Worker:
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.deletion.resume, name="unfinished deletions"),
             every(60, partial(prune_jobs, services.database), name="job pruning"),
+            every(60, self._prune_events, name="event pruning"),
             every(600, partial(prune_usage, services.database), name="usage pruning"),
             every(600, partial(prune_audit, services.database, retention), name="audit pruning"),
             every(60, partial(prune_flows, services.database), name="consent pruning"),
@@ -110,3 +112,7 @@ class Worker:
         await self._services.maintenance.heartbeat(self._services.runner.worker)
         if await self._services.maintenance.reap():
             self._fetcher.wake()
+
+    async def _prune_events(self) -> None:
+        settings = self._services.settings
+        await prune_events(self._services.database, settings.event_retention, settings.organization_events)

@@ -16,6 +16,7 @@ from gateway.context_store.entities import StoredEntity
 from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS
 from gateway.db.pool import Connection
 from gateway.errors import NotFound
+from gateway.events.recording import add_record_events
 
 BATCH_ROWS = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
@@ -220,6 +221,14 @@ async def _write(
         statement = WRITE if stored else ADD  # a tenth faster, and the entity is locked
         await _store(connection, entity, statement, (*head, observed_at), changed, [digests[id_] for id_ in changed])
         await connection.execute(COUNT, entity.id, added)
+        before = {row["id"]: row["digest"] for row in stored if row["is_live"]}
+        await _add_events(
+            connection,
+            entity,
+            created=[id_ for id_ in changed if id_ not in before],
+            # A record whose words were missing is written again although it has not changed.
+            updated=[id_ for id_ in changed if id_ in before and before[id_] != digests[id_]],
+        )
     if sweep_generation is not None and same:
         await connection.execute(MARK_SEEN, *head, list(same), timeout=WRITE_LIMIT)
     return Written(added, len(changed) - added, len(same))
@@ -264,12 +273,18 @@ async def _insert(
 async def _tombstone(connection: Connection, entity: StoredEntity, ids: Sequence[str], observed_at: datetime) -> int:
     generation = await _lock(connection, entity)
     stored = await connection.fetch(STORED, entity.id, list(ids), observed_at, timeout=WRITE_LIMIT)
-    live = len([row for row in stored if row["is_live"] and not row["is_newer"]])
+    live = [row["id"] for row in stored if row["is_live"] and not row["is_newer"]]
     head = (entity.id, entity.organization_id, generation, observed_at)
     await connection.execute(TOMBSTONE, *head, list(dict.fromkeys(ids)), timeout=WRITE_LIMIT)
     await word_index.drop(connection, entity, ids)
-    await connection.execute(COUNT, entity.id, -live)
-    return live
+    await connection.execute(COUNT, entity.id, -len(live))
+    await _add_events(connection, entity, deleted=live)
+    return len(live)
+
+
+async def _add_events(connection: Connection, entity: StoredEntity, **changes: Sequence[str]) -> None:
+    """Tell the organization's feed, in the transaction that writes the records."""
+    await add_record_events(connection, entity.organization_id, entity.connector_id, entity.entity, **changes)
 
 
 async def _lock(connection: Connection, entity: StoredEntity) -> int:

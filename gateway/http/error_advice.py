@@ -29,6 +29,10 @@ ADVICE: Mapping[str, str] = {
         "`confirm`. `known.request_sent` is `true` if its first byte certainly went out, else `maybe`."
     ),
     "result_expired": "The result was kept for `GATEWAY_JOB_RETENTION` seconds.",
+    "cursor_expired": (
+        "The events after this cursor are older than `GATEWAY_EVENT_RETENTION` seconds, or more than "
+        "`GATEWAY_ORGANIZATION_EVENTS`: read what you need anew, then go on with `after` as `begins_after`."
+    ),
     "body_too_large": "The body is larger than `GATEWAY_MAX_BODY_BYTES`.",
     "unsupported_encoding": "Send the body without `Content-Encoding`.",
     "range_not_satisfiable": "The file has none of these bytes; `Content-Range` tells its size.",

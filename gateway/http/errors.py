@@ -19,6 +19,7 @@ STATUS: dict[type[GatewayError], int] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.ResultExpired: 410,
+    errors.CursorExpired: 410,
     errors.Conflict: 409,
     errors.BodyTooLarge: 413,
     errors.UnsupportedEncoding: 415,

@@ -109,6 +109,7 @@ _MARK_WORKSPACE_DELETED = """
     FROM old WHERE workspaces.id = old.id
     RETURNING old.name
 """
+_LOCK_WORKSPACE = "SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 FOR UPDATE"
 # A workspace that still has connectors stays.
 _DELETE_WORKSPACE = """
     DELETE FROM workspaces
@@ -288,6 +289,10 @@ class IdentityStore:
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit)
         return [Workspace(**row) for row in rows]
+
+    async def lock_workspace(self, connection: Connection, organization_id: UUID, workspace_id: UUID) -> None:
+        """Hold off new connectors of the workspace, and its deletion by others, until the transaction ends."""
+        await connection.execute(_LOCK_WORKSPACE, organization_id, workspace_id)
 
     async def mark_workspace_deleted(
         self, connection: Connection, organization_id: UUID, workspace_id: UUID, job_id: UUID

@@ -111,8 +111,10 @@ class Deletion:
     async def _accept_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None) -> StoredJob:
         organization_id, job_id = caller.organization_id, uuid4()
         async with self.database.tenant(organization_id) as connection, connection.transaction():
-            name = await self.identity.mark_workspace_deleted(connection, organization_id, workspace_id, job_id)
+            # The lock keeps new connectors out. The workspace is renamed last: its connectors' events have its name.
+            await self.identity.lock_workspace(connection, organization_id, workspace_id)
             await self.connectors.mark_all_deleted(connection, organization_id, workspace_id, job_id)
+            name = await self.identity.mark_workspace_deleted(connection, organization_id, workspace_id, job_id)
             new = NewJob(
                 job_id,
                 organization_id,

@@ -52,6 +52,7 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
         deadline = Deadline(settings.shutdown_grace)
         app[IS_DRAINING].set()
         app[SERVICES].job_waiters.stop_waiting()
+        app[SERVICES].feed.stop_waiting()
         log.info("front end stops")
         await asyncio.gather(asyncio.sleep(_NOTICE), announce_restart(app[SERVICES]))
         await stop_listening(listener, runner.server)

@@ -1,0 +1,119 @@
+-- One feed of events for each organization. An event is inserted by the transaction that makes its change true, so that
+-- no change is without its event and no event precedes its change.
+
+-- A row is one event, or the events of many records that one statement wrote: a bulk load costs a row for a thousand.
+CREATE TABLE events (
+    -- the order of events of one job or record: drawn while its row is locked
+    sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- without a foreign key, which would lock the organization's row for every event
+    organization_id uuid NOT NULL,
+    -- the id of the last event of this row, once it is numbered
+    last_id bigint,
+    size integer NOT NULL DEFAULT 1,
+    type text NOT NULL,
+    at timestamptz NOT NULL DEFAULT now(),
+    connector_id uuid,
+    -- callers limited to workspaces see the events of these only
+    workspace_name text,
+    -- the event's data; of records the members that all events of the row have
+    data text NOT NULL DEFAULT '{}',
+    entity text,
+    record_ids text[]
+);
+CREATE INDEX events_unnumbered ON events (organization_id, sequence) WHERE last_id IS NULL;
+CREATE UNIQUE INDEX events_numbered ON events (organization_id, last_id) WHERE last_id IS NOT NULL;
+
+CREATE TABLE event_feeds (
+    organization_id uuid PRIMARY KEY REFERENCES organizations ON DELETE CASCADE,
+    -- of the newest numbered event
+    last_id bigint NOT NULL DEFAULT 0,
+    -- events up to this id are deleted
+    pruned_id bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY '{events,event_feeds}'::text[] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE format($policy$
+            CREATE POLICY tenant ON %I USING (
+                CASE WHEN (SELECT current_setting('gateway.tenant', true) = '*') THEN true
+                ELSE organization_id = (SELECT CASE WHEN current_setting('gateway.tenant', true) <> '*'
+                    THEN NULLIF(current_setting('gateway.tenant', true), '')::uuid END) END)
+        $policy$, name);
+    END LOOP;
+END $$;
+GRANT SELECT, INSERT, UPDATE, DELETE ON events, event_feeds TO gateway_app;
+
+-- Transactions commit in another order than they insert, so an id that is drawn at the insertion could become visible
+-- after a higher one. Events are therefore numbered after their commit, by the first reader: the feed's row is locked
+-- until the numbers are committed, and the statements after the lock see every event that was committed before it.
+-- An event that is never read costs its insertion only. Returns whether more events are left to number.
+CREATE FUNCTION gateway_number_events(feed uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    head bigint;
+BEGIN
+    IF NOT EXISTS (SELECT FROM events WHERE organization_id = feed AND last_id IS NULL) THEN
+        RETURN false;
+    END IF;
+    INSERT INTO event_feeds (organization_id) VALUES (feed) ON CONFLICT DO NOTHING;
+    SELECT last_id INTO head FROM event_feeds WHERE organization_id = feed FOR NO KEY UPDATE;
+    WITH numbered AS (
+        SELECT sequence, head + sum(size) OVER (ORDER BY sequence) AS id
+        FROM (SELECT sequence, size FROM events WHERE organization_id = feed AND last_id IS NULL
+              ORDER BY sequence LIMIT 5000) AS unnumbered
+    ), written AS (
+        UPDATE events SET last_id = numbered.id FROM numbered WHERE events.sequence = numbered.sequence
+        RETURNING events.last_id
+    )
+    UPDATE event_feeds SET last_id = written.id FROM (SELECT max(last_id) AS id FROM written) AS written
+    WHERE organization_id = feed AND written.id IS NOT NULL;
+    RETURN EXISTS (SELECT FROM events WHERE organization_id = feed AND last_id IS NULL);
+END
+$$;
+
+CREATE FUNCTION gateway_tell_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('gateway', 'events:' || NEW.organization_id);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER tell AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION gateway_tell_event();
+
+-- A trigger, so that no path to a job's end can forget the event.
+CREATE FUNCTION gateway_add_job_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO events (organization_id, type, connector_id, workspace_name, data)
+    VALUES (NEW.organization_id, 'job.' || NEW.status, NEW.connector_id, NEW.workspace_name,
+            json_build_object('job_id', NEW.id, 'status', NEW.status, 'entity', NEW.entity,
+                              'action', COALESCE(NEW.action, NEW.task), 'workspace_name', NEW.workspace_name,
+                              'labels', NEW.labels)::text);
+    RETURN NULL;
+END
+$$;
+-- Neither calls that a caller waited for nor the synchronizations of the schedule are jobs of a caller.
+CREATE TRIGGER add_event AFTER UPDATE ON jobs FOR EACH ROW
+    WHEN (NEW.status IN ('succeeded', 'failed', 'canceled', 'unknown') AND OLD.status <> NEW.status
+          AND NOT NEW.is_inline AND NOT (NEW.task = 'synchronize' AND NEW.client_id IS NULL))
+    EXECUTE FUNCTION gateway_add_job_event();
+
+CREATE FUNCTION gateway_add_connector_event() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    workspace text := (SELECT name FROM workspaces WHERE id = NEW.workspace_id);
+BEGIN
+    INSERT INTO events (organization_id, type, connector_id, workspace_name, data)
+    VALUES (NEW.organization_id, 'connector.' || TG_ARGV[0], NEW.id, workspace,
+            json_build_object('connector_id', NEW.id, 'name', NEW.name, 'kind', NEW.kind, 'workspace_name', workspace,
+                              'status', NEW.status, 'status_reason', NEW.status_reason)::text);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER add_created AFTER INSERT ON connectors FOR EACH ROW EXECUTE FUNCTION gateway_add_connector_event('created');
+CREATE TRIGGER add_needs_reauth AFTER UPDATE ON connectors FOR EACH ROW
+    WHEN (NEW.status = 'needs_reauth' AND OLD.status <> NEW.status AND NEW.deleted_at IS NULL)
+    EXECUTE FUNCTION gateway_add_connector_event('needs_reauth');
+CREATE TRIGGER add_deleted AFTER UPDATE ON connectors FOR EACH ROW
+    WHEN (NEW.deleted_at IS NOT NULL AND OLD.deleted_at IS NULL)
+    EXECUTE FUNCTION gateway_add_connector_event('deleted');

@@ -1,0 +1,1 @@
+"""Events: one feed for each organization, and the webhooks that deliver it."""

@@ -1,0 +1,164 @@
+"""The feed of an organization: events in the order in which they became visible, read by a cursor, kept for a time."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.db.pool import Database
+from gateway.db.where import Where
+from gateway.errors import CursorExpired, FieldError, InvalidParams, NotFound
+from gateway.events.model import Event, EventFilter, EventType
+
+#: seconds after which a reader that waits looks again, should a notification have been lost
+_POLL_INTERVAL = 5.0
+#: events that a stream reads at a time
+_PAGE = 200
+
+#: gives ids to events that have none; whether some are left
+NUMBER = "SELECT gateway_number_events($1)"
+# One statement and so one snapshot: what is pruned meanwhile is either there or known to be gone. A row holds the
+# events of several records, of which a cursor may have passed some.
+_READ = """
+    SELECT feed.last_id, feed.pruned_id, page.*
+    FROM organizations
+    LEFT JOIN event_feeds AS feed ON feed.organization_id = organizations.id
+    LEFT JOIN LATERAL (
+        SELECT found.last_id - found.size + place AS id, type, at, connector_id, data, entity, record_id
+        FROM (
+            SELECT * FROM events WHERE {conditions} ORDER BY events.last_id LIMIT {limit}
+        ) AS found, unnest(COALESCE(record_ids, ARRAY[NULL]::text[])) WITH ORDINALITY AS record (record_id, place)
+        WHERE found.last_id - found.size + place > {after}
+        ORDER BY 1 LIMIT {limit}
+    ) AS page ON true
+    WHERE organizations.id = {organization} AND organizations.disabled_at IS NULL
+    ORDER BY page.id
+"""
+
+
+class FeedPage(msgspec.Struct, frozen=True):
+    """Some events of a feed in their order."""
+
+    events: Sequence[Event]
+    #: the `after` of the next page: every event up to it that passes the filter was read
+    next_after: int
+    #: the id of the feed's newest event
+    latest_id: int
+
+
+class Feed:
+    """Reads feeds, and waits for events on the process's one connection for notifications."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._is_shutting_down = False
+
+    async def read(self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
+        """The events after that id; without one, from the oldest that is kept.
+
+        Raises CursorExpired, which says where the feed begins, if events after `after` were pruned, InvalidParams for
+        an id that the feed has not reached, and NotFound if the organization is disabled.
+        """
+        query, arguments = _statement(organization_id, filter_, after or 0, limit)
+        async with self._database.tenant(organization_id) as connection:
+            while await connection.fetchval(NUMBER, organization_id):
+                pass
+            rows = await connection.fetch(query, *arguments)
+        if not rows:
+            raise NotFound("there is no such organization")
+        latest, pruned = rows[0]["last_id"] or 0, rows[0]["pruned_id"] or 0
+        if after is not None:
+            _require_kept(after, pruned, latest)
+        events = [_event(row) for row in rows if row["id"] is not None]
+        return FeedPage(events, events[-1].id if len(events) == limit else latest, latest)
+
+    async def wait(
+        self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int, seconds: float
+    ) -> FeedPage:
+        """As `read`, as soon as there is an event, or after `seconds`."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        added = asyncio.Event()
+        waiting = self._waiting[str(organization_id)]
+        waiting.add(added)
+        try:
+            while True:
+                page = await self.read(organization_id, filter_, after, limit)
+                left = deadline - asyncio.get_running_loop().time()
+                if page.events or left <= 0 or self._is_shutting_down:
+                    return page
+                after = page.next_after
+                await _set_within(added, min(left, _POLL_INTERVAL))
+                added.clear()
+        finally:
+            waiting.discard(added)
+            if not waiting:
+                self._waiting.pop(str(organization_id), None)
+
+    async def follow(
+        self, organization_id: UUID, filter_: EventFilter, after: int | None, seconds: float
+    ) -> AsyncGenerator[FeedPage, None]:
+        """Pages as they come until the process stops, an empty one after `seconds` without events; raises as `read`."""
+        while True:
+            page = await self.wait(organization_id, filter_, after, _PAGE, seconds)
+            yield page
+            after = page.next_after
+            if self._is_shutting_down:
+                return
+
+    def on_notify(self, organization_id: str) -> None:
+        """Events were added to an organization's feed."""
+        for added in self._waiting.get(organization_id, ()):
+            added.set()
+
+    def wake_all(self) -> None:
+        """Notifications may have been missed: every reader that waits looks again."""
+        for organization_id in self._waiting:
+            self.on_notify(organization_id)
+
+    def stop_waiting(self) -> None:
+        """The process stops: readers that wait get what there is, now."""
+        self._is_shutting_down = True
+        self.wake_all()
+
+
+def _statement(organization_id: UUID, filter_: EventFilter, after: int, limit: int) -> tuple[str, Sequence[object]]:
+    where = Where()
+    where.add("organization_id = {}", organization_id)
+    where.add("last_id > {}", after)
+    where.add("type = ANY ({}::text[])", filter_.types)
+    where.add("events.connector_id = {}", filter_.connector_id)
+    where.add("events.entity = {}", filter_.entity)
+    where.add("workspace_name = ANY ({}::text[])", filter_.workspaces)
+    query = _READ.format(conditions=where.text, limit=where.argument(limit), after="$2", organization="$1")
+    return query, where.arguments
+
+
+def _require_kept(after: int, pruned: int, latest: int) -> None:
+    if after < pruned:
+        raise CursorExpired(
+            f"events up to {pruned} are deleted; the feed begins after that: send after={pruned}, and read anew "
+            "what you need of the time before",
+            extra={"begins_after": pruned},
+        )
+    if after > latest:
+        message = f"after is {after}, and the feed's newest event is {latest}; send the id of an event that you read"
+        raise InvalidParams(faults=[FieldError("/after", "after", "maximum", message)])
+
+
+def _event(row: Any) -> Event:
+    data = msgspec.json.decode(row["data"])
+    if row["record_id"] is not None:
+        data = {"entity": row["entity"], "record_id": row["record_id"], **data}
+    return Event(row["id"], EventType(row["type"]), row["at"], data, row["connector_id"])
+
+
+async def _set_within(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,75 @@
+"""Events and their types."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.errors import FieldError, InvalidParams
+
+
+class EventType(StrEnum):
+    """What happened."""
+
+    JOB_SUCCEEDED = "job.succeeded"
+    JOB_FAILED = "job.failed"
+    JOB_CANCELED = "job.canceled"
+    JOB_UNKNOWN = "job.unknown"
+    CONNECTOR_CREATED = "connector.created"
+    CONNECTOR_NEEDS_REAUTH = "connector.needs_reauth"
+    CONNECTOR_DELETED = "connector.deleted"
+    RECORD_CREATED = "record.created"
+    RECORD_UPDATED = "record.updated"
+    RECORD_DELETED = "record.deleted"
+    SCHEDULE_MISSED = "schedule.missed"
+    #: the gateway gave up on the receiver of a webhook
+    WEBHOOK_DISABLED = "webhook.disabled"
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One event; ids grow within an organization."""
+
+    id: int
+    type: EventType
+    at: datetime
+    data: dict[str, Any] = msgspec.field(default_factory=dict)
+    connector_id: UUID | None = None
+
+    @property
+    def subject(self) -> str:
+        """What events are kept in order for: a job, a record, or the connector."""
+        job_id, record_id = self.data.get("job_id"), self.data.get("record_id")
+        if job_id is not None:
+            return f"job:{job_id}"
+        if record_id is not None:
+            return f"record:{self.connector_id}:{self.data['entity']}:{record_id}"
+        return f"{self.type.partition('.')[0]}:{self.connector_id}"
+
+
+class EventFilter(msgspec.Struct, frozen=True):
+    """Which events of a feed; None is all."""
+
+    types: Sequence[EventType] | None = None
+    connector_id: UUID | None = None
+    entity: str | None = None
+    #: names of the only workspaces
+    workspaces: Sequence[str] | None = None
+
+
+def event_types(names: Iterable[str], *, pointer: str = "/types") -> list[EventType]:
+    """The types that the names stand for: `job.failed`, or `job.*` for all of a group; raises InvalidParams."""
+    types: list[EventType] = []
+    faults = []
+    for name in names:
+        group = name.removesuffix("*") if name.endswith(".*") else None
+        matching = [each for each in EventType if each == name or (group and each.startswith(group))]
+        types += matching
+        if not matching:
+            message = f"types names {name[:100]!r}; allowed: {', '.join(EventType)}, and a group such as record.*"
+            faults.append(FieldError(pointer, "types", "enum", message))
+    if faults:
+        raise InvalidParams(faults=faults)
+    return list(dict.fromkeys(types))

@@ -1,0 +1,54 @@
+"""Adding events, in the transactions that make their changes true.
+
+The ends of jobs and the states of connectors are added by triggers (`0110_events.sql`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.db.pool import Connection
+from gateway.events.model import EventType
+
+_WORKSPACE = """
+    (SELECT workspaces.name FROM connectors JOIN workspaces ON workspaces.id = workspace_id WHERE connectors.id = $2)
+"""
+_ADD = f"""
+    INSERT INTO events (organization_id, connector_id, workspace_name, type, data)
+    VALUES ($1, $2, {_WORKSPACE}, $3, $4)
+"""
+_ADD_RECORDS = f"""
+    INSERT INTO events (organization_id, connector_id, workspace_name, entity, type, size, record_ids)
+    SELECT $1, $2, {_WORKSPACE}, $3, type, cardinality(ids), ids
+    FROM (VALUES ('record.created', $4::text[]), ('record.updated', $5::text[]), ('record.deleted', $6::text[]))
+        AS change (type, ids)
+    WHERE cardinality(ids) > 0
+"""
+
+
+async def add_event(
+    connection: Connection,
+    organization_id: UUID,
+    type_: EventType,
+    data: Mapping[str, Any],
+    connector_id: UUID | None = None,
+) -> None:
+    """Add one event in the caller's own transaction."""
+    await connection.execute(_ADD, organization_id, connector_id, type_, msgspec.json.encode(data).decode())
+
+
+async def add_record_events(
+    connection: Connection,
+    organization_id: UUID,
+    connector_id: UUID,
+    entity: str,
+    *,
+    created: Sequence[str] = (),
+    updated: Sequence[str] = (),
+    deleted: Sequence[str] = (),
+) -> None:
+    """Add an event for each of these records of a connector, in the caller's own transaction."""
+    if created or updated or deleted:
+        await connection.execute(_ADD_RECORDS, organization_id, connector_id, entity, created, updated, deleted)
