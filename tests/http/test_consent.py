@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
+from gateway.identity.attempts import MAX_BY_ADDRESS
 from gateway.identity.model import Client
 from gateway.oauth_client.consent_request import ConsentRequest
 from tests.harness.in_process import FrontEnd, front_end
@@ -55,3 +56,18 @@ async def test_the_cookie_of_a_hosts_request_is_bound_to_its_host_and_to_https(p
 
     assert name == "__Host-gateway-authorize"
     assert set(attributes.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=Strict", "Secure"}
+
+
+async def test_a_stranger_registers_a_limited_number_of_hosts(
+    tmp_path: Path, database_url: str, redis_url: str
+) -> None:
+    metadata, statuses = {"client_name": "A host", "redirect_uris": [REDIRECT]}, []
+    async with (
+        front_end(tmp_path, database_url, redis_url, mcp_registration=True) as front,
+        aiohttp.ClientSession(front.base_url) as session,
+    ):
+        for _ in range(MAX_BY_ADDRESS + 1):
+            async with session.post("/oauth/register", json=metadata) as answer:
+                statuses.append(answer.status)
+
+    assert statuses == [201] * MAX_BY_ADDRESS + [429]
