@@ -5,6 +5,7 @@ A bundle has the members of those below it. Each is opened by one function and c
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -46,7 +47,8 @@ from gateway.jobs.stored_files.blobs import Blobs, FolderBlobs
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
-from gateway.kinds.catalog import Catalog, load_catalog
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.loading import load_catalog
 from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.oauth_client.service import OAuth, open_oauth
@@ -76,6 +78,8 @@ if TYPE_CHECKING:
 CLOSING = 3.0
 #: seconds between readings of PostgreSQL's time of day
 _CLOCK_INTERVAL = 10.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,8 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     vault = Vault(key_list)
     sealing = JobSealing(vault, is_on=settings.seal_jobs)
     catalog = load_catalog(settings.specs)
+    for name, refused in catalog.refused.items():
+        log.error("%s is not served, its spec has errors: %s", name, refused)
     process = process_name()
     pool = Database.open(
         settings.database_url,

@@ -70,7 +70,7 @@ async def _request(
 
 
 def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Matches:
-    from gateway.kinds.catalog import load_catalog
+    from gateway.kinds.loading import load_catalog
     from gateway.operation_search.descriptions import summary
     from gateway.operation_search.index import OperationIndex
 

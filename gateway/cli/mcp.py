@@ -69,7 +69,7 @@ async def _local(stack: AsyncExitStack, kind: str, upstream: str | None) -> Any:
     from gateway.agents.tools.local import LocalBackend, environment_credentials, variables_of
     from gateway.agents.tools.server import Servers
     from gateway.errors import InvalidCredentials
-    from gateway.kinds.catalog import load_catalog
+    from gateway.kinds.loading import load_catalog
 
     catalog = load_catalog()
     try:

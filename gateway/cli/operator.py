@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from gateway.cli.local_settings import local_settings
-from gateway.kinds.catalog import load_catalog
+from gateway.kinds.loading import load_catalog
 from gateway.settings import Settings, require_port, settings_of
 from gateway.telemetry.logs import configure_logs, log_format_of
 

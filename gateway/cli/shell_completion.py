@@ -124,7 +124,7 @@ def _folder(ctx: click.Context) -> Path | None:
 
 def _folders() -> list[Path]:
     """The folders of all kinds; none where GATEWAY_SPECS is wrong, of which a command will tell."""
-    from gateway.kinds.catalog import spec_folders
+    from gateway.kinds.loading import spec_folders
     from gateway.kinds.sources import SpecError
 
     try:

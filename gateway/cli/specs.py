@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from gateway.cli.output import Format, output_option, write
-from gateway.kinds.catalog import Kind, load_catalog, load_kind, spec_folders
+from gateway.kinds.catalog import Kind
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.kinds.editor_schema import editor_schema_text
 from gateway.kinds.lint.kind import lint
+from gateway.kinds.loading import load_catalog, load_kind, spec_folders
 from gateway.kinds.sources import SpecError
 from gateway.settings import settings_of
 

@@ -60,7 +60,7 @@ async def _request(
 
 
 def _shipped(form: str, kind: str | None, effect: str | None, named: list[str] | None) -> Definitions:
-    from gateway.kinds.catalog import load_catalog
+    from gateway.kinds.loading import load_catalog
     from gateway.operation_search.entries import entries_of, entry_of, passes
     from gateway.operation_search.tools import tool_of
 

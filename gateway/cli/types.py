@@ -76,8 +76,8 @@ async def _facts(kind: str | None, **where: Any) -> Any:
 
 
 def _shipped(kind: str | None) -> Any:
-    from gateway.kinds.catalog import load_catalog
     from gateway.kinds.describe import kind_summary, kind_view
+    from gateway.kinds.loading import load_catalog
 
     catalog = load_catalog(own_folders())
     return [kind_summary(each) for each in catalog] if kind is None else kind_view(catalog.kind(kind))

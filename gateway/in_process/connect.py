@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from gateway.aio.synchronous import LoopThread
 from gateway.in_process.connector import LocalConnector
 from gateway.in_process.synchronous import SyncLocalConnector
-from gateway.kinds.catalog import load_catalog
+from gateway.kinds.loading import load_catalog
 from gateway.upstream.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
 from gateway.upstream.egress import EgressPolicy, parse_override
 from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer

@@ -1,23 +1,17 @@
-"""The kinds that are there: specs read from folders, and every operation of theirs ready to run."""
+"""The kinds that are there, and every operation of theirs ready to run."""
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.editor_schema import members_at
-from gateway.kinds.sources import LintError, SpecError, lint_error, read_yaml
+from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging, ParamStyle
 from gateway.kinds.suggestions import did_you_mean, known_actions
 from gateway.kinds.sunsets import call_sunsets, sunset_headers
@@ -242,9 +236,10 @@ class Kind:
 
 
 class Catalog:
-    """All kinds, by name."""
+    """All kinds, by name; those that are not served because their specs have errors, with these."""
 
-    def __init__(self, kinds: Iterable[Kind]) -> None:
+    def __init__(self, kinds: Iterable[Kind], refused: Mapping[str, SpecError] | None = None) -> None:
+        self.refused: Mapping[str, SpecError] = refused or {}
         self.kinds: dict[str, Kind] = {kind.name: kind for kind in kinds}
         #: names that are understood: of applications, where one kind alone has them, and of kinds
         self._by_name = {_plain(name): kind for name, kind in self._applications()} | {
@@ -260,6 +255,11 @@ class Catalog:
         Raises UnknownConnectorType.
         """
         kind = self._by_name.get(_plain(name))
+        if kind is None and _plain(name) in self.refused:
+            errors = len(self.refused[_plain(name)].errors)
+            raise UnknownConnectorType(
+                f"the connector type {name!r} is not served: its spec has {errors} errors; see `gateway specs lint`"
+            )
         if kind is None:
             hint = did_you_mean(name, [*(kind.spec.display_name for kind in self), *dict(self._applications())])
             raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
@@ -273,50 +273,3 @@ class Catalog:
 def _plain(name: str) -> str:
     """A name of a kind or an application without differences of case and separators."""
     return re.sub(r"[\s_.-]+", "-", name.strip().lower())
-
-
-def shipped_specs() -> Path:
-    """The folder of the kinds that come with the package: inside a wheel, else beside the checkout's packages."""
-    inside = Path(str(files("gateway") / "specs"))
-    return inside if inside.is_dir() else Path(__file__).parents[2] / "specs"
-
-
-def spec_folders(extra: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
-    """Every kind's folder, the shipped ones first; a later folder replaces an earlier kind of its name."""
-    roots = [shipped_specs(), *(Path(folder) for folder in extra)]
-    missing = [root for root in roots if not root.is_dir()]
-    if missing:
-        raise SpecError([LintError(root, 1, "there is no such folder; correct GATEWAY_SPECS") for root in missing])
-    return [
-        folder for root in roots for folder in sorted([root, *root.iterdir()]) if (folder / "connector.yaml").is_file()
-    ]
-
-
-def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
-    """All shipped kinds and those in the extra folders (`GATEWAY_SPECS`); raises SpecError."""
-    return Catalog(load_kind(folder) for folder in spec_folders(extra))
-
-
-def load_kind(folder: Path) -> Kind:
-    """The kind in a folder: `connector.yaml` and one file for each entity; raises SpecError."""
-    document = read_yaml(folder / "connector.yaml")
-    entity_files = sorted(path for path in folder.glob("*.yaml") if path.name != "connector.yaml")
-    document["entities"] = {path.stem: read_yaml(path) for path in entity_files}
-    try:
-        spec = ConnectorSpec.model_validate(document)
-    except ValidationError as error:
-        raise SpecError([_lint_error(folder, details) for details in error.errors()]) from error
-    return Kind(spec)
-
-
-def _lint_error(folder: Path, details: ErrorDetails) -> LintError:
-    """What the model says of a member, as a lint error that tells how to fix it."""
-    place = [str(part) for part in details["loc"] if part != "[key]"]
-    message = details["msg"].removeprefix("Value error, ")
-    if details["type"] == "missing":
-        message = "is missing; add it"
-        if place[-1] == "effect":
-            message = "is missing; say what running it twice would do: read, idempotent or write"
-    elif details["type"] == "extra_forbidden":
-        message = f"is not a member of this; {did_you_mean(place[-1], members_at(place[:-1]))}"
-    return lint_error(folder, place, message)

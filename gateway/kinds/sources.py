@@ -17,6 +17,8 @@ class LintError:
     path: Path
     line: int
     message: str
+    #: whether nothing of the file could be read
+    is_unreadable: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.message}"
@@ -36,13 +38,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
         document = yaml.load(path.read_text("utf-8"), Loader=_LOADER)
     except FileNotFoundError as error:
         message = "there is no such file; a kind is a folder with a connector.yaml"
-        raise SpecError([LintError(path, 1, message)]) from error
+        raise SpecError([LintError(path, 1, message, is_unreadable=True)]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         message = getattr(error, "problem", None) or "this is not text in UTF-8"
-        raise SpecError([LintError(path, mark.line + 1 if mark else 1, f"not YAML: {message}")]) from error
+        raise SpecError([LintError(path, mark.line + 1 if mark else 1, f"not YAML: {message}", True)]) from error
     if not isinstance(document, dict):
-        raise SpecError([LintError(path, 1, "a spec file is a mapping, such as `description: …`")])
+        raise SpecError([LintError(path, 1, "a spec file is a mapping, such as `description: …`", True)])
     return document
 
 
@@ -56,6 +58,8 @@ def lint_error(folder: Path, place: Sequence[str], message: str) -> LintError:
 
 def line_of(path: Path, place: Sequence[str]) -> int:
     """The line of the deepest member of `place` that the file has."""
+    if not path.is_file():
+        return 1
     node, line = yaml.compose(path.read_text("utf-8"), Loader=_LOADER), 1
     for part in place:
         member = next(((key, value) for name, key, value in _members(node) if name == part), None)

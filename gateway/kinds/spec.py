@@ -4,6 +4,7 @@ A spec is data. Its vocabulary is closed: a handful of paging styles, authentica
 """
 
 import re
+from collections.abc import Iterator
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
@@ -495,22 +496,27 @@ class Action(RequestSpec):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
+        faults = list(self._faults())
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def _faults(self) -> Iterator[str]:
         if sum(part is not None for part in (self.records, self.record, self.download)) != 1:
-            raise ValueError("an action has exactly one of records, record and download")
+            yield "an action has exactly one of records, record and download"
         for name in self.required:
             if name not in self.params:
-                raise ValueError(f"required names {name}, which is not among the params")
+                yield f"required names {name}, which is not among the params"
         for name, schema in self.params.items():
             if schema.get("in", "query") not in _LOCATIONS:
-                raise ValueError(f"param {name}: in is one of {', '.join(_LOCATIONS)}")
+                yield f"param {name}: in is one of {', '.join(_LOCATIONS)}"
             if not isinstance(schema.get("as", name), str):
-                raise ValueError(f"param {name}: as is the name that the application has for it")
+                yield f"param {name}: as is the name that the application has for it"
             if schema.get("style", "form") not in _PARAM_STYLES or not isinstance(schema.get("explode", True), bool):
-                raise ValueError(f"param {name}: style is one of {', '.join(ParamStyle)}; explode is true or false")
+                yield f"param {name}: style is one of {', '.join(ParamStyle)}; explode is true or false"
         for name in re.findall(r"{(\w+)}", self.request):
             if name not in self.params and not any(alternative.without == name for alternative in self.alternatives):
-                raise ValueError(f"the request needs {{{name}}}, which is not among the params")
-        return self
+                yield f"the request needs {{{name}}}, which is not among the params"
 
 
 class SyncRead(RequestSpec):
@@ -678,15 +684,4 @@ class ConnectorSpec(Model):
         if self.failure.default_retry_after is None:
             window = min(self.rate_limit.seconds, _LONGEST_WINDOW)
             object.__setattr__(self, "failure", self.failure.model_copy(update={"default_retry_after": window}))
-        for ours, theirs in self.property_names.items():
-            if ours.endswith("*") is not theirs.endswith("*"):
-                raise ValueError(f"property_names: {ours} and {theirs} must both end with * or neither")
-        for entity_id, entity in self.entities.items():
-            for action_id, action in entity.actions.items():
-                for paging in (action.paging, *(alternative.paging for alternative in action.alternatives)):
-                    if paging is not None and paging not in self.paging:
-                        raise ValueError(f"{entity_id}.{action_id}: connector.yaml defines no paging {paging!r}")
-            for read in entity.search.reads.values() if entity.search else ():
-                if read.paging is not None and read.paging not in self.paging:
-                    raise ValueError(f"{entity_id}: search.sync: connector.yaml defines no paging {read.paging!r}")
         return self

@@ -19,7 +19,7 @@ from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.key_rotation.rotation import Rotation
 from gateway.key_rotation.sealed_tables import SEALED_TABLES
-from gateway.kinds.catalog import load_catalog
+from gateway.kinds.loading import load_catalog
 from gateway.kinds.sources import SpecError
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
@@ -106,6 +106,8 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
     try:
         catalog = load_catalog(settings.specs)
         yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
+        for name, refused in catalog.refused.items():
+            yield failed("specs", f"{name} is not served, its spec has {len(refused.errors)} errors: {refused}")
     except SpecError as error:
         yield failed("specs", f"{error}; `gateway specs lint` says all")
         return

@@ -11,7 +11,7 @@ import re
 import time
 from collections import Counter
 
-from gateway.kinds.catalog import load_catalog
+from gateway.kinds.loading import load_catalog
 from gateway.operation_search.entries import OperationEntry, entries_of
 from gateway.operation_search.index import OperationIndex
 from tests.benchmarks.report import Figure, Report

@@ -6,7 +6,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from gateway.cli.specs import specs
-from gateway.kinds.catalog import shipped_specs
+from gateway.kinds.loading import shipped_specs
 
 
 def test_the_shipped_specs_have_nothing_to_complain_about():

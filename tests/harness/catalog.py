@@ -2,7 +2,8 @@
 
 from functools import cache
 
-from gateway.kinds.catalog import Catalog, load_catalog
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.loading import load_catalog
 
 
 @cache

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
-from gateway.kinds.catalog import Catalog, Kind, load_catalog, load_kind
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.loading import load_catalog, load_kind
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import ConnectorSpec
 from tests.harness.catalog import shipped_catalog
@@ -107,15 +108,6 @@ def test_the_health_check_is_an_operation():
     assert str(DESK.health_check) == "tickets.list"
 
 
-def test_a_later_folder_replaces_a_kind(folder):
-    text = (folder / "connector.yaml").read_text()
-    (folder / "connector.yaml").write_text(text.replace("kind: small", "kind: support-desk", 1))
-
-    catalog = load_catalog([folder])
-
-    assert list(catalog.kind("support-desk").spec.entities) == ["things"]
-
-
 def test_a_kind_is_its_folder(folder):
     kind = load_kind(folder)
 
@@ -156,11 +148,3 @@ def test_a_fault_of_a_spec_is_told_with_file_and_line(folder, file, old, new, li
 def test_a_folder_that_is_not_there_is_told():
     with pytest.raises(SpecError, match="/nowhere/specs"):
         load_catalog(["/nowhere/specs"])
-
-
-def test_a_name_with_a_prefix_needs_one_on_both_sides(folder):
-    text = (folder / "connector.yaml").read_text()
-    (folder / "connector.yaml").write_text(f"{text}\nproperty_names: {{'crm_*': hs_}}\n")
-
-    with pytest.raises(SpecError, match="must both end with"):
-        load_kind(folder)

@@ -8,12 +8,12 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from gateway.errors import InvalidParams
-from gateway.kinds.catalog import load_catalog, load_kind, shipped_specs, spec_folders
+from gateway.errors import InvalidParams, UnknownConnectorType
 from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
 from gateway.kinds.lint.kind import lint
+from gateway.kinds.loading import load_catalog, load_kind, shipped_specs, spec_folders
 from gateway.kinds.params import validated
-from gateway.kinds.sources import SpecError, read_yaml
+from gateway.kinds.sources import read_yaml
 from gateway.kinds.spec import RULE_NAMES, PagingStyle, ParamStyle
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.long_running import LONG_RULES
@@ -318,24 +318,103 @@ def test_a_mistake_is_told_with_its_line_and_remedy(example, file, right, wrong,
     assert [each for each in found if each.startswith(f"{path.name}:{line}: ") and said in each], found
 
 
-def test_a_paging_style_that_the_kind_lacks_is_told(example):
+def test_a_paging_style_that_the_kind_lacks_is_told_where_it_is_named(example):
     text = EXAMPLE[SHIPMENTS].replace("paging: cursor", "paging: page")
     (example / "shipments.yaml").write_text(text, "utf-8")
 
-    assert errors(example) == ["connector.yaml:1: the file: shipments.list: connector.yaml defines no paging 'page'"]
+    assert errors(example) == [
+        "connector.yaml:21: paging.cursor: no action pages this way; remove it",
+        "shipments.yaml:14: actions.list.paging: connector.yaml defines no paging 'page'; known: cursor",
+        "shipments.yaml:51: search.sync.paging: connector.yaml defines no paging 'page'; known: cursor",
+    ]
+
+
+def test_a_name_with_a_prefix_needs_one_on_both_sides(example):
+    text = EXAMPLE[CONNECTOR] + "property_names: {'crm_*': hs_}\n"
+    (example / "connector.yaml").write_text(text, "utf-8")
+
+    assert errors(example) == ["connector.yaml:29: property_names.crm_*: crm_* and hs_ must both end with * or neither"]
 
 
 def test_a_folder_without_a_connector_is_told_so(tmp_path):
     assert "a kind is a folder with a connector.yaml" in errors(tmp_path)[0]
 
 
-def test_a_kind_that_cannot_be_used_stops_the_catalog_with_every_error(example):
-    (example / "shipments.yaml").write_text("description: x\nactions: {list: {effect: read, records: $}}\n", "utf-8")
+#: mistakes of every sort in both files: what is written, what is wrong instead, and what is said of it
+ALL_AT_ONCE = [
+    (
+        CONNECTOR,
+        "title: Parcel tracking\n",
+        "titel: Parcel tracking\n",
+        "titel: is not a member of this; did you mean title?",
+    ),
+    (CONNECTOR, "scheme: bearer", "scheme: berer", "scheme: is 'berer'; write 'bearer', 'basic' or 'api_key'"),
+    (CONNECTOR, "required: true", "required: perhaps", "required: is 'perhaps'; write true or false"),
+    (CONNECTOR, "    size: limit\n", "    size: [limit]\n", "size: is ['limit']; write text; put it between quotes"),
+    (CONNECTOR, "requests: 600", "requests: many", "requests: is 'many'; write a whole number, such as 10"),
+    (CONNECTOR, "health_check: shipments.list\n", "", "health_check: is missing; add it"),
+    (
+        SHIPMENTS,
+        "    effect: read\n",
+        "    effect: reads\n",
+        "list.effect: is 'reads'; write 'read', 'idempotent' or 'write'",
+    ),
+    (SHIPMENTS, "maximum: 100", "maximun: 100", "maximun: is not a JSON Schema keyword; did you mean maximum?"),
+    (SHIPMENTS, "GET /v2/shipments/{shipment_id}", "GET /v2/shipments/{id}", "the request needs {id}"),
+    (SHIPMENTS, "description: your own name for it", "title: name", "reference: has no description"),
+    (SHIPMENTS, "find_by: shipments.list", "find_by: shipments.lst", "there is no shipments.lst; did you mean"),
+    (SHIPMENTS, "style: modified,", "style: modfied,", "incremental.style: is 'modfied'; write 'modified'"),
+]
 
-    with pytest.raises(SpecError) as refused:
-        load_catalog([example.parent])
 
-    assert [str(each).removeprefix(str(example)) for each in refused.value.errors] == [
-        "/shipments.yaml:2: actions.list.request: is missing; add it",
-        "/shipments.yaml:2: actions.list.description: is missing; add it",
+def test_everything_that_is_wrong_is_told_at_once(example):
+    for file in EXAMPLE:
+        text = EXAMPLE[file]
+        for path, right, wrong, _ in ALL_AT_ONCE:
+            assert path != file or right in text, right
+            text = text.replace(right, wrong, 1) if path == file else text
+        (example.parent / file).write_text(text, "utf-8")
+
+    found = errors(example)
+
+    assert [words for *_, words in ALL_AT_ONCE if not any(words in each for each in found)] == []
+    assert len(found) == len(ALL_AT_ONCE), found
+
+
+def test_a_file_that_is_not_yaml_does_not_hide_the_errors_of_another(example):
+    (example / "connector.yaml").write_text("kind: [\n", "utf-8")
+    (example / "parcels.yaml").write_text("description: x\nactions: {\n", "utf-8")
+    text = EXAMPLE[SHIPMENTS].replace("effect: write", "effect: writes").replace("find_by:", "findby:")
+    (example / "shipments.yaml").write_text(text, "utf-8")
+
+    found = errors(example)
+
+    assert [each.split(": ")[0] for each in found] == [
+        *("connector.yaml:2", "parcels.yaml:3", "shipments.yaml:30", "shipments.yaml:33")
     ]
+
+
+def test_a_kind_with_errors_is_not_served_and_the_others_are(example):
+    text = EXAMPLE[SHIPMENTS].replace("effect: read", "effect: reads", 1)
+    (example / "shipments.yaml").write_text(text, "utf-8")
+
+    catalog = load_catalog([example.parent])
+
+    assert [str(each) for each in catalog.refused["parcel-tracking"].errors] == [
+        f"{example}/shipments.yaml:11: actions.list.effect: is 'reads'; write 'read', 'idempotent' or 'write'"
+    ]
+    assert catalog.kind("support-desk").name == "support-desk"
+    with pytest.raises(UnknownConnectorType, match="'Parcel-Tracking' is not served: its spec has 1 errors"):
+        catalog.kind("Parcel-Tracking")
+
+
+def test_a_later_folder_replaces_a_kind_even_if_it_has_errors(example):
+    sound = EXAMPLE[CONNECTOR].replace("kind: parcel-tracking", "kind: support-desk", 1)
+    (example / "connector.yaml").write_text(sound, "utf-8")
+    replaced = load_catalog([example.parent])
+    (example / "connector.yaml").write_text(sound.replace("title: Parcel", "titel: Parcel", 1), "utf-8")
+    refused = load_catalog([example.parent])
+
+    assert list(replaced.kind("support-desk").spec.entities) == ["shipments"]
+    assert "support-desk" in refused.refused
+    assert "support-desk" not in refused.kinds

@@ -15,7 +15,7 @@ from gateway.audit.log import Audit
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
-from gateway.kinds.catalog import load_catalog
+from gateway.kinds.loading import load_catalog
 from gateway.oauth_client.service import open_oauth
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport

@@ -8,7 +8,8 @@ import pytest
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from gateway.kinds.catalog import Catalog, load_kind
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.loading import load_kind
 from gateway.sandbox.app import create_sandbox
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.connector import UpstreamConnector

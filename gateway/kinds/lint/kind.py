@@ -6,12 +6,13 @@ from pathlib import Path
 
 from gateway.errors import BY_CODE
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.catalog import Kind, load_kind
+from gateway.kinds.catalog import Kind
 from gateway.kinds.hosts import host_matches
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
+from gateway.kinds.lint.reading import read_leniently
 from gateway.kinds.lint.schemas import PlacedError, of_schema, references, without_meaning
-from gateway.kinds.sources import LintError, SpecError, lint_error, repeated_members
+from gateway.kinds.sources import LintError, lint_error, repeated_members
 from gateway.kinds.spec import HEADER_PATH, LINK_PATH, AuthMethod, PagingStyle
 from gateway.kinds.suggestions import did_you_mean, misspelt
 
@@ -32,12 +33,18 @@ _BEFORE_TOKENS = ("authorization_url", "token_url", "issuer")
 
 def lint(folder: Path) -> list[LintError]:
     """Everything wrong with the spec in a folder, by file and line; empty when it is sound."""
-    try:
-        kind = load_kind(folder)
-    except SpecError as error:
-        return list(error.errors)
-    errors = [lint_error(folder, place, message) for check in CHECKS for place, message in check(kind)]
-    errors += [repeated for path in sorted(folder.glob("*.yaml")) for repeated in repeated_members(path)]
+    reading = read_leniently(folder)
+    errors = list(reading.errors)
+    if reading.spec is not None:
+        kind = Kind(reading.spec)
+        errors += [
+            lint_error(folder, place, message)
+            for check in CHECKS
+            for place, message in check(kind)
+            if reading.is_certain(place, message)
+        ]
+    readable = set(folder.glob("*.yaml")) - {error.path for error in errors if error.is_unreadable}
+    errors += [repeated for path in sorted(readable) for repeated in repeated_members(path)]
     return sorted(
         set(errors), key=lambda each: (each.path.name != "connector.yaml", each.path, each.line, each.message)
     )
@@ -238,6 +245,28 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
                 )
 
 
+def _pagings_named(kind: Kind) -> Iterator[PlacedError]:
+    """Every paging style that is named in an entity's file is defined."""
+    named: dict[tuple[str, ...], str | None] = {}
+    for operation in kind.operations.values():
+        place: tuple[str, ...] = ("entities", operation.entity_id, "actions", operation.action_id)
+        named[(*place, "paging")] = operation.action.paging
+        for number, alternative in enumerate(operation.action.alternatives):
+            named[(*place, "alternatives", str(number), "paging")] = alternative.paging
+    for entity_id, entity in kind.spec.entities.items():
+        for member, read in (entity.search.reads if entity.search else {}).items():
+            named["entities", entity_id, "search", "sync", *filter(None, [member]), "paging"] = read.paging
+    for member_place, name in named.items():
+        if name is not None and name not in kind.spec.paging:
+            yield member_place, f"connector.yaml defines no paging {name!r}; {did_you_mean(name, kind.spec.paging)}"
+
+
+def _property_names(kind: Kind) -> Iterator[PlacedError]:
+    for ours, theirs in kind.spec.property_names.items():
+        if ours.endswith("*") is not theirs.endswith("*"):
+            yield ("property_names", ours), f"{ours} and {theirs} must both end with * or neither"
+
+
 def _definitions(kind: Kind) -> Iterator[PlacedError]:
     spec = kind.spec
     schemas = [*spec.definitions.values()]
@@ -277,6 +306,8 @@ CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _sunsets,
     _failures,
     _paging,
+    _pagings_named,
+    _property_names,
     _definitions,
     _operations,
     lint_sync.of_kind,

@@ -28,7 +28,7 @@ def of_operation(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         yield from without_meaning(operation.spec, ("params", name), schema)
     for check in _CHECKS:
         yield from check(kind, operation)
-    if not schemas:
+    if not schemas and pagings(operation.action) <= kind.spec.paging.keys():
         yield from _example(operation)
 
 
@@ -153,7 +153,7 @@ def _rule(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
 
 
 def _pages(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
-    for style in sorted(pagings(operation.action)):
+    for style in sorted(pagings(operation.action) & kind.spec.paging.keys()):
         for name in kind.spec.paging[style].request_params:
             if name not in operation.action.params:
                 hint = did_you_mean(name, operation.action.params)

@@ -78,8 +78,9 @@ def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
             ("incremental",),
             "the time goes nowhere: name a `param`, write {since} into `params`, or walk changed parents only",
         )
-    if since.end and _changes(sync).paging and since.end not in kind.spec.paging[_changes(sync).paging or ""].meta:
-        meta = kind.spec.paging[_changes(sync).paging or ""].meta
+    paging = kind.spec.paging.get(_changes(sync).paging or "")
+    if since.end and paging is not None and since.end not in paging.meta:
+        meta = paging.meta
         yield (
             ("incremental", "end"),
             f"{since.end} is not a member of the paging's Meta; {did_you_mean(since.end, meta)}",

@@ -13,7 +13,8 @@ from aioresponses import CallbackResult
 from multidict import CIMultiDict
 from yarl import URL
 
-from gateway.kinds.catalog import Kind, load_kind, shipped_specs
+from gateway.kinds.catalog import Kind
+from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.upstream.auth import StaticAuthorizer, checked_credentials, headers_for
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.egress import EgressPolicy

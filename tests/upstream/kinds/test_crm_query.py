@@ -10,7 +10,7 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamRateLimited,
 )
-from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import checked_environment
 from gateway.upstream.responses import UpstreamResponse

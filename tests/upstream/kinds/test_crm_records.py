@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import UpstreamRejected
-from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.upstream.responses import UpstreamResponse
 from tests.upstream.judged import read

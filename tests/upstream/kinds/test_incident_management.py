@@ -1,6 +1,6 @@
 """Incident management, beside what is tested of every kind."""
 
-from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.spec import Effect
 
 KIND = load_kind(shipped_specs() / "incident-management")

@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from gateway.errors import InvalidCredentials
-from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.kinds.spec import Effect
 from gateway.upstream import requests

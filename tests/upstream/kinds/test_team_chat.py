@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gateway.errors import ReauthorizationRequired, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamRejected
-from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.spec import Effect
 from gateway.upstream.responses import UpstreamResponse
 from tests.upstream.judged import read

@@ -18,7 +18,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.upstream.bulk_updates import batches_of_tickets, ticket_ids, ticket_results
 from gateway.upstream.prepared import PreparedCall

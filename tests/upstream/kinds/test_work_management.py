@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import InvalidParams, ReauthorizationRequired
-from gateway.kinds.catalog import load_kind, shipped_specs
+from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from gateway.kinds.spec import Effect
 from gateway.upstream.auth import checked_credentials, headers_for

@@ -1,0 +1,73 @@
+"""Kinds from folders of specs: the shipped ones, and those of the operator, which are checked first."""
+
+import os
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.lint.kind import lint
+from gateway.kinds.lint.reading import errors_of
+from gateway.kinds.sources import LintError, SpecError, read_yaml
+from gateway.kinds.spec import ConnectorSpec
+
+
+def shipped_specs() -> Path:
+    """The folder of the kinds that come with the package: inside a wheel, else beside the checkout's packages."""
+    inside = Path(str(files("gateway") / "specs"))
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "specs"
+
+
+def spec_folders(extra: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
+    """Every kind's folder, the shipped ones first; a later folder replaces an earlier kind of its name."""
+    roots = [shipped_specs(), *(Path(folder) for folder in extra)]
+    missing = [root for root in roots if not root.is_dir()]
+    if missing:
+        raise SpecError([LintError(root, 1, "there is no such folder; correct GATEWAY_SPECS") for root in missing])
+    return [
+        folder for root in roots for folder in sorted([root, *root.iterdir()]) if (folder / "connector.yaml").is_file()
+    ]
+
+
+def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
+    """All shipped kinds and those in the extra folders (`GATEWAY_SPECS`); raises SpecError for a missing folder.
+
+    A kind of an extra folder whose spec has errors is not served: it is among the catalog's `refused`. Shipped kinds
+    are checked by the tests.
+    """
+    kinds: dict[str, Kind] = {}
+    refused: dict[str, SpecError] = {}
+    shipped = shipped_specs()
+    for folder in spec_folders(extra):
+        errors = [] if folder.parent == shipped else lint(folder)
+        if errors:
+            name = kind_name_of(folder)
+            kinds.pop(name, None)
+            refused[name] = SpecError(errors)
+        else:
+            kind = load_kind(folder)
+            kinds[kind.name] = kind
+            refused.pop(kind.name, None)
+    return Catalog(kinds.values(), refused)
+
+
+def kind_name_of(folder: Path) -> str:
+    """The name of the kind in a folder, be it faulty; the folder's name where it has none."""
+    try:
+        return str(read_yaml(folder / "connector.yaml").get("kind", folder.name))
+    except SpecError:
+        return folder.name
+
+
+def load_kind(folder: Path) -> Kind:
+    """The kind in a folder: `connector.yaml` and one file for each entity; raises SpecError."""
+    document = read_yaml(folder / "connector.yaml")
+    entity_files = sorted(path for path in folder.glob("*.yaml") if path.name != "connector.yaml")
+    document["entities"] = {path.stem: read_yaml(path) for path in entity_files}
+    try:
+        spec = ConnectorSpec.model_validate(document)
+    except ValidationError as error:
+        raise SpecError(list(errors_of(folder, error))) from error
+    return Kind(spec)
