@@ -1,7 +1,8 @@
 """Who did what, when, with which outcome: written in batches, off the path of the calls it tells of.
 
-A use case that changes something, or runs an operation, does so within `Audit.deed`: every surface that calls it is on
-record. A request begins an entry of its own before, so that a refusal which reaches no use case is on record as well.
+A use case that changes something, or runs an operation, does so within `Audit.record`, so
+every surface that calls it is recorded. A request begins an entry of its own before, so that a refusal is recorded even
+if no use case was called.
 """
 
 import contextlib
@@ -46,12 +47,12 @@ _ENTRIES_WHERE = """
 
 
 class Entry(msgspec.Struct, omit_defaults=True):
-    """One deed: its route names it, its use case adds what it learns, and its end completes it.
+    """One action: the route names it, the use case adds what it learns, and the end of the request completes it.
 
     `what` is an operation or an action on a record; never params, never secrets.
     """
 
-    #: None for what is no deed after all, such as a dry run
+    #: None where nothing is recorded, such as for a dry run
     what: str | None
     organization_id: UUID | None = None
     actor: UUID | None = None
@@ -88,10 +89,10 @@ class Actor(Protocol):
 
 @dataclass(slots=True)
 class _RequestAudit:
-    """What the deeds of a request share."""
+    """What the actions of a request share."""
 
     request_id: str | None = None
-    #: the request's own entry, until its first deed takes it
+    #: the request's own entry, until its first action takes it
     entry: Entry | None = None
 
 
@@ -99,7 +100,7 @@ _REQUEST: ContextVar[_RequestAudit | None] = ContextVar("request_audit", default
 
 
 def begin_request(request_id: str, entry: Entry | None) -> None:
-    """From here on deeds of this task, and of tasks it starts, belong to the request; the first takes the entry."""
+    """Actions of this task, and of tasks it starts, belong to the request; the first takes the entry."""
     _REQUEST.set(_RequestAudit(request_id, entry))
 
 
@@ -169,7 +170,7 @@ class Audit:
         self._pending = Batch()
 
     @contextmanager
-    def deed(
+    def record(
         self,
         what: str,
         caller: Actor,
@@ -180,8 +181,8 @@ class Audit:
     ) -> Iterator[Entry]:
         """Record what the block does, with the outcome it has: `accepted` where the block says so, or an error's code.
 
-        The first deed of a request completes the entry that the request began; its surface records that one after the
-        response. Any other deed is an entry of its own, recorded at the end of the block.
+        The first action of a request completes the entry that the request began; the middleware stores that one after
+        the response. Any other action is an entry of its own, stored at the end of the block.
         """
         request = _REQUEST.get() or _RequestAudit()
         offered, request.entry = request.entry, None

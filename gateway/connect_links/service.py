@@ -76,7 +76,7 @@ class ConnectLinks:
 
         Raises InsufficientScope, InvalidParams and NotFound.
         """
-        with self._audit.deed("connect_session.create", caller, connector_id=connector_id):
+        with self._audit.record("connect_session.create", caller, connector_id=connector_id):
             caller.require(Scope.WRITE)
             return await self._created(caller, workspace_name, connector_types, connector_id, redirect_url, seconds)
 
@@ -133,7 +133,7 @@ class ConnectLinks:
         """The connector from a person's key, accepted by the application; raises InvalidCredentials and Conflict."""
         caller = await self._caller(session)
         what = "connector.update" if session.reauthorizes else "connector.create"
-        with self._audit.deed(what, caller, connector_id=session.reauthorizes) as entry:
+        with self._audit.record(what, caller, connector_id=session.reauthorizes) as entry:
             self._require_open(session, kind)
             if session.reauthorizes is not None:
                 return await self._renew(session, session.reauthorizes, credentials)

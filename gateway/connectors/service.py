@@ -174,7 +174,7 @@ class ConnectorService:
 
         Raises NotFound when the workspace is deleted between the two, and Conflict for a name that must be new.
         """
-        with self._audit.deed("connector.create", caller) as entry:
+        with self._audit.record("connector.create", caller) as entry:
             record, is_new = await self._created(caller.organization_id, request)
             entry.connector_id = record.id
         return record, is_new
@@ -227,7 +227,7 @@ class ConnectorService:
     ) -> ConnectorRecord:
         """The record changed; new credentials replace the old ones only once the application has accepted them."""
         change = ConnectorChange(name=name, status=status)
-        with self._audit.deed("connector.update", caller, connector_id=record.id):
+        with self._audit.record("connector.update", caller, connector_id=record.id):
             if credentials is not None:
                 verified = await self.verify_change(record, credentials)
                 change |= credentials_change(record, verified)

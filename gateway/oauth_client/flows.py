@@ -109,7 +109,7 @@ class Flows:
 
     async def initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
         """The address for the user's browser; raises InvalidParams, NotFound, and Conflict when there is no app."""
-        with self._audit.deed("oauth.initiate", caller, connector_id=requested.connector_id):
+        with self._audit.record("oauth.initiate", caller, connector_id=requested.connector_id):
             return await self._initiated(caller, requested)
 
     async def _initiated(self, caller: Caller, requested: ConsentRequest) -> Started:

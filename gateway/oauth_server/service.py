@@ -1,4 +1,4 @@
-"""The authorization server's deeds: a code for a consent, tokens for a code, new tokens for old ones."""
+"""The use cases of the authorization server: a code for a consent, tokens for a code, new tokens for old ones."""
 
 import secrets
 from collections.abc import Collection, Mapping
@@ -36,7 +36,7 @@ class AuthorizationServer:
     async def granted(self, request: AuthorizationRequest, caller: Caller, new: NewGrant) -> str:
         """Where the browser goes on with the code of a consent, which the caller has given."""
         code = secrets.token_urlsafe(32)
-        with self._audit.deed("agent.grant", caller, target=request.host_id):
+        with self._audit.record("agent.grant", caller, target=request.host_id):
             await self.store.grant(request, caller, new, hashed(code), _CODE_SECONDS)
         return self.redirect(request.redirect_uri, request.state, {"code": code})
 
@@ -52,7 +52,7 @@ class AuthorizationServer:
 
     async def revoke(self, caller: Caller, grant_id: UUID) -> None:
         """End what was given to a host, with all its tokens, in every process at once; raises NotFound."""
-        with self._audit.deed("agent.revoke", caller, target=str(grant_id)):
+        with self._audit.record("agent.revoke", caller, target=str(grant_id)):
             client_id = await self.store.revoke(caller.organization_id, grant_id)
             if client_id is None:
                 raise NotFound("there is no such grant")

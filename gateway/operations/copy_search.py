@@ -38,7 +38,7 @@ class CopySearch:
 
     async def search(self, caller: Caller, call: OperationCall) -> Done:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
-        with self._audit.deed(call.operation, caller, connector_id=call.connector_id, intent=call.intent):
+        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent):
             page = await self._page(caller, call)
         result = msgspec.json.encode({"data": selected_records(page.data, call.selection), "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None

@@ -77,7 +77,7 @@ class Deletion:
 
     async def delete_connector(self, caller: Caller, connector_id: UUID, request_id: str | None = None) -> StoredJob:
         """Gone at once for callers; the job drops everything that belonged to it. Raises NotFound."""
-        with self.audit.deed("connector.delete", caller, connector_id=connector_id) as entry:
+        with self.audit.record("connector.delete", caller, connector_id=connector_id) as entry:
             job = await self._accept_connector(caller, connector_id, request_id)
             entry.outcome = "accepted"
         return job
@@ -103,7 +103,7 @@ class Deletion:
 
     async def delete_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None = None) -> StoredJob:
         """The workspace and all its connectors, gone at once for callers. Raises NotFound."""
-        with self.audit.deed("workspace.delete", caller, target=str(workspace_id)) as entry:
+        with self.audit.record("workspace.delete", caller, target=str(workspace_id)) as entry:
             job = await self._accept_workspace(caller, workspace_id, request_id)
             entry.outcome = "accepted"
         return job

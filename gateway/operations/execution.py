@@ -127,7 +127,7 @@ class Execution:
 
     async def execute(self, caller: Caller, call: OperationCall) -> Done | Accepted:
         """The answer, or the job that will have it; raises GatewayError."""
-        with self._audit.deed(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
             prepared = await self._prepare(caller, call)
             outcome = await self._run_prepared(prepared)
             if isinstance(outcome, Accepted):
@@ -160,7 +160,7 @@ class Execution:
     @asynccontextmanager
     async def download(self, caller: Caller, call: OperationCall, range_request: RangeRequest) -> AsyncIterator[File]:
         """The file that the call names, or the requested part of it, as a stream; raises GatewayError."""
-        with self._audit.deed(call.operation, caller, connector_id=call.connector_id, intent=call.intent):
+        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent):
             prepared = await self._prepare(caller, call)
             resolved, engine_call = prepared.resolved, prepared.engine_call
             with Accounted(resolved, engine_call.operation):
@@ -318,7 +318,7 @@ class Execution:
 
     async def cancel(self, caller: Caller, job: JobSummary) -> JobSummary:
         """The job, canceled, or asked to stop where it runs; raises JobNotCancelable where it has ended."""
-        with self._audit.deed("job.cancel", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
+        with self._audit.record("job.cancel", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
             caller.require(Scope.WRITE)
             canceled = await self._jobs.request_cancel(job.organization_id, job.id)
             if canceled is None:
@@ -331,7 +331,7 @@ class Execution:
 
         Raises NotFound and ConnectorNotReady as a call of its connector does.
         """
-        with self._audit.deed("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
+        with self._audit.record("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
             caller.require(Scope.WRITE)
             accepted = await self._retried(caller, job, confirm=confirm, request_id=request_id)
             entry.outcome = "accepted"

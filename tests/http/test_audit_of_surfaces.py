@@ -1,4 +1,4 @@
-"""Every surface leaves the same audit entry for the same deed: the API, the console, and both kinds of MCP tools."""
+"""Every surface leaves the same audit entry for the same action: the API, the console, and both kinds of MCP tools."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -153,7 +153,7 @@ async def read_by_flat_tool(on: Surfaces) -> None:
 
 
 @pytest.mark.parametrize(
-    ("deed", "what", "outcome"),
+    ("act", "what", "outcome"),
     [
         (canceled_by_api, "job.cancel", "accepted"),
         (canceled_in_console, "job.cancel", "accepted"),
@@ -171,10 +171,10 @@ async def read_by_flat_tool(on: Surfaces) -> None:
         (read_by_flat_tool, "tickets.get", "succeeded"),
     ],
 )
-async def test_a_deed_leaves_one_entry_whatever_the_surface(
-    surfaces: Surfaces, deed: Callable[[Surfaces], Awaitable[str | None]], what: str, outcome: str
+async def test_an_action_leaves_one_entry_whatever_the_surface(
+    surfaces: Surfaces, act: Callable[[Surfaces], Awaitable[str | None]], what: str, outcome: str
 ):
-    target = await deed(surfaces)
+    target = await act(surfaces)
 
     (entry,) = await surfaces.noted(what)
     assert (entry["actor"], entry["target"], entry["outcome"]) == (surfaces.client_id, target, outcome)

@@ -72,7 +72,7 @@ class Synchronization:
         self, record: ConnectorRecord, names: Sequence[str] | None, caller: Caller, *, is_full: bool
     ) -> StoredJob:
         """The job that synchronizes these entities, or all, with the parents they lie below; raises UnknownEntity."""
-        with self.audit.deed("context_store.synchronize", caller, connector_id=record.id) as entry:
+        with self.audit.record("context_store.synchronize", caller, connector_id=record.id) as entry:
             job = await self._requested(record, names, caller, is_full=is_full)
             entry.outcome = "accepted"
         return job

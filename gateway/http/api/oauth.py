@@ -137,7 +137,7 @@ async def _begin_copies(request: web.Request, flow: Flow, connector: ConnectorRe
 
 
 def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:
-    """The browser has no token: whose deed it is, the flow says."""
+    """Whose action it is comes from the flow: the browser has no token."""
     flow, pending = redirected.flow, request[AUDIT]
     pending.organization_id, pending.actor = flow.organization_id, flow.client_id
     pending.connector_id = redirected.connector.id if redirected.connector else flow.reauthorizes
