@@ -21,7 +21,7 @@ LAYERS = (
     {"errors", "telemetry"},
     {"aio", "saving"},
     {"db", "kinds", "vault"},
-    {"audit", "operation_search", "sandbox", "upstream"},
+    {"audit", "contract", "operation_search", "sandbox", "upstream"},
     {"identity"},
     {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
     {"context_store", "embedded", "gateway", "oauth_client"},

@@ -17,8 +17,6 @@ from gateway.cli.shell_completion import (
     complete_param,
 )
 from gateway.client import Answer, Connector, Gateway, Job
-from gateway.client.paging import ListAction, next_params
-from gateway.errors import UpstreamRejected
 
 
 @click.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
@@ -100,7 +98,7 @@ async def _call(
             return
         _write_answer(outcome, output_format, fields["select"], wants_meta=options["wants_meta"])
         if format_of(output_format) is Format.TABLE:
-            _tell_of_more(await gateway.listing(found.kind, entity, action), call_params, outcome)
+            _tell_of_more(outcome)
 
 
 async def _outcome(
@@ -141,9 +139,8 @@ def _write_job(job: Job, output_format: str | None) -> None:
     note(f"follow it with: gateway jobs watch {job.id}")
 
 
-def _tell_of_more(listing: ListAction, params: dict[str, Any], answer: Answer) -> None:
-    try:
-        if next_params(listing, params, answer.meta) is not None:
-            note("there are more: --all prints every page, --limit N so many records")
-    except UpstreamRejected as incomplete:
-        note(incomplete.detail)
+def _tell_of_more(answer: Answer) -> None:
+    if answer.next is not None:
+        note("there are more: --all prints every page, --limit N so many records")
+    elif answer.incomplete is not None:
+        note(answer.incomplete)

@@ -145,6 +145,6 @@ def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
 
 def _require_success(job: Job) -> None:
     if job.status != "succeeded":
-        message = (job.view.error or {}).get("detail") or job.view.message or ""
+        message = (job.view.error and job.view.error.detail) or job.view.message or ""
         complain(printable(f"the job is {job.status}{': ' if message else ''}{message}"))
         raise SystemExit(Exit.JOB)

@@ -7,10 +7,13 @@ async with Gateway() as gateway:
 from gateway.client.connectors import Consent
 from gateway.client.gateway import Gateway
 from gateway.client.jobs import Job
-from gateway.client.models import Answer, Connector, Health, JobEvent, JobView, OperationMatch
 from gateway.client.retries import RetryPolicy
 from gateway.client.synchronous import SyncConnectors, SyncConsent, SyncGateway, SyncJob, SyncTool
 from gateway.client.tools import Tool
+from gateway.contract.answers import Answer
+from gateway.contract.connectors import Connector, Health
+from gateway.contract.jobs import JobEvent, JobView
+from gateway.contract.kinds import OperationMatch
 from gateway.saving.save import Downloaded
 
 __all__ = [

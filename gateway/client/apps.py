@@ -1,25 +1,9 @@
 """The organization's own OAuth apps: consent screens show them instead of the platform's."""
 
-from datetime import datetime
-
-import msgspec
-
 from gateway.client.session import ApiRequest, Session
+from gateway.contract.oauth import AppList, AppView
 
 _PATH = "/api/v1/oauth/credentials"
-
-
-class AppView(msgspec.Struct, frozen=True):
-    """An OAuth app as the gateway tells of it; its secret never comes back."""
-
-    connector_type: str
-    configuration: dict[str, str]
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
-
-
-class _Apps(msgspec.Struct):
-    data: list[AppView]
 
 
 class Apps:
@@ -35,7 +19,7 @@ class Apps:
 
     async def list(self) -> list[AppView]:
         """The apps that are set."""
-        return (await self._session.fetch(ApiRequest("GET", _PATH))).into(_Apps).data
+        return (await self._session.fetch(ApiRequest("GET", _PATH))).into(AppList).data
 
     async def delete(self, kind: str) -> None:
         """Go back to the platform's app."""

@@ -7,11 +7,18 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-import msgspec
-
 from gateway.client.jobs import Job, accepted
-from gateway.client.models import Connector, FlowView, Health, JobView
 from gateway.client.session import ApiRequest, Session
+from gateway.contract.connectors import (
+    Connector,
+    ConnectorPage,
+    ContextStoreView,
+    FreshnessView,
+    Health,
+    InspectionView,
+)
+from gateway.contract.jobs import DeletionView, JobStatus, JobView
+from gateway.contract.oauth import FlowView, StartedConsentView
 from gateway.errors import Conflict, GatewayError, NotFound, ReauthorizationRequired
 
 _PATH = "/api/v1/integrations/connectors"
@@ -20,29 +27,15 @@ _PATH = "/api/v1/integrations/connectors"
 IfExists = Literal["create", "fail", "update"]
 
 
-class _Connectors(msgspec.Struct):
-    data: list[Connector]
-
-
-class _Deleted(msgspec.Struct):
-    job_id: str
-
-
-class _Initiated(msgspec.Struct):
-    consent_url: str
-    flow_id: str
-    expires_at: datetime | None = None
-
-
 class Consent:
     """A consent that a person has yet to give, at `url`."""
 
-    def __init__(self, connectors: "Connectors", session: Session, initiated: _Initiated) -> None:
+    def __init__(self, connectors: "Connectors", session: Session, started: StartedConsentView) -> None:
         self._connectors = connectors
         self._session = session
-        self.url: str = initiated.consent_url
-        self.flow_id: str = initiated.flow_id
-        self.expires_at: datetime | None = initiated.expires_at
+        self.url: str = started.consent_url
+        self.flow_id: str = started.flow_id
+        self.expires_at: datetime = started.expires_at
 
     async def state(self) -> FlowView:
         """How far it has come."""
@@ -65,10 +58,8 @@ class Consent:
 
 
 def _sunset(flow: FlowView) -> str:
-    if flow.error is None:
-        return flow.status
-    message = flow.error.get("message") or flow.error.get("detail") if isinstance(flow.error, Mapping) else flow.error
-    return f"{flow.status}: {message}"
+    reason = flow.error_description or flow.error
+    return flow.status if reason is None else f"{flow.status}: {reason}"
 
 
 class Connectors:
@@ -124,7 +115,7 @@ class Connectors:
             **_without_none(members),
         }
         reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/oauth/initiate", body=body))
-        return Consent(self, self._session, reply.into(_Initiated))
+        return Consent(self, self._session, reply.into(StartedConsentView))
 
     async def list(self, kind: str | None = None, *, status: str | None = None) -> list[Connector]:
         """Every connector of the workspace, or those of a kind or status."""
@@ -133,7 +124,7 @@ class Connectors:
             "connector_type": kind,
             "status": status,
         }
-        return (await self._session.fetch(ApiRequest("GET", _PATH, query))).into(_Connectors).data
+        return (await self._session.fetch(ApiRequest("GET", _PATH, query))).into(ConnectorPage).data
 
     async def get(self, connector_id: str) -> Connector:
         """One connector by its id; raises NotFound."""
@@ -156,9 +147,9 @@ class Connectors:
         """Ask the application now whether it accepts the connector's credentials."""
         return (await self._session.fetch(await self._call("POST", connector, "/check"))).into(Health)
 
-    async def inspect(self, connector: str | Connector) -> dict[str, Any]:
+    async def inspect(self, connector: str | Connector) -> InspectionView:
         """What an agent can do with it: status, operations, how fresh the context store is."""
-        return (await self._session.fetch(await self._call("GET", connector, "/inspect"))).into(dict[str, Any])
+        return (await self._session.fetch(await self._call("GET", connector, "/inspect"))).into(InspectionView)
 
     async def update(
         self,
@@ -178,8 +169,8 @@ class Connectors:
         """Revoke and forget it; the job drops what belonged to it."""
         old = await self.resolve(connector)
         self.forget(old)
-        deleted = (await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{old.id}"))).into(_Deleted)
-        return Job(self._session, JobView(id=deleted.job_id, status="queued", connector_id=old.id))
+        deleted = (await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{old.id}"))).into(DeletionView)
+        return Job(self._session, JobView(deleted.job_id, JobStatus.QUEUED, connector_id=old.id))
 
     async def sync(
         self, connector: str | Connector, entities: Sequence[str] | None = None, *, full: bool = False
@@ -190,9 +181,10 @@ class Connectors:
         reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/{found.id}/context-store/sync", body=body))
         return accepted(self._session, reply)
 
-    async def copies(self, connector: str | Connector) -> dict[str, Any]:
+    async def copies(self, connector: str | Connector) -> dict[str, FreshnessView]:
         """How many records of each entity the searchable copy holds, and how old they are."""
-        return (await self._session.fetch(await self._call("GET", connector, "/context-store"))).into(dict[str, Any])
+        reply = await self._session.fetch(await self._call("GET", connector, "/context-store"))
+        return reply.into(ContextStoreView).entities
 
     async def _call(self, method: str, connector: str | Connector, part: str) -> ApiRequest:
         return ApiRequest(method, f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)

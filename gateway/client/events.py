@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gateway.client.models import JobEvent
+from gateway.contract.jobs import JobEvent
 
 
 class EventReader:

@@ -7,20 +7,19 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-import msgspec
-
 from gateway.aio.paging import records_of
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Resource, ResourceSource, chunks
 from gateway.client.jobs import Job, Jobs, accepted
-from gateway.client.models import Answer, Connector, OperationMatch
-from gateway.client.paging import ListAction, next_params
 from gateway.client.retries import RetryPolicy
 from gateway.client.session import ApiRequest, ApiResponse, Session
 from gateway.client.settings import ClientSettings, client_settings
 from gateway.client.tools import Tool, runner
-from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
+from gateway.contract.answers import Answer
+from gateway.contract.connectors import Connector
+from gateway.contract.kinds import OperationMatch, OperationMatches, ToolsView
+from gateway.errors import InvalidParams, NotFound, UpstreamNotFound, UpstreamRejected
 from gateway.operation_search.formats import from_mcp
 from gateway.saving.save import Downloaded, Progress, save
 
@@ -31,17 +30,6 @@ _SEARCH = "context_store_search"
 _READS = frozenset({"list", "get", "api_search", "search", _SEARCH, "download"})
 #: records that a search asks for at a time
 _SEARCH_PAGE = 1000
-
-
-class _Matches(msgspec.Struct):
-    data: list[OperationMatch]
-
-
-class _Tools(msgspec.Struct):
-    #: as MCP writes them
-    data: list[dict[str, Any]]
-    #: name → `kind.entity.action`
-    operations: dict[str, str]
 
 
 class Gateway:
@@ -166,14 +154,18 @@ class Gateway:
         select: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> AsyncGenerator[Answer, None]:
-        """Every page of a list, however the application turns them, for as long as the caller goes on asking."""
+        """Every page of a list or search; raises UpstreamRejected after the last one that the application gives.
+
+        A list that the application does not give whole ends with that error, so that a part never looks like the whole.
+        """
         connector = await self.connectors.resolve(connector)
-        listing = await self.listing(connector.kind, entity, action)
-        following: dict[str, Any] | None = dict(params or {})
+        following: Mapping[str, Any] | None = params or {}
         while following is not None:
             page = await self.execute(connector, entity, action, following, select=select, exclude=exclude)
             yield page
-            following = next_params(listing, following, page.meta)
+            following = page.next
+        if page.incomplete is not None:
+            raise UpstreamRejected(page.incomplete)
 
     async def records(
         self,
@@ -204,17 +196,11 @@ class Gateway:
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Records of the synchronized copy that pass the filter, page after page, at most `limit` of them."""
         query = {name: value for name, value in (("filter", filter), ("sort", sort)) if value}
-        params: dict[str, Any] = {"query": query, **({"fields": list(fields)} if fields else {})}
-        remaining = limit
-        while remaining is None or remaining > 0:
-            params["limit"] = _SEARCH_PAGE if remaining is None else min(remaining, _SEARCH_PAGE)
-            page = (await self.execute(connector, entity, _SEARCH, params)).result
-            for record in page["data"]:
+        size = _SEARCH_PAGE if limit is None else min(limit, _SEARCH_PAGE)
+        params: dict[str, Any] = {"query": query, "limit": size, **({"fields": list(fields)} if fields else {})}
+        async with aclosing(self.records(connector, entity, _SEARCH, params, limit=limit)) as records:
+            async for record in records:
                 yield record
-            remaining = None if remaining is None else remaining - len(page["data"])
-            params["cursor"] = page["meta"].get("cursor")
-            if not page["meta"].get("has_more") or params["cursor"] is None:
-                return
 
     async def download(
         self,
@@ -262,7 +248,7 @@ class Gateway:
         query = await self._narrowed(kind, effect, connector)
         query |= {name: value for name, value in (("query", task), ("limit", limit)) if value is not None}
         reply = await self._session.fetch(ApiRequest("GET", "/api/v1/operations", query))
-        return reply.into(_Matches).data
+        return reply.into(OperationMatches).data
 
     async def tools(
         self,
@@ -277,7 +263,7 @@ class Gateway:
         if operations is not None:
             query["operations"] = ",".join(operations)
         reply = await self._session.fetch(ApiRequest("GET", "/api/v1/tools", {**query, "format": "mcp"}))
-        found, bound = reply.into(_Tools), query.get("connector_id")
+        found, bound = reply.into(ToolsView), query.get("connector_id")
         definitions = [from_mcp(document, found.operations[document["name"]]) for document in found.data]
         return [Tool(definition, runner(self, definition.operation, bound)) for definition in definitions]
 
@@ -287,11 +273,6 @@ class Gateway:
         connector_id = None if connector is None else (await self.connectors.resolve(connector)).id
         members = {"kind": kind, "effect": effect, "connector_id": connector_id}
         return {name: value for name, value in members.items() if value is not None}
-
-    async def listing(self, kind: str, entity: str, action: str) -> ListAction:
-        """How an action of a kind turns its pages."""
-        actions = (await self.type(kind))["entities"].get(entity, {}).get("actions", {})
-        return msgspec.convert(actions.get(action, {}), ListAction)
 
     async def _execute(
         self,

@@ -12,8 +12,9 @@ import msgspec
 
 from gateway.client.downloads import Resource, ResourceSource
 from gateway.client.events import EventReader
-from gateway.client.models import FINAL, Answer, JobEvent, JobView
 from gateway.client.session import ApiRequest, ApiResponse, Session, connection_lost
+from gateway.contract.answers import Answer
+from gateway.contract.jobs import FINAL, AcceptedJobView, JobEvent, JobPage, JobStatus, JobView
 from gateway.errors import GatewayError, InvalidParams, Unavailable
 from gateway.saving.save import Downloaded, Progress, save
 
@@ -24,15 +25,6 @@ _BREAKS = 5
 _NDJSON = "application/x-ndjson"
 
 Watcher = Callable[[JobView], object]
-
-
-class _Page(msgspec.Struct):
-    data: list[JobView]
-    next_cursor: str | None = None
-
-
-class _Accepted(msgspec.Struct):
-    job: JobView
 
 
 class Job:
@@ -125,7 +117,7 @@ class Job:
                 reply = await self._session.fetch(call)
                 if reply.status == 200:
                     return reply.into(Answer)
-                self.view = reply.into(_Accepted).job
+                self.view = reply.into(AcceptedJobView).job
 
     async def records(self) -> AsyncGenerator[Any, None]:
         """The records of the result one by one, whatever their number; waits for the job to end."""
@@ -183,7 +175,7 @@ class Jobs:
 
     async def get(self, job_id: str) -> Job:
         """One job by its id; raises NotFound."""
-        return await Job(self._session, JobView(id=job_id, status="queued")).refresh()
+        return await Job(self._session, JobView(job_id, JobStatus.QUEUED)).refresh()
 
     async def list(
         self,
@@ -204,7 +196,7 @@ class Jobs:
         }
         remaining = limit
         while True:
-            page = (await self._session.fetch(ApiRequest("GET", "/api/v1/jobs", query))).into(_Page)
+            page = (await self._session.fetch(ApiRequest("GET", "/api/v1/jobs", query))).into(JobPage)
             for view in page.data[:remaining]:
                 yield Job(self._session, view)
             remaining = None if remaining is None else remaining - len(page.data)
@@ -215,4 +207,4 @@ class Jobs:
 
 def accepted(session: Session, reply: ApiResponse) -> Job:
     """The job of a 202."""
-    return Job(session, reply.into(_Accepted).job)
+    return Job(session, reply.into(AcceptedJobView).job)

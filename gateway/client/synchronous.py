@@ -12,14 +12,17 @@ from os import PathLike
 from typing import Any, Self
 
 from gateway.aio.synchronous import LoopThread, Synchronous
-from gateway.client.apps import Apps, AppView
+from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors, Consent, IfExists
 from gateway.client.gateway import Gateway
 from gateway.client.jobs import Job, Jobs, Watcher
-from gateway.client.models import Answer, Connector, FlowView, Health, JobEvent, JobView, OperationMatch
-from gateway.client.paging import ListAction
 from gateway.client.retries import RetryPolicy
 from gateway.client.tools import Tool
+from gateway.contract.answers import Answer
+from gateway.contract.connectors import Connector, FreshnessView, Health, InspectionView
+from gateway.contract.jobs import JobEvent, JobView
+from gateway.contract.kinds import OperationMatch
+from gateway.contract.oauth import AppView, FlowView
 from gateway.saving.save import Downloaded, Progress
 
 
@@ -51,7 +54,7 @@ class SyncConsent(Synchronous[Consent]):
         return self._target.flow_id
 
     @property
-    def expires_at(self) -> datetime | None:
+    def expires_at(self) -> datetime:
         return self._target.expires_at
 
     def state(self) -> FlowView:
@@ -130,7 +133,7 @@ class SyncConnectors(Synchronous[Connectors]):
         """Ask the application now whether it accepts the connector's credentials."""
         return self._loop.run(self._target.check(connector))
 
-    def inspect(self, connector: str | Connector) -> dict[str, Any]:
+    def inspect(self, connector: str | Connector) -> InspectionView:
         """What an agent can do with it: status, operations, how fresh the context store is."""
         return self._loop.run(self._target.inspect(connector))
 
@@ -153,7 +156,7 @@ class SyncConnectors(Synchronous[Connectors]):
         """Bring the searchable copy up to date now, from scratch when `full`."""
         return SyncJob(self._loop.run(self._target.sync(connector, entities, full=full)), self._loop)
 
-    def copies(self, connector: str | Connector) -> dict[str, Any]:
+    def copies(self, connector: str | Connector) -> dict[str, FreshnessView]:
         """How many records of each entity the searchable copy holds, and how old they are."""
         return self._loop.run(self._target.copies(connector))
 
@@ -425,7 +428,10 @@ class SyncGateway(Synchronous[Gateway]):
         select: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> Iterator[Answer]:
-        """Every page of a list, however the application turns them, for as long as the caller goes on asking."""
+        """Every page of a list or search; raises UpstreamRejected after the last one that the application gives.
+
+        A list that the application does not give whole ends with that error, so that a part never looks like the whole.
+        """
         return self._loop.iterate(self._target.pages(connector, entity, action, params, select=select, exclude=exclude))
 
     def records(
@@ -513,7 +519,3 @@ class SyncGateway(Synchronous[Gateway]):
                 self._target.tools(kind=kind, effect=effect, connector=connector, operations=operations)
             )
         ]
-
-    def listing(self, kind: str, entity: str, action: str) -> ListAction:
-        """How an action of a kind turns its pages."""
-        return self._loop.run(self._target.listing(kind, entity, action))

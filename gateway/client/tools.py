@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
-from gateway.client.models import Answer
+from gateway.contract.answers import Answer
 from gateway.operation_search.formats import FORMATS, ToolDefinition
 
 #: bytes of a file that a tool answers at most; the params' `range_header` asks for others

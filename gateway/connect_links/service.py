@@ -8,10 +8,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from gateway.audit.log import Audit
-from gateway.connect_links.store import ConnectSession, ConnectSessionStore, SessionStatus
+from gateway.connect_links.store import ConnectSession, ConnectSessionStore
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.service import ConnectorService, VerifiedCredentials, credentials_change
 from gateway.connectors.store import ConnectorStore
+from gateway.contract.connectors import SessionStatus
+from gateway.contract.oauth import FlowStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
 from gateway.identity.model import Caller, Scope
@@ -21,7 +23,7 @@ from gateway.identity.tokens import hashed, new_secret
 from gateway.kinds.catalog import Catalog
 from gateway.oauth_client.consent_request import ConsentRequest
 from gateway.oauth_client.flows import CONNECT_RETURN_PATH, Flows
-from gateway.oauth_client.store import FlowState, FlowStatus
+from gateway.oauth_client.store import FlowState
 
 #: seconds that a link is good for at most
 MAX_SECONDS = 1800

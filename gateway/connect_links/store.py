@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from gateway.contract.connectors import SessionStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, NotFound
 
@@ -29,17 +29,6 @@ _SET_FLOW = f"UPDATE connect_sessions SET flow_id = $3 WHERE {_IS_OPEN} AND expi
 # application is asked, so its end is not looked at again.
 _COMPLETE = f"UPDATE connect_sessions SET completed_at = now(), connector_id = $3 WHERE {_IS_OPEN} RETURNING flow_id"
 _PRUNE = "DELETE FROM connect_sessions WHERE expires_at < now() - interval '7 days'"
-
-
-class SessionStatus(StrEnum):
-    """Where a connect session stands."""
-
-    #: nobody has connected anything yet
-    PENDING = "pending"
-    #: the connector is there
-    COMPLETED = "completed"
-    #: nobody did in time
-    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,25 +5,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import TypedDict
 from uuid import UUID
 
+from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import Unavailable
 from gateway.vault.vault import Binding, Sealed
-
-
-class ConnectorStatus(StrEnum):
-    """Where a connector stands."""
-
-    #: its OAuth consent is not finished
-    PENDING = "pending"
-    #: ready for calls
-    ACTIVE = "active"
-    #: the application refused its credentials; it must be authorized again
-    NEEDS_REAUTH = "needs_reauth"
-    #: switched off by its owner
-    DISABLED = "disabled"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from uuid import UUID
 from yarl import URL
 
 from gateway.aio.single_flight import SingleFlight
-from gateway.connectors.model import ConnectorRecord, ConnectorStatus, SealedSecret
+from gateway.connectors.model import ConnectorRecord, SealedSecret
 from gateway.connectors.store import ConnectorStore
+from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import ConnectorNotReady, InvalidCredentials
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec

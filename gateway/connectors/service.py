@@ -8,8 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from gateway.audit.log import Audit
-from gateway.connectors.model import ConnectorChange, ConnectorRecord, ConnectorStatus, NewConnector
+from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore, name_taken
+from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import (
     Conflict,
     FieldError,

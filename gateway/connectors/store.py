@@ -8,15 +8,8 @@ from typing import Any, Unpack
 from uuid import UUID, uuid4
 
 from gateway.aio.batching import Batcher
-from gateway.connectors.model import (
-    ConnectorChange,
-    ConnectorRecord,
-    ConnectorStatus,
-    NewConnector,
-    SealedSecret,
-    Secret,
-    binding,
-)
+from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, SealedSecret, Secret, binding
+from gateway.contract.connectors import ConnectorStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, NotFound
 from gateway.vault.vault import Binding, Sealed, Vault

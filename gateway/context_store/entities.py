@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +10,7 @@ import msgspec
 
 from gateway import errors
 from gateway.context_store.layout import Layout, dumped, loaded
+from gateway.contract.connectors import CopyStatus
 from gateway.db.pool import Connection
 
 #: records sampled to measure which words are common, and the share from which one is
@@ -73,16 +73,6 @@ MEASURE = """
 """
 
 
-class Status(StrEnum):
-    """How an entity's synchronization stands."""
-
-    #: never loaded
-    PENDING = "pending"
-    SYNCING = "syncing"
-    READY = "ready"
-    FAILED = "failed"
-
-
 @dataclass(frozen=True, slots=True)
 class StoredEntity:
     """One entity of a connector in the store."""
@@ -99,7 +89,7 @@ class StoredEntity:
     generation: int
     cursor: str | None
     sweep_cursor: str | None
-    status: Status
+    status: CopyStatus
     error: Mapping[str, Any] | None
     last_synced_at: datetime | None
     next_sync_at: datetime | None
@@ -176,5 +166,5 @@ def _entity(row: Mapping[str, Any]) -> StoredEntity:
     columns["layout"] = loaded(columns["layout"])
     columns["common"] = msgspec.json.decode(columns["common"])
     columns["error"] = columns["error"] and msgspec.json.decode(columns["error"])
-    columns["status"] = Status(columns["status"])
+    columns["status"] = CopyStatus(columns["status"])
     return StoredEntity(**columns)

@@ -27,6 +27,7 @@ from gateway.http.keys import (
 from gateway.http.pages.brand import Brand
 from gateway.http.pages.rendering import Pages
 from gateway.http.readiness import readiness
+from gateway.http.responses import encoded
 from gateway.http.routes import ROUTES
 from gateway.http.server.admission import Limits, LoadShedding
 from gateway.http.server.middleware import request_middleware, set_common_headers
@@ -45,7 +46,7 @@ def create_app(settings: Settings) -> web.Application:
     app[LINK_BASE] = settings.link_base
     app[PAGES] = Pages(Brand.of(settings))
     app[ROUTE_OF] = {
-        app.router.add_route(method, route.path, route.handler): route
+        app.router.add_route(method, route.path, encoded(route.handler)): route
         for route in ROUTES
         for method in (route.method, *(["HEAD"] if route.has_head else []))
     }

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
 
@@ -40,17 +40,26 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    #: bodies that the OpenAPI document shows, by name
+    EXAMPLES: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
 
 class QueryString(BaseModel):
     """A query string: values are text, so `5` is a number where a number is expected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    #: the query string that the OpenAPI document shows
+    EXAMPLE: ClassVar[Mapping[str, Any]] = {}
+
 
 class Form(BaseModel):
     """A form: members that we do not know are left unread, as RFC 6749 §3.2 has it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+    #: forms that the OpenAPI document shows, by name
+    EXAMPLES: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
 
 def bearer_token(request: web.Request) -> str:

@@ -8,10 +8,23 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
+from gateway.contract.answers import Answer, ExecutionView, PageAnswer
 from gateway.errors import FieldError, InvalidParams
 from gateway.http.keys import REQUEST_ID
+from gateway.http.route import RouteHandler
 from gateway.upstream.responses import OperationResult
+
+
+def encoded(handler: RouteHandler) -> Handler:
+    """The handler, whose Struct is encoded as the JSON of a 200."""
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        answered = await handler(request)
+        return answered if isinstance(answered, web.StreamResponse) else json_response(answered)
+
+    return respond
 
 
 def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
@@ -32,21 +45,21 @@ def envelope(
     headers: Mapping[str, str] | None = None,
 ) -> web.Response:
     """The answer of an inline call; the records' bytes are spliced in as the application sent them."""
-    members = {"status": "success", "result": answer.result, **metadata(request, connector_id, answer, took_ms)}
-    return web.Response(body=msgspec.json.encode(members), content_type="application/json", headers=headers)
+    return json_response(answer_of(request, connector_id, answer, took_ms), headers=headers)
 
 
-def metadata(request: web.Request, connector_id: str, answer: OperationResult, took_ms: int) -> dict[str, Any]:
-    """What stands beside the result: how a page goes on, what the application says of it, and what the call took."""
-    return {
-        **({"next": answer.next} if answer.is_page else {}),
-        "connector_metadata": answer.meta,
-        "execution_metadata": {
-            "connector_instance_id": connector_id,
-            "execution_time_ms": took_ms,
-            "request_id": request[REQUEST_ID],
-        },
-    }
+def answer_of(request: web.Request, connector_id: str, answer: OperationResult, took_ms: int) -> Answer:
+    """The answer of an inline call; `next` is written, even as null, for lists and searches alone."""
+    execution = ExecutionView(connector_id, took_ms, request[REQUEST_ID])
+    if answer.is_page:
+        return PageAnswer(
+            result=answer.result,
+            next=answer.next,
+            incomplete=answer.incomplete,
+            meta=answer.meta,
+            execution=execution,
+        )
+    return Answer(result=answer.result, meta=answer.meta, execution=execution)
 
 
 def cursor_of(position: tuple[Any, UUID]) -> str:

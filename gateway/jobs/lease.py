@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from gateway.aio.clock import CLOCK, steady
+from gateway.contract.jobs import JobStatus
 from gateway.db.retries import retry_until_available
 from gateway.errors import (
     GatewayError,
@@ -26,7 +27,7 @@ from gateway.errors import (
 )
 from gateway.jobs import results
 from gateway.jobs.leases import LEASE, JobOutcome, LeaseKey, Leases, LostLease
-from gateway.jobs.model import CANCELED_UNSTARTED, JobStatus, StoredJob
+from gateway.jobs.model import CANCELED_UNSTARTED, StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, must_go_on, releases_key, with_outcome
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing

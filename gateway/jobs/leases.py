@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from gateway.aio.batching import Batcher
+from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Database
-from gateway.jobs.model import JobStatus, StoredJob
+from gateway.jobs.model import StoredJob
 from gateway.jobs.rows import NO_SEALING, JobSealing, key_of, part_field
 from gateway.telemetry.metrics import JOBS_ENDED
 

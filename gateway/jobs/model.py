@@ -2,33 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from gateway.contract.jobs import FINAL, JobStatus
 from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
-
-
-class JobStatus(StrEnum):
-    """queued → running ⇄ waiting → one of the final states, which never change."""
-
-    #: accepted, and nobody's yet
-    QUEUED = "queued"
-    #: a worker holds its lease
-    RUNNING = "running"
-    #: held back by a back-off or the application's rate limit
-    WAITING = "waiting"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELED = "canceled"
-    #: a write had been sent and its answer was lost; never run again unasked
-    UNKNOWN = "unknown"
-
-
-FINAL = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN})
 
 #: what a canceled job says of which nothing was done
 CANCELED_UNSTARTED, CANCELED_UNDONE = "canceled before it ran", "canceled; nothing was done"
@@ -138,36 +119,6 @@ class StoredJob(JobSummary, frozen=True):
     selection: dict[str, Any]
     #: the checkpoint of an earlier attempt
     state: dict[str, Any]
-
-
-def view(job: JobSummary, base_url: str) -> dict[str, Any]:
-    """The job as callers see it."""
-    url = url_of(job, base_url)
-    return {
-        "id": str(job.id),
-        "url": url,
-        "status": job.status.value,
-        "done": job.is_done,
-        "total": job.total,
-        "progress": job.progress,
-        "message": job.message,
-        "connector_id": None if job.connector_id is None else str(job.connector_id),
-        "workspace_name": job.workspace_name,
-        "entity": job.entity,
-        "action": job.action or job.task,
-        "attempt": job.attempt,
-        "cancel_requested": job.cancel_requested,
-        "created_at": moment(job.created_at),
-        "started_at": moment(job.started_at),
-        "finished_at": moment(job.finished_at),
-        "next_attempt_at": moment(job.next_attempt_at),
-        "expires_at": moment(job.expires_at),
-        "result_url": f"{url}/result" if job.has_result else None,
-        "error": job.error,
-        "known": (job.error or {}).get("known"),
-        "safe_to_retry": (job.error or {}).get("safe_to_retry"),
-        "labels": job.labels,
-    }
 
 
 def moment(value: datetime | None) -> str | None:

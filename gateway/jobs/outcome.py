@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from gateway import errors
+from gateway.contract.jobs import JobStatus
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -18,7 +19,7 @@ from gateway.errors import (
     UpstreamRateLimited,
 )
 from gateway.jobs.leases import JobOutcome
-from gateway.jobs.model import JobStatus, StoredJob, moment
+from gateway.jobs.model import StoredJob, moment
 from gateway.kinds.spec import Effect
 from gateway.upstream.retries import is_refusal
 from gateway.upstream.run_context import Effects

@@ -7,8 +7,9 @@ import msgspec
 
 from gateway import errors
 from gateway.aio.clock import CLOCK
+from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError, JobCanceled, ResultExpired
-from gateway.jobs.model import JobStatus, JobSummary, url_of
+from gateway.jobs.model import JobSummary, url_of
 from gateway.upstream.responses import OperationResult
 
 #: records and bytes of one stored part; one record may be larger
@@ -31,7 +32,14 @@ def head_of(answer: OperationResult) -> dict[str, Any]:
 
 
 def _page(answer: OperationResult) -> dict[str, Any]:
-    return {"next": answer.next} if answer.is_page else {}
+    return {"next": answer.next, "incomplete": answer.incomplete} if answer.is_page else {}
+
+
+def answer_of(head: Mapping[str, Any], result: msgspec.Raw) -> OperationResult:
+    """The answer whose head is stored, around its result."""
+    return OperationResult(
+        result, head["meta"], is_page="next" in head, next=head.get("next"), incomplete=head.get("incomplete")
+    )
 
 
 def parts_of(answer: OperationResult) -> Iterator[str]:

@@ -14,8 +14,9 @@ from uuid import UUID
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from gateway.contract.jobs import JobStatus
 from gateway.errors import InternalError
-from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
+from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.kinds.spec import Effect
 from gateway.vault.vault import Binding, Sealed, Vault, decrypt, encrypt
 

@@ -9,12 +9,13 @@ from typing import Any
 from uuid import UUID
 
 from gateway.aio.batching import Batcher
+from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Connection, Database
 from gateway.db.retries import retry_until_available
 from gateway.db.where import Where
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
-from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobStatus, JobSummary, NewJob, StoredJob
+from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobSummary, NewJob, StoredJob
 from gateway.jobs.rows import (
     COLUMNS,
     NO_SEALING,

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.contract.jobs import FINAL, JobStatus
 from gateway.jobs.lease import Work
-from gateway.jobs.model import FINAL, OPERATION_TASK, JobStatus, JobSummary
+from gateway.jobs.model import OPERATION_TASK, JobSummary
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from uuid import UUID
 
 from gateway.aio.clock import CLOCK
 from gateway.aio.single_flight import SingleFlight
-from gateway.connectors.model import ConnectorRecord, ConnectorStatus, SealedSecret, Secret
+from gateway.connectors.model import ConnectorRecord, SealedSecret, Secret
 from gateway.connectors.resolver import SealedAuthorizer
 from gateway.connectors.store import ConnectorStore
+from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import GatewayError, ReauthorizationRequired
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import AuthMethod, ConnectorSpec

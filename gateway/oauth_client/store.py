@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from gateway.aio.clock import CLOCK
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore
+from gateway.contract.oauth import FlowStatus
 from gateway.db.pool import Connection, Database
 from gateway.db.pruning import prune
 from gateway.errors import NotFound
@@ -71,19 +71,6 @@ _PRUNE = """
     )
     DELETE FROM oauth_flows USING ended WHERE oauth_flows.id = ended.id
 """
-
-
-class FlowStatus(StrEnum):
-    """Where a consent stands."""
-
-    #: the user has not answered yet
-    PENDING = "pending"
-    #: the connector is there
-    COMPLETED = "completed"
-    #: there is no connector, and the error says why
-    FAILED = "failed"
-    #: nobody answered in time
-    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 
 from gateway.audit.log import Audit
-from gateway.connectors.model import ConnectorStatus
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.search.filters import Query
 from gateway.context_store.search.names import Names, with_declared_names
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore, SearchPage
 from gateway.context_store.sync.schedule import search_fields
+from gateway.contract.connectors import ConnectorStatus
 from gateway.db.pool import Database
 from gateway.errors import InvalidQuery, UnknownAction
 from gateway.identity.model import Caller, Scope

@@ -14,6 +14,7 @@ from gateway.aio.background import done_within
 from gateway.audit.log import Audit
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
+from gateway.contract.jobs import JobStatus
 from gateway.errors import (
     Conflict,
     GatewayError,
@@ -30,7 +31,7 @@ from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
 from gateway.jobs.lease import JobRunContext
-from gateway.jobs.model import JobStatus, JobSummary, NewJob, StoredJob
+from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
@@ -312,9 +313,7 @@ class Execution:
         head = results.completed(results.require_result(job, await self._jobs.head(job)), job, base_url)
         lines = self._jobs.lines(job, results.stored_parts(job, head))
         chunks = [chunk async for chunk in results.document(head, lines)]
-        return OperationResult(
-            msgspec.Raw(b"".join(chunks)), head["meta"], is_page="next" in head, next=head.get("next")
-        )
+        return results.answer_of(head, msgspec.Raw(b"".join(chunks)))
 
     async def cancel(self, caller: Caller, job: JobSummary) -> JobSummary:
         """The job, canceled, or asked to stop where it runs; raises JobNotCancelable where it has ended."""

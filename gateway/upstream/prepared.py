@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from gateway.errors import UpstreamRejected
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
 from gateway.kinds.spec import Effect
@@ -56,12 +57,15 @@ class PreparedCall(msgspec.Struct, frozen=True):
             meta = answer.meta or {}
             counted = pagination.counted_next(paging, self.params, meta, answer.records)
             answer = replace(answer, meta={**meta, paging.next[0]: counted})
-        following = pagination.named_page(paging, self.params, answer.meta)
+        try:
+            following, incomplete = pagination.next_params(self.variant, self.params, answer.meta), None
+        except UpstreamRejected as error:
+            following, incomplete = None, error.detail
         if following is not None:
             # The params of the next page, without those that are there by default.
             defaults = self.operation.defaults
             following = {name: each for name, each in following.items() if (name, each) not in defaults.items()}
-        return replace(answer, is_page=True, next=following)
+        return replace(answer, is_page=True, next=following, incomplete=incomplete)
 
 
 def prepare(operation: Operation, params: Mapping[str, Any]) -> PreparedCall:

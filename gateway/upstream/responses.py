@@ -83,6 +83,8 @@ class OperationResult(msgspec.Struct, frozen=True):
     #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
     is_page: bool = False
     next: Mapping[str, Any] | None = None
+    #: why there is no next page although there are more records
+    incomplete: str | None = None
 
     @property
     def records(self) -> list[msgspec.Raw]:

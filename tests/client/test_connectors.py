@@ -2,7 +2,7 @@ import pytest
 
 from gateway import errors
 from gateway.client.connectors import choose
-from gateway.client.models import Connector
+from gateway.contract.connectors import Connector
 from tests.client.stub import CONNECTOR_ID, JOB_ID
 
 

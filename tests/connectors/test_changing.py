@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.audit.log import Audit
-from gateway.connectors.model import ConnectorStatus
 from gateway.connectors.service import ConnectorService
+from gateway.contract.connectors import ConnectorStatus
 from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 

@@ -10,8 +10,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.connectors.model import ConnectorRecord, ConnectorStatus
+from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.resolver import ConnectorResolver
+from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import ConnectorNotReady, NotFound
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.transport import Transport

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.connectors.model import ConnectorStatus
 from gateway.connectors.store import ConnectorStore
+from gateway.contract.connectors import ConnectorStatus
 from gateway.db.pool import Database
 from gateway.errors import InternalError, NotFound, Unavailable
 from tests.connectors.conftest import CREDENTIALS, Create, MarkDeleted, seal_as_before

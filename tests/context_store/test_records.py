@@ -6,16 +6,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from gateway.context_store.entities import (
-    begin,
-    checkpoint,
-    checkpoint_sweep,
-    fail,
-    find,
-    finish,
-    freshness,
-    register,
-)
+from gateway.context_store.entities import begin, checkpoint, checkpoint_sweep, fail, find, finish, freshness, register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
 from gateway.context_store.records import BATCH_ROWS, Written, delete_tombstones, mark_deleted, remove, sweep, upsert

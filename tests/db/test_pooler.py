@@ -13,13 +13,14 @@ import pytest
 
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
+from gateway.contract.jobs import JobStatus
 from gateway.db.migrate import migrate, pending
 from gateway.db.notifications import NotificationListener
 from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.identity.store import IdentityStore
 from gateway.jobs.leases import JobOutcome, Leases
-from gateway.jobs.model import JobStatus, NewJob
+from gateway.jobs.model import NewJob
 from gateway.jobs.store import JobStore
 from tests.harness.clusters import with_cluster
 from tests.harness.folders import short_path

@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
+from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Database
 from gateway.errors import NotFound, Unavailable
-from gateway.jobs.model import JobStatus
 from gateway.jobs.store import IdempotencyKey, JobFilter, JobStore
 from tests.harness.postgres_relay import postgres_relay
 from tests.jobs.conftest import RETENTION, SHARES

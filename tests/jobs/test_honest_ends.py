@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from gateway import errors
+from gateway.contract.jobs import JobStatus
 from gateway.errors import Unavailable
 from gateway.jobs import results
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import Leases
-from gateway.jobs.model import JobStatus, StoredJob
+from gateway.jobs.model import StoredJob
 from gateway.jobs.runner import Runner, Work
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.kinds.spec import Effect

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from gateway.contract.jobs import JobStatus
 from gateway.jobs.leases import JobOutcome, LostLease
-from gateway.jobs.model import JobStatus
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect
 from tests.jobs.conftest import SHARES, WORKER

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gateway import errors
-from gateway.jobs.model import JobStatus, StoredJob
+from gateway.contract.jobs import JobStatus
+from gateway.jobs.model import StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, releases_key, with_outcome
 from gateway.kinds.spec import Effect
 from gateway.upstream.run_context import Effects

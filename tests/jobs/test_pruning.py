@@ -5,11 +5,11 @@ import asyncio
 import asyncpg
 import pytest
 
+from gateway.contract.jobs import JobStatus
 from gateway.db.pruning import BATCH
 from gateway.errors import ResultExpired
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome
-from gateway.jobs.model import JobStatus
 from gateway.jobs.pruning import prune_jobs
 
 OLD_JOBS = """

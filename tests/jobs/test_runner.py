@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from gateway import errors
+from gateway.contract.jobs import JobStatus
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome, Leases
-from gateway.jobs.model import JobStatus, StoredJob
+from gateway.jobs.model import StoredJob
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey
 from gateway.kinds.spec import Effect

@@ -5,11 +5,12 @@ from uuid import UUID
 
 import pytest
 
+from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Database
 from gateway.errors import InternalError
 from gateway.jobs.claims import Claims
 from gateway.jobs.leases import JobOutcome, Leases
-from gateway.jobs.model import JobStatus, StoredJob
+from gateway.jobs.model import StoredJob
 from gateway.jobs.rows import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.key_rotation.rotation import Rotation

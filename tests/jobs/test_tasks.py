@@ -2,8 +2,8 @@
 
 import pytest
 
+from gateway.contract.jobs import JobStatus
 from gateway.jobs.claims import Claims
-from gateway.jobs.model import JobStatus
 from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE, OPERATION, SYNCHRONIZE, TASKS, is_retryable
 from tests.jobs.conftest import SEALING, SHARES, WORKER
 

@@ -6,10 +6,11 @@ from uuid import UUID
 
 import pytest
 
+from gateway.contract.jobs import JobStatus
 from gateway.db.notifications import NotificationListener
 from gateway.db.pool import Database
 from gateway.jobs.leases import JobOutcome
-from gateway.jobs.model import JobStatus, JobSummary, StoredJob
+from gateway.jobs.model import JobSummary, StoredJob
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from tests.harness.waiting import eventually

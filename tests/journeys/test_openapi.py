@@ -8,14 +8,14 @@ import sys
 
 import click
 import pytest
+from gateway.http.openapi.answers import ANSWERS
+from gateway.http.openapi.descriptions import DESCRIPTIONS
 from openapi_spec_validator import validate
 from redis.asyncio import Redis
 
 from gateway.cli import main
 from gateway.client import Gateway
 from gateway.errors import BY_CODE
-from gateway.http.openapi.answers import ANSWERS
-from gateway.http.openapi.descriptions import DESCRIPTIONS
 from gateway.http.openapi.document import openapi_document
 from gateway.http.openapi.headers import READ_HEADERS, SENT_HEADERS
 from gateway.http.routes import ROUTES

@@ -1,9 +1,9 @@
 import jsonschema_rs
 import msgspec
 import pytest
-
 from gateway.client.paging import ListAction
 from gateway.client.paging import next_params as by_discovery
+
 from gateway.context_store.fields import FieldType
 from gateway.context_store.search.parse import DEFAULT_LIMIT, MAX_LIMIT, PARAMS, parse
 from gateway.kinds.describe import kind_summary, kind_view

@@ -8,10 +8,11 @@ from uuid import UUID, uuid4
 import pytest
 from pydantic import SecretStr
 
+from gateway.contract.oauth import FlowStatus
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.oauth_client.consent_request import ConsentRequest
 from gateway.oauth_client.flows import RedirectResult
-from gateway.oauth_client.store import FlowStatus, prune_flows
+from gateway.oauth_client.store import prune_flows
 from tests.oauth_client.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
 
 WISH = ConsentRequest("w", "work-management", REDIRECT)

@@ -6,8 +6,9 @@ from uuid import uuid4
 
 import pytest
 
+from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Database
-from gateway.jobs.model import JobStatus, NewJob
+from gateway.jobs.model import NewJob
 from gateway.jobs.tasks import DELETE_WORKSPACE, TASKS, Task
 from gateway.services import WorkerServices, open_worker
 from gateway.settings import Settings

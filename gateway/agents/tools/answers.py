@@ -6,12 +6,11 @@ from typing import Any
 import msgspec
 
 from gateway.agents.mcp.results import Result, resource_link, structured
-from gateway.errors import GatewayError, UpstreamRejected
-from gateway.jobs.model import JobStatus, JobSummary, moment
-from gateway.kinds.actions import SEARCH_ACTION
+from gateway.contract.jobs import JobStatus
+from gateway.errors import GatewayError
+from gateway.jobs.model import JobSummary, moment
 from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.signatures import signature_of
-from gateway.upstream import pagination
 from gateway.upstream.responses import OperationResult
 
 #: bytes of a preview, and characters of a text in it
@@ -21,20 +20,13 @@ POLL_MS = 1000
 _WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
 
 
-def continuation(entry: OperationEntry, params: Mapping[str, Any], answer: OperationResult) -> dict[str, Any]:
-    """How a list goes on: `next`, the params of the next page, or `incomplete`, why there is no way to the rest.
+def continuation(answer: OperationResult) -> dict[str, Any]:
+    """`next`, the params of the next page, or `incomplete`, why there is none although there are more records.
 
-    Empty at the end, and for what has no pages.
+    Empty on the last page, and for what has no pages.
     """
-    if entry.action_id == SEARCH_ACTION:
-        meta = answer.decoded()["meta"]
-        return {"next": {**params, "cursor": meta["cursor"]}} if meta["has_more"] else {}
-    operation = entry.kind.operation(entry.entity_id, entry.action_id)
-    try:
-        following = pagination.next_params(operation, params, answer.meta)
-    except UpstreamRejected as error:
-        return {"incomplete": error.detail}
-    return {} if following is None else {"next": dict(following)}
+    members = {"next": answer.next, "incomplete": answer.incomplete}
+    return {name: member for name, member in members.items() if member is not None}
 
 
 def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,9 +14,10 @@ from gateway.agents.mcp.results import Result, resource_link, structured
 from gateway.agents.tools import answers
 from gateway.agents.tools.backend import AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.surface import DEFAULT_BYTES, MAX_WAIT
+from gateway.contract.jobs import JobStatus
 from gateway.db.retries import retry_until_available
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
-from gateway.jobs.model import JobStatus, JobSummary
+from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of
 from gateway.kinds.spec import Effect
 from gateway.operation_search.entries import OperationEntry
@@ -55,7 +56,7 @@ class Calls:
         return await asyncio.shield(running)
 
     async def _result(self, context: Context, call: AgentCall, answer: OperationResult, max_bytes: int) -> Result:
-        continued = answers.continuation(call.entry, call.params, answer)
+        continued = answers.continuation(answer)
         return await self._fitted(context, call, answer, continued, max_bytes)
 
     async def _fitted(
@@ -82,7 +83,7 @@ class Calls:
             if isinstance(page, JobSummary):
                 raise InvalidParams(f"a page takes long and goes on as job {page.id}; read page by page")
             records += _records(page)
-            continued, pages = answers.continuation(call.entry, page_call.params, page), pages + 1
+            continued, pages = answers.continuation(page), pages + 1
             await context.progress(pages, text=f"{len(records)} records read")
         all_records = OperationResult(msgspec.Raw(msgspec.json.encode(records)))
         return await self._fitted(context, call, all_records, continued, max_bytes)

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from gateway.agents.tools.backend import AgentCall, ConnectorInfo, ConsentLink, Part
 from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
-from gateway.connect_links.store import SessionStatus
-from gateway.connectors.model import ConnectorRecord, ConnectorStatus
+from gateway.connectors.model import ConnectorRecord
+from gateway.contract.connectors import ConnectorStatus, SessionStatus
 from gateway.errors import GatewayError, NotFound
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results

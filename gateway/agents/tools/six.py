@@ -12,8 +12,9 @@ from gateway.agents.tools.calls import Calls, call_of
 from gateway.agents.tools.choosing import NotConnected, choose
 from gateway.agents.tools.confirmation import RetryConfirmation
 from gateway.agents.tools.consent import PendingConsents
+from gateway.contract.jobs import JobStatus
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
-from gateway.jobs.model import JobStatus, JobSummary
+from gateway.jobs.model import JobSummary
 from gateway.kinds.spec import Effect
 from gateway.operation_search.descriptions import describe
 from gateway.operation_search.entries import OperationEntry, entry_of

@@ -9,8 +9,9 @@ from gateway.agents.mcp.messages import invalid_params
 from gateway.agents.mcp.results import Result
 from gateway.agents.tools import answers
 from gateway.agents.tools.calls import Calls
+from gateway.contract.jobs import JobStatus
 from gateway.errors import InvalidParams, JobNotCancelable, NotFound
-from gateway.jobs.model import JobStatus, JobSummary
+from gateway.jobs.model import JobSummary
 
 
 class JobTasks:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
+import msgspec
+
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import Audit
 from gateway.connectors.model import ConnectorRecord
@@ -15,11 +17,13 @@ from gateway.context_store.entities import StoredEntity, freshness
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.job import SynchronizationRun
 from gateway.context_store.sync.schedule import Intervals
+from gateway.contract.connectors import CopyStatus, FreshnessView
+from gateway.contract.problems import JobErrorView
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
 from gateway.identity.model import Caller
 from gateway.jobs.lease import JobRunContext
-from gateway.jobs.model import NewJob, StoredJob, moment
+from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.store import JobStore
 from gateway.jobs.tasks import SYNCHRONIZE
 from gateway.jobs.wakeup import Wakeup
@@ -127,7 +131,7 @@ class Synchronization:
                 await schedule.register_all(connection, connector_id, organization_id, kind, sources.synchronized(kind))
         return len(lacking)
 
-    async def freshness(self, record: ConnectorRecord) -> dict[str, Any]:
+    async def freshness(self, record: ConnectorRecord) -> dict[str, FreshnessView]:
         """Per entity what is there and how fresh it is; entities that were never registered are there as pending."""
         async with self.database.tenant(record.organization_id) as connection:
             registered = {entity.entity: entity for entity in await freshness(connection, record.id)}
@@ -175,17 +179,16 @@ def _checked(kind: Kind, name: str) -> str:
     return name
 
 
-def _view(entity: StoredEntity | None) -> dict[str, Any]:
+def _view(entity: StoredEntity | None) -> FreshnessView:
     if entity is None:
-        nothing = {"last_synced_at": None, "next_sync_at": None, "error": None, "age_seconds": None}
-        return {"status": "pending", "records": 0, "synchronized": False, **nothing}
+        return FreshnessView(CopyStatus.PENDING, 0, False, None, None, None, None)
     last = entity.last_synced_at
-    return {
-        "status": entity.status.value,
-        "records": entity.records,
-        "synchronized": last is not None,
-        "last_synced_at": moment(last),
-        "next_sync_at": moment(entity.next_sync_at),
-        "age_seconds": None if last is None else max(0, round(CLOCK.unix_time() - last.timestamp())),
-        "error": entity.error,
-    }
+    return FreshnessView(
+        status=entity.status,
+        records=entity.records,
+        synchronized=last is not None,
+        last_synced_at=last,
+        next_sync_at=entity.next_sync_at,
+        age_seconds=None if last is None else max(0, round(CLOCK.unix_time() - last.timestamp())),
+        error=None if entity.error is None else msgspec.convert(entity.error, JobErrorView),
+    )

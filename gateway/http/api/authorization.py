@@ -7,10 +7,13 @@ from typing import Any
 from urllib.parse import parse_qsl
 from uuid import UUID
 
+import msgspec
 from aiohttp import web
 from multidict import MultiDict
 
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
+from gateway.contract.oauth import RegisteredHostView, ResourceMetadataView, ServerMetadataView
+from gateway.contract.problems import OAuthErrorView
 from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
 from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
@@ -48,35 +51,38 @@ def resources_of(services: Services) -> dict[str, str]:
 
 
 async def resource_metadata(request: web.Request) -> web.Response:
-    """GET /.well-known/oauth-protected-resource: RFC 9728 for the six tools."""
+    """Who gives tokens for `/mcp` (RFC 9728 §2)."""
     return _resource_metadata(request, "/mcp")
 
 
 async def six_tools_metadata(request: web.Request) -> web.Response:
-    """GET /.well-known/oauth-protected-resource/mcp: the same, where RFC 9728 §3.1 puts it."""
+    """The same, at the place where RFC 9728 §3.1 looks for it."""
     return _resource_metadata(request, "/mcp")
 
 
 async def kind_metadata(request: web.Request) -> web.Response:
-    """GET /.well-known/oauth-protected-resource/mcp/{kind}: RFC 9728 for the flat list of a kind."""
+    """Who gives tokens for `/mcp/{kind}` (RFC 9728 §2)."""
     kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
     return _resource_metadata(request, f"/mcp/{kind.name}")
 
 
 def _resource_metadata(request: web.Request, path: str) -> web.Response:
     issuer = request.app[SERVICES].settings.base_url
-    return json_response(metadata.resource_metadata(issuer, path), headers=_PUBLIC)
+    view = msgspec.convert(metadata.resource_metadata(issuer, path), ResourceMetadataView)
+    return json_response(view, headers=_PUBLIC)
 
 
 async def server_metadata(request: web.Request) -> web.Response:
-    """GET /.well-known/oauth-authorization-server: RFC 8414."""
+    """The authorization server for agents' hosts (RFC 8414 §2)."""
     settings = request.app[SERVICES].settings
     document = metadata.server_metadata(settings.base_url, registers=settings.mcp_registration)
-    return json_response(document, headers=_PUBLIC)
+    return json_response(msgspec.convert(document, ServerMetadataView), headers=_PUBLIC)
 
 
 async def register(request: web.Request) -> web.Response:
-    """POST /oauth/register: a host that has no metadata document (RFC 7591), where the operator allows it."""
+    """Registers an agent's host that has no metadata document (RFC 7591), where `GATEWAY_MCP_REGISTRATION` allows it;
+    404 otherwise.
+    """
     services = request.app[SERVICES]
     if not services.settings.mcp_registration:
         raise NotFound("hosts do not register here; a client_id is the https URL of a metadata document")
@@ -85,20 +91,22 @@ async def register(request: web.Request) -> web.Response:
     try:
         host = await services.authorization.store.register(registered_name(document), redirect_uris_of(document))
     except OAuthError as error:
-        return json_response({"error": error.code, "error_description": error.description}, 400, _NO_STORE)
-    members = {
-        "client_id": host.id,
-        "client_name": host.name,
-        "redirect_uris": list(host.redirect_uris),
-        "token_endpoint_auth_method": "none",
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-    }
-    return json_response(members, 201, _NO_STORE)
+        return json_response(OAuthErrorView(error.code, error.description), 400, _NO_STORE)
+    view = RegisteredHostView(
+        client_id=host.id,
+        client_name=host.name,
+        redirect_uris=list(host.redirect_uris),
+        token_endpoint_auth_method="none",  # noqa: S106 - the method of RFC 7591, no password
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+    )
+    return json_response(view, 201, _NO_STORE)
 
 
 async def authorize(request: web.Request) -> web.Response:
-    """GET /oauth/authorize: the page to sign in on; nothing is redirected before a person has acted."""
+    """For browsers: the page on which a person signs in to give an agent's host access, by the authorization code
+    grant with PKCE. Nothing is redirected before the person has acted.
+    """
     services = request.app[SERVICES]
     server, query = services.authorization, dict(request.query)
     if len(query) < len(request.query):
@@ -122,7 +130,7 @@ async def authorize(request: web.Request) -> web.Response:
 
 
 async def sign_in(request: web.Request) -> web.Response:
-    """POST /oauth/authorize/sign-in: the gateway's own client id and secret prove who gives."""
+    """For browsers: the form of the sign-in page, with a client's id and secret."""
     form = await _Form.read(request)
     if form is None:
         return _refusal(request, _STALE)
@@ -139,7 +147,7 @@ async def sign_in(request: web.Request) -> web.Response:
 
 
 async def leave_to_sign_in(request: web.Request) -> web.Response:
-    """POST /oauth/authorize/provider: on to the provider, which proves who gives."""
+    """For browsers: signs in by the operator's OpenID Connect provider instead."""
     form = await _Form.read(request)
     if form is None:
         return _refusal(request, _STALE)
@@ -170,7 +178,7 @@ async def _signed_in(request: web.Request, form: "_Form", client: Client) -> web
 
 
 async def choose_organization(request: web.Request) -> web.Response:
-    """POST /oauth/authorize/organization: which of the client's organizations the host is to act for."""
+    """For browsers: which of the client's organizations the host is to act for."""
     form = await _Form.read(request)
     client = None if form is None else await form.client()
     if form is None or client is None:
@@ -213,7 +221,7 @@ async def _consent_page(request: web.Request, form: "_Form", client: Client, org
 
 
 async def consent(request: web.Request) -> web.Response:
-    """POST /oauth/authorize/consent: the host gets its code, or hears that it was denied."""
+    """For browsers: gives the host a code for what was allowed, or tells it that it was denied."""
     form = await _Form.read(request)
     client = None if form is None else await form.client()
     if form is None or client is None or form.organization_id not in client.organization_ids:

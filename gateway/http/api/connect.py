@@ -1,7 +1,7 @@
 """Connect links: made by programs, opened by people; the pages work without scripts."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from aiohttp import web
@@ -9,20 +9,22 @@ from pydantic import Field
 from yarl import URL
 
 from gateway.connect_links.service import MAX_SECONDS
-from gateway.connect_links.store import ConnectSession, SessionStatus
+from gateway.connect_links.store import ConnectSession
+from gateway.contract.connectors import ConnectLinkView, ConnectSessionView, SessionStatus
+from gateway.contract.oauth import FlowStatus
 from gateway.errors import GatewayError, InvalidCredentials, InvalidParams
 from gateway.http.bodies import Body, Name, path_id, read_body, read_form_fields
 from gateway.http.keys import CALLER, PAGES, SERVICES
 from gateway.http.pages.connect_form import methods_of
 from gateway.http.responses import html_response, json_response
-from gateway.jobs.model import moment
 from gateway.kinds.catalog import Kind
 from gateway.oauth_client.consent_request import require_oauth
-from gateway.oauth_client.store import FlowStatus
 
 
 class CreateConnectSession(Body):
     """A link at which a person connects one application."""
+
+    EXAMPLES: ClassVar = {"link": {"workspace_name": "acme", "connector_types": ["support-desk", "team-chat"]}}
 
     workspace_name: Name = Field(description="the workspace that the connector will belong to")
     connector_types: list[str] | None = Field(
@@ -38,7 +40,9 @@ class CreateConnectSession(Body):
 
 
 async def create_connect_session(request: web.Request) -> web.Response:
-    """POST /api/v1/connect/sessions: a link for a person, good once."""
+    """Makes a link at which a person connects one application, by consent or by a key; good once, for 30 minutes at
+    most. `redirect_url` must be one of the client's.
+    """
     body, services = await read_body(request, CreateConnectSession), request.app[SERVICES]
     link = await services.connect_links.create(
         request[CALLER],
@@ -48,19 +52,17 @@ async def create_connect_session(request: web.Request) -> web.Response:
         body.redirect_url,
         body.expires_in,
     )
-    document = {"id": str(link.id), "url": link.url, "expires_at": moment(link.expires_at)}
+    document = ConnectLinkView(str(link.id), link.url, link.expires_at)
     return json_response(
         document, 201, {"Location": f"/api/v1/connect/sessions/{link.id}", "Cache-Control": "no-store"}
     )
 
 
-async def get_connect_session(request: web.Request) -> web.Response:
-    """GET /api/v1/connect/sessions/{id}: where a link stands."""
+async def get_connect_session(request: web.Request) -> ConnectSessionView:
+    """Where a link stands: `pending`, `completed` with the `connector_id`, or `expired`."""
     session = await request.app[SERVICES].connect_links.get(request[CALLER], path_id(request, "session_id"))
-    document = {"id": str(session.id), "status": session.status.value, "expires_at": moment(session.expires_at)}
-    if session.connector_id is not None:
-        document["connector_id"] = str(session.connector_id)
-    return json_response(document)
+    connector_id = None if session.connector_id is None else str(session.connector_id)
+    return ConnectSessionView(str(session.id), session.status, session.expires_at, connector_id)
 
 
 async def show_connect_page(request: web.Request) -> web.Response:

@@ -1,24 +1,48 @@
 """Connectors and workspaces: create, list, look at, change, check, delete."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from aiohttp import web
 from pydantic import Field
 
-from gateway.connectors.model import ConnectorRecord, ConnectorStatus
+from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.service import ConnectorRequest, IfExists
+from gateway.contract.connectors import (
+    Connector,
+    ConnectorPage,
+    ConnectorStatus,
+    Health,
+    InspectionView,
+    SourceTemplateView,
+    UnhealthyView,
+    UsableEntityView,
+    WorkspacePage,
+    WorkspaceView,
+)
+from gateway.contract.jobs import DeletionView
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
-from gateway.jobs.model import StoredJob, moment
+from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.sunsets import call_sunsets, described_sunset, explain_refusal, sunset_headers
 
+_CREDENTIALS = {"subdomain": "acme", "email": "agent@acme.com", "api_token": "…"}
+
 
 class CreateConnector(Body):
     """A new connector."""
+
+    EXAMPLES: ClassVar = {
+        "key": {
+            "workspace_name": "acme",
+            "connector_type": "Support-Desk",
+            "name": "Help desk",
+            "credentials": _CREDENTIALS,
+        }
+    }
 
     workspace_name: Name = Field(description="the workspace, which comes into being by being named")
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
@@ -36,6 +60,12 @@ class CreateConnector(Body):
 class ChangeConnector(Body):
     """What to change of a connector."""
 
+    EXAMPLES: ClassVar = {
+        "rename": {"name": "Help desk of Acme"},
+        "disable": {"status": "disabled"},
+        "credentials": {"credentials": _CREDENTIALS},
+    }
+
     name: Name | None = Field(None, description="the new display name")
     credentials: dict[str, Any] | None = Field(None, description="new credentials; the old stay until these are good")
     status: Literal["active", "disabled"] | None = Field(None, description="`disabled` stops all calls")
@@ -43,6 +73,8 @@ class ChangeConnector(Body):
 
 class ConnectorQuery(QueryString):
     """Which connectors."""
+
+    EXAMPLE: ClassVar = {"workspace_name": "acme"}
 
     workspace_name: str | None = Field(None, description="only those of this workspace")
     connector_type: str | None = Field(None, description="only those of this kind, such as support-desk")
@@ -55,28 +87,34 @@ class ConnectorQuery(QueryString):
 class WorkspaceQuery(QueryString):
     """Which workspaces."""
 
+    EXAMPLE: ClassVar = {"name_contains": "acme"}
+
     name_contains: str | None = Field(None, description="only those whose name contains this")
     limit: int | None = Field(None, ge=1, le=1000, description="how many a page holds; 1000 when left out")
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
-def connector_view(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
+def connector_view(record: ConnectorRecord, catalog: Catalog) -> Connector:
     """The connector as callers see it; credentials never come back, not even masked."""
+    return Connector(**_members(record, catalog))
+
+
+def _members(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
     spec = catalog.kind(record.kind).spec
     return {
         "id": str(record.id),
         "name": record.name,
-        "workspace_name": record.workspace_name,
-        "connector_type": spec.display_name,
         "kind": record.kind,
-        "definition_id": spec.definition_id,
-        "status": record.status.value,
+        "connector_type": spec.display_name,
+        "workspace_name": record.workspace_name,
+        "status": record.status,
         "status_reason": _status_reason(record, spec),
         "auth_method": record.auth_method,
+        "definition_id": spec.definition_id,
         "environment": record.environment,
-        "created_at": moment(record.created_at),
-        "updated_at": moment(record.updated_at),
-        "summarized_source_template": {"id": spec.definition_id, "name": spec.display_name},
+        "created_at": record.created_at,
+        "updated_at": record.updated_at,
+        "summarized_source_template": SourceTemplateView(spec.definition_id, spec.display_name),
     }
 
 
@@ -91,7 +129,11 @@ def _ending_headers(record: ConnectorRecord, catalog: Catalog) -> dict[str, str]
 
 
 async def create_connector(request: web.Request) -> web.Response:
-    """POST …/connectors: a connector from credentials that the application has accepted."""
+    """Binds an application to a workspace, which comes into being by being named. The kind's variables, such as
+    `subdomain`, may stand in `environment` or in `credentials`. The application is asked first, unless `validate`
+    is false; a refusal is 422 `invalid_credentials` and names the field. Credentials are sealed and never come
+    back.
+    """
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
     connector_request = ConnectorRequest(
         body.workspace_name,
@@ -110,8 +152,8 @@ async def create_connector(request: web.Request) -> web.Response:
     return json_response(connector_view(record, services.catalog), 201 if is_new else 200, headers)
 
 
-async def list_connectors(request: web.Request) -> web.Response:
-    """GET …/connectors: all that match, or a page of them when a limit is given."""
+async def list_connectors(request: web.Request) -> ConnectorPage:
+    """All connectors that match; pages of them with `limit`."""
     query, caller, services = read_query(request, ConnectorQuery), request[CALLER], request.app[SERVICES]
     kinds = {kind.spec.definition_id: kind.name for kind in services.catalog}
     kind = services.catalog.kind(query.connector_type).name if query.connector_type else None
@@ -128,38 +170,41 @@ async def list_connectors(request: web.Request) -> web.Response:
     )
     page = records[: query.limit]
     next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(records) > len(page) else None
-    data = [connector_view(record, services.catalog) for record in page]
-    return json_response({"data": data, "next_cursor": next_cursor})
+    return ConnectorPage([connector_view(record, services.catalog) for record in page], next_cursor)
 
 
 async def get_connector(request: web.Request) -> web.Response:
-    """GET …/connectors/{id}."""
+    """One connector, without its credentials."""
     services = request.app[SERVICES]
     record = await services.connector_store.get(request[CALLER].organization_id, path_id(request, "connector_id"))
     headers = _ending_headers(record, services.catalog)
     return json_response(connector_view(record, services.catalog), headers=headers)
 
 
-async def change_connector(request: web.Request) -> web.Response:
-    """PATCH …/connectors/{id}: name, status, or new credentials under the same id."""
+async def change_connector(request: web.Request) -> Connector:
+    """Changes the name, disables (`status: disabled`) or enables it (`active`), or puts new credentials under the same
+    id. The old credentials stay until the new ones have passed the check.
+    """
     body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
     status = None if body.status is None else ConnectorStatus(body.status)
     changed = await services.connector_service.change(
         caller, record, name=body.name, credentials=body.credentials, status=status
     )
-    return json_response(connector_view(changed, services.catalog))
+    return connector_view(changed, services.catalog)
 
 
 async def delete_connector(request: web.Request) -> web.Response:
-    """DELETE …/connectors/{id}: gone at once for callers; a job drops everything that belonged to it."""
+    """The connector is gone at once. A job revokes its grant where the application can, and drops its records, job
+    results, stored files and secrets before it says that it is done.
+    """
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.deletion.delete_connector(caller, path_id(request, "connector_id"), request[REQUEST_ID])
     return _deletion(job)
 
 
-async def check_connector(request: web.Request) -> web.Response:
-    """POST …/connectors/{id}/check: ask the application now."""
+async def check_connector(request: web.Request) -> Health:
+    """Calls the kind's health check: `healthy`, or `unhealthy` with the reason."""
     caller, services = request[CALLER], request.app[SERVICES]
     opened = await services.connectors.get(caller.organization_id, path_id(request, "connector_id"))
     opened.require_active()
@@ -167,58 +212,51 @@ async def check_connector(request: web.Request) -> web.Response:
         await opened.connector.check()
     except GatewayError as error:
         explain_refusal(error, opened.connector.kind.spec, opened.record.auth_method)
-        reason = {"code": error.code, "message": error.detail, "retryable": error.retryable}
-        return json_response({"status": "unhealthy", "reason": reason, "message": error.detail})
-    return json_response({"status": "healthy"})
+        return Health("unhealthy", UnhealthyView(error.code, error.detail, error.retryable), error.detail)
+    return Health("healthy")
 
 
-async def inspect_connector(request: web.Request) -> web.Response:
-    """GET …/connectors/{id}/inspect: what an agent can do with it now."""
+async def inspect_connector(request: web.Request) -> InspectionView:
+    """What an agent needs to know before it calls: whether the connector is ready, the operations that it may use, and
+    how fresh the copies of its records are.
+    """
     caller, services = request[CALLER], request.app[SERVICES]
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
     kind = services.catalog.kind(record.kind)
     operations = [
-        {"entity": entity, "actions": kind.actions_of(entity), "description": spec.description}
+        UsableEntityView(entity, kind.actions_of(entity), spec.description)
         for entity, spec in kind.spec.entities.items()
     ]
-    return json_response(
-        {
-            **connector_view(record, services.catalog),
-            "ready": record.status is ConnectorStatus.ACTIVE,
-            "operations": operations,
-            "context_store": await services.synchronization.freshness(record),
-            "docs_skill_id": record.kind,
-        }
+    return InspectionView(
+        **_members(record, services.catalog),
+        ready=record.status is ConnectorStatus.ACTIVE,
+        operations=operations,
+        context_store=await services.synchronization.freshness(record),
+        docs_skill_id=record.kind,
     )
 
 
-async def list_workspaces(request: web.Request) -> web.Response:
-    """GET /api/v1/workspaces."""
+async def list_workspaces(request: web.Request) -> WorkspacePage:
+    """The organization's workspaces by name, with the number of their connectors."""
     query, caller, services = read_query(request, WorkspaceQuery), request[CALLER], request.app[SERVICES]
     limit = query.limit or 1000
     workspaces = await services.identity.workspaces(
         caller.organization_id, query.name_contains, read_cursor(query.cursor), limit + 1
     )
     page = workspaces[:limit]
-    data = [
-        {
-            "id": str(workspace.id),
-            "name": workspace.name,
-            "connectors": workspace.connectors,
-            "created_at": moment(workspace.created_at),
-        }
-        for workspace in page
-    ]
+    data = [WorkspaceView(str(each.id), each.name, each.connectors, each.created_at) for each in page]
     next_cursor = cursor_of((page[-1].name, page[-1].id)) if len(workspaces) > len(page) else None
-    return json_response({"data": data, "next_cursor": next_cursor})
+    return WorkspacePage(data, next_cursor)
 
 
 async def delete_workspace(request: web.Request) -> web.Response:
-    """DELETE /api/v1/workspaces/{id}: it and everything in it, as a job."""
+    """Deletes a workspace with all its connectors, as a job: grants are revoked, records, results, stored files and
+    secrets are gone when the job says that it is done.
+    """
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.deletion.delete_workspace(caller, path_id(request, "workspace_id"), request[REQUEST_ID])
     return _deletion(job)
 
 
 def _deletion(job: StoredJob) -> web.Response:
-    return json_response({"job_id": str(job.id)}, 202, {"Location": f"/api/v1/jobs/{job.id}"})
+    return json_response(DeletionView(str(job.id)), 202, {"Location": f"/api/v1/jobs/{job.id}"})

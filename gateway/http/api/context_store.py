@@ -1,14 +1,14 @@
 """The copies of a connector: how fresh they are, and to have them synchronized now."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from aiohttp import web
 from pydantic import Field, StringConstraints
 
+from gateway.contract.connectors import ContextStoreView
 from gateway.http.api.jobs import accepted_response
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.keys import CALLER, SERVICES
-from gateway.http.responses import json_response
 
 EntityName = Annotated[str, StringConstraints(max_length=100)]
 
@@ -16,19 +16,23 @@ EntityName = Annotated[str, StringConstraints(max_length=100)]
 class SynchronizeBody(Body):
     """What to synchronize."""
 
+    EXAMPLES: ClassVar = {"tickets": {"entities": ["tickets"]}, "everything": {"full": True}}
+
     entities: list[EntityName] | None = Field(None, min_length=1, max_length=100, description="all when left out")
     full: bool = Field(False, description="read everything, not only what changed; finds what is gone")
 
 
-async def context_store_status(request: web.Request) -> web.Response:
-    """GET …/connectors/{id}/context-store: per entity records, freshness and the last error."""
+async def context_store_status(request: web.Request) -> ContextStoreView:
+    """The copies by entity: how many records, how fresh, and what went wrong last."""
     caller, services = request[CALLER], request.app[SERVICES]
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
-    return json_response({"entities": await services.synchronization.freshness(record)})
+    return ContextStoreView(await services.synchronization.freshness(record))
 
 
 async def synchronize(request: web.Request) -> web.Response:
-    """POST …/connectors/{id}/context-store/sync: a job that brings the copies up to date."""
+    """Brings the copies up to date now, as a job: all of them or those of `entities`; with `full` everything is read,
+    which also finds what is gone.
+    """
     caller, services = request[CALLER], request.app[SERVICES]
     body = await read_body(request, SynchronizeBody) if request.can_read_body else SynchronizeBody()
     opened = await services.connectors.get(caller.organization_id, path_id(request, "connector_id"))

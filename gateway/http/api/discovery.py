@@ -1,11 +1,14 @@
 """What there is to call: kinds, their operations and the skill docs, all generated from the specs."""
 
+from typing import ClassVar
+
+import msgspec
 from aiohttp import web
 from pydantic import Field
 
+from gateway.contract.kinds import KindPage, KindSummaryView, KindView, SkillDocsView
 from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import SERVICES
-from gateway.http.responses import json_response
 from gateway.kinds.agent_docs import skill_docs
 from gateway.kinds.describe import kind_summary, kind_view
 
@@ -13,22 +16,28 @@ from gateway.kinds.describe import kind_summary, kind_view
 class DocsQuery(QueryString):
     """Which document, and which part of it."""
 
+    EXAMPLE: ClassVar = {"id": "support-desk", "section": "tickets"}
+
     id: str = Field(description="the kind, such as support-desk")
     section: str | None = Field(None, description="an entity, or `overview`; the whole document when left out")
 
 
-async def list_connector_types(request: web.Request) -> web.Response:
-    """GET …/connector-types: every kind in brief."""
+async def list_connector_types(request: web.Request) -> KindPage:
+    """Every kind of application in brief: how it authenticates, its entities and their actions."""
     catalog = request.app[SERVICES].catalog
-    return json_response({"data": [kind_summary(kind) for kind in catalog], "next_cursor": None})
+    return KindPage([msgspec.convert(kind_summary(kind), KindSummaryView) for kind in catalog])
 
 
-async def get_connector_type(request: web.Request) -> web.Response:
-    """GET …/connector-types/{kind}: one kind whole."""
-    return json_response(kind_view(request.app[SERVICES].catalog.kind(request.match_info["kind"])))
+async def get_connector_type(request: web.Request) -> KindView:
+    """One kind whole: for every action the JSON Schema of its params, its effect (`read`, `idempotent`, `write`), how
+    its pages are turned, and an example.
+    """
+    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    return msgspec.convert(kind_view(kind), KindView)
 
 
-async def read_skill_docs(request: web.Request) -> web.Response:
-    """GET /api/v1/skills/docs: a kind's document for agents, whole or one section of it."""
+async def read_skill_docs(request: web.Request) -> SkillDocsView:
+    """A kind's document for agents, whole or one section: params with their meanings, and examples."""
     query = read_query(request, DocsQuery)
-    return json_response(skill_docs(request.app[SERVICES].catalog.kind(query.id), query.section))
+    document = skill_docs(request.app[SERVICES].catalog.kind(query.id), query.section)
+    return msgspec.convert(document, SkillDocsView)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from aiohttp import web
@@ -29,6 +29,9 @@ class FileQuery(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
+    #: the query string that the OpenAPI document shows
+    EXAMPLE: ClassVar[Mapping[str, Any]] = {"attachment_id": 2}
+
     range_header: str | None = Field(None, description="stands for the Range header")
 
 
@@ -40,14 +43,17 @@ async def download(request: web.Request, call: OperationCall) -> web.StreamRespo
 
 
 async def get_file(request: web.Request) -> web.StreamResponse:
-    """GET …/connectors/{id}/download/{entity}?…: the same file as a plain resource, its params in the query."""
+    """The file of the entity's download action as a plain resource; its params stand in the query. `Range`, `If-Range`
+    and `If-None-Match` work as RFC 9110 has it, so `curl -C -`, `wget -c` and `aria2c -x4` resume and split it. A
+    file that was cut short never looks whole: the connection is cut.
+    """
     params = read_query(request, FileQuery).model_dump(exclude_none=True)
     call = OperationCall(path_id(request, "connector_id"), request.match_info["entity"], ACTION, params)
     return await _stream(request, call)
 
 
 async def head_file(request: web.Request) -> web.StreamResponse:
-    """HEAD of the same: what GET would say of the whole file; its bytes are not read."""
+    """What GET would say of the whole file; its bytes are not read."""
     return await get_file(request)
 
 

@@ -1,10 +1,11 @@
 """POST …/connectors/{id}/execute: one operation, answered now or as a job."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from aiohttp import web
 from pydantic import Field
 
+from gateway.contract.answers import Answer
 from gateway.http.api.downloads import download
 from gateway.http.api.jobs import Text, accepted_response, chained
 from gateway.http.bodies import (
@@ -18,7 +19,7 @@ from gateway.http.bodies import (
     read_body,
 )
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import envelope, json_response
+from gateway.http.responses import envelope
 from gateway.identity.tokens import hashed
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.call import Accepted, Done, OperationCall
@@ -30,7 +31,27 @@ _MAX_FIELDS = 500
 
 
 class ExecuteBody(Body):
-    """One operation: entity and action, and what they take."""
+    """One operation: entity and action, and their params."""
+
+    EXAMPLES: ClassVar = {
+        "list": {
+            "entity": "tickets",
+            "action": "list",
+            "params": {"per_page": 2},
+            "select_fields": ["id", "subject"],
+        },
+        "create": {
+            "entity": "tickets",
+            "action": "create",
+            "params": {"ticket": {"subject": "The printer is on fire"}},
+        },
+        "search": {
+            "entity": "tickets",
+            "action": SEARCH_ACTION,
+            "params": {"query": {"filter": {"eq": {"status": "open"}}, "sort": [{"updated_at": "desc"}]}, "limit": 10},
+        },
+        "download": {"entity": "attachments", "action": "download", "params": {"attachment_id": 2}},
+    }
 
     entity: str = Field(max_length=100, description="what the operation is of, such as tickets")
     action: str = Field(max_length=100, description="what to do, such as list; `search` stands for api_search")
@@ -43,8 +64,19 @@ class ExecuteBody(Body):
     dry_run: bool | None = Field(None, description="show the application's requests and send nothing")
 
 
-async def execute(request: web.Request) -> web.StreamResponse:
-    """Run an operation of a connector."""
+async def execute(request: web.Request) -> web.StreamResponse | Answer:
+    """Runs one operation of a connector: `entity` and `action`, and the `params` that they take. All params are
+    checked before anything is sent; a 422 names every fault and holds a call that is right as `example`.
+
+    The answer's `result` is the records of a list or search, the record of a get, create or update. `next` is the
+    params of the call for the next page, null at the end. With `dry_run` nothing is sent, and `result` is the
+    requests that would be.
+
+    With `Prefer: respond-async` the call becomes a job at once, with `Prefer: wait=N` when it takes longer; bulk
+    updates are jobs in any case. `Idempotency-Key` makes a write safe to send again. `action: download` streams the
+    file, `action: context_store_search` searches the synchronized copy (`SearchParams`). Reading needs the scope
+    `read`, anything else `write`.
+    """
     body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
     preferences = preferences_of(request)
     call = _call(request, body, preferences)
@@ -52,7 +84,7 @@ async def execute(request: web.Request) -> web.StreamResponse:
         request[AUDIT].what = None
         use_case = services.copy_search if body.action == SEARCH_ACTION else services.execution
         requests = await use_case.dry_run(request[CALLER], call)
-        return json_response({"status": "success", "result": requests, "connector_metadata": None, "dry_run": True})
+        return Answer(result=requests, meta=None, dry_run=True)
     if body.action == SEARCH_ACTION:
         done = await services.copy_search.search(request[CALLER], call)
         return envelope(request, str(call.connector_id), done.answer, done.took_ms)

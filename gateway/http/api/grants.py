@@ -1,14 +1,12 @@
 """What people let agents' hosts do, for those who administer an organization."""
 
-from typing import Any
-
 from aiohttp import web
 from pydantic import Field
 
+from gateway.contract.oauth import GrantPage, GrantView
 from gateway.http.bodies import QueryString, path_id, read_query
 from gateway.http.keys import CALLER, SERVICES
-from gateway.http.responses import cursor_of, json_response, read_time_cursor
-from gateway.jobs.model import moment
+from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.oauth_server.model import ListedGrant
 
 
@@ -19,34 +17,36 @@ class GrantQuery(QueryString):
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
-def grant_view(grant: ListedGrant) -> dict[str, Any]:
+def grant_view(grant: ListedGrant) -> GrantView:
     """The grant as callers see it."""
-    return {
-        "id": str(grant.id),
-        "client_id": str(grant.client_id),
-        "client_name": grant.client_name,
-        "host_id": grant.host_id,
-        "host_name": grant.host_name,
-        "scopes": list(grant.scopes),
-        "workspaces": None if grant.workspaces is None else list(grant.workspaces),
-        "resource": grant.resource,
-        "created_at": moment(grant.created_at),
-        "expires_at": moment(grant.expires_at),
-    }
+    return GrantView(
+        id=str(grant.id),
+        client_id=str(grant.client_id),
+        client_name=grant.client_name,
+        host_id=grant.host_id,
+        host_name=grant.host_name,
+        scopes=list(grant.scopes),
+        workspaces=None if grant.workspaces is None else list(grant.workspaces),
+        resource=grant.resource,
+        created_at=grant.created_at,
+        expires_at=grant.expires_at,
+    )
 
 
-async def list_grants(request: web.Request) -> web.Response:
-    """GET /api/v1/grants: which hosts may act for whom, the newest first."""
+async def list_grants(request: web.Request) -> GrantPage:
+    """What people let agents' hosts do: who, which host, which scopes and workspaces; the newest first."""
     query, store = read_query(request, GrantQuery), request.app[SERVICES].authorization.store
     after = read_time_cursor(query.cursor)
     grants = await store.grants(request[CALLER].organization_id, after, query.limit + 1)
     page = grants[: query.limit]
     next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(grants) > len(page) else None
-    return json_response({"data": [grant_view(grant) for grant in page], "next_cursor": next_cursor})
+    return GrantPage([grant_view(grant) for grant in page], next_cursor)
 
 
 async def revoke_grant(request: web.Request) -> web.Response:
-    """DELETE /api/v1/grants/{id}: the host is out at once."""
+    """Ends what somebody let a host do, with its access and refresh tokens, in every process at once. The host may ask
+    a person again.
+    """
     authorization = request.app[SERVICES].authorization
     await authorization.revoke(request[CALLER], path_id(request, "grant_id"))
     return web.Response(status=204)

@@ -26,7 +26,9 @@ _HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X
 
 
 async def job_events(request: web.Request) -> web.StreamResponse:
-    """GET /api/v1/jobs/{id}/events: all events, or those after Last-Event-ID, without gap or repeat."""
+    """The events of a job as Server-Sent Events: `progress`, `status`, and at the end `done`. With `Last-Event-ID` the
+    stream continues after that event, without gap or repeat; 204 when there are no more events.
+    """
     services, job_id = request.app[SERVICES], path_id(request, "job_id")
     job = await services.jobs.get(request[CALLER].organization_id, job_id)
     last_event = _last_event(request)

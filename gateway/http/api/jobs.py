@@ -1,13 +1,15 @@
 """Jobs: list, read, wait, cancel, retry, and read the result."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 import msgspec
 from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
+from gateway.contract.problems import JobErrorView
 from gateway.http.api.downloads import stored_file
 from gateway.http.bodies import (
     MAX_WAIT,
@@ -23,14 +25,14 @@ from gateway.http.bodies import (
 )
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import cursor_of, json_response, metadata, read_time_cursor
+from gateway.http.responses import answer_of, cursor_of, json_response, read_time_cursor
 from gateway.identity.model import Caller
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
-from gateway.jobs.model import JobStatus, JobSummary, view
+from gateway.jobs.model import JobSummary, url_of
 from gateway.jobs.store import JobFilter
 from gateway.upstream.download import ACTION as DOWNLOAD
-from gateway.upstream.responses import NULL, OperationResult
+from gateway.upstream.responses import NULL
 
 #: seconds that a caller may come back after
 _RETRY_AFTER = 1
@@ -39,6 +41,8 @@ _HOPS, _HOP_WAIT = 20, 240
 #: seconds that a chain lasts at most, the time between its hops included
 CHAIN_SECONDS = _HOPS * (_HOP_WAIT + 15)
 RESULT_PATH = "/api/v1/jobs/{job_id}/result"
+#: the beginning of an answer, before its result is spliced in
+_NULL_RESULT = b'{"status":"success","result":null'
 
 
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
@@ -50,6 +54,8 @@ def _split(value: object) -> object:
 
 class JobQuery(QueryString):
     """Which jobs."""
+
+    EXAMPLE: ClassVar = {"limit": 20}
 
     status: Annotated[list[JobStatus] | None, BeforeValidator(_split)] = Field(
         None, description="only those with one of these statuses, separated by commas"
@@ -66,6 +72,8 @@ class JobQuery(QueryString):
 class WaitQuery(QueryString):
     """How long to wait, and which hop of a chain this is."""
 
+    EXAMPLE: ClassVar = {"wait": 30}
+
     wait: int | None = Field(None, ge=0, le=MAX_WAIT, description="seconds to wait for at most")
     hop: int = Field(0, ge=0, le=_HOPS, description="of callers that only follow redirects: how many they followed")
 
@@ -73,18 +81,37 @@ class WaitQuery(QueryString):
 class RetryBody(Body):
     """Whether a write that may have happened is to be sent again."""
 
+    EXAMPLES: ClassVar = {"unknown": {"confirm": True}}
+
     confirm: bool = Field(False, description="of an `unknown` job: send the write again though it may have happened")
 
 
-def job_view(request: web.Request, job: JobSummary) -> dict[str, Any]:
-    return view(job, request.app[LINK_BASE])
+#: members that a job has as callers see them
+_SAME = tuple(name for name in JobView.__struct_fields__ if name in JobSummary.__struct_fields__)
+
+
+def job_view(request: web.Request, job: JobSummary) -> JobView:
+    """The job as callers see it."""
+    url, error = url_of(job, request.app[LINK_BASE]), job.error or {}
+    members = {name: getattr(job, name) for name in _SAME} | {
+        "id": str(job.id),
+        "url": url,
+        "done": job.is_done,
+        "connector_id": None if job.connector_id is None else str(job.connector_id),
+        "action": job.action or job.task,
+        "result_url": f"{url}/result" if job.has_result else None,
+        "error": job.error and msgspec.convert(job.error, JobErrorView),
+        "known": error.get("known"),
+        "safe_to_retry": error.get("safe_to_retry"),
+    }
+    return JobView(**members)
 
 
 def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[str, str] | None = None) -> web.Response:
     """202: the job goes on, and here is where to look."""
     document = job_view(request, job)
     return json_response(
-        {"status": "accepted", "result": document, "job": document},
+        AcceptedJobView("accepted", document, document),
         202,
         {"Location": f"/api/v1/jobs/{job.id}", "Retry-After": str(_RETRY_AFTER), **(headers or {})},
     )
@@ -114,8 +141,8 @@ async def follower(request: web.Request, token: str) -> Caller | None:
     return stored.client.caller(request.headers.get("X-Organization-Id") or str(promised[1]))
 
 
-async def list_jobs(request: web.Request) -> web.Response:
-    """GET /api/v1/jobs: the newest first."""
+async def list_jobs(request: web.Request) -> JobPage:
+    """The organization's jobs, the newest first. `status` takes several, separated by commas."""
     query, caller = read_query(request, JobQuery), request[CALLER]
     job_filter = JobFilter(
         query.status,
@@ -129,11 +156,13 @@ async def list_jobs(request: web.Request) -> web.Response:
     jobs = await request.app[SERVICES].jobs.find(caller.organization_id, job_filter, before, query.limit + 1)
     page = jobs[: query.limit]
     next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(jobs) > len(page) else None
-    return json_response({"data": [job_view(request, job) for job in page], "next_cursor": next_cursor})
+    return JobPage([job_view(request, job) for job in page], next_cursor)
 
 
 async def get_job(request: web.Request) -> web.Response:
-    """GET /api/v1/jobs/{id}: as it is, or as soon as it changes."""
+    """One job. With `Prefer: wait=N` or `?wait=N` the answer comes as soon as the job changes, after N seconds at the
+    latest; with `If-None-Match` as soon as it is another than the one you know.
+    """
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     preferences, job_id = preferences_of(request), path_id(request, "job_id")
     wait = query.wait if query.wait is not None else preferences.wait
@@ -156,14 +185,18 @@ def _version_of(etag: str) -> int | None:
 
 
 async def cancel_job(request: web.Request) -> web.Response:
-    """POST /api/v1/jobs/{id}/cancel: queued work ends, a read is stopped, a write sent runs to its true end."""
+    """Queued work ends `canceled`, a read is stopped, a write that was sent runs to its true end. 409
+    `job_not_cancelable` when it has ended.
+    """
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
     return json_response(job_view(request, await services.execution.cancel(caller, job)), 202)
 
 
 async def retry_job(request: web.Request) -> web.Response:
-    """POST /api/v1/jobs/{id}/retry: the same work as a new job."""
+    """Does the work of a failed or canceled job again, as a new job. An `unknown` one, whose write may have happened,
+    only with `confirm: true`.
+    """
     caller, services = request[CALLER], request.app[SERVICES]
     confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
@@ -173,7 +206,10 @@ async def retry_job(request: web.Request) -> web.Response:
 
 
 async def job_result(request: web.Request) -> web.StreamResponse:
-    """GET /api/v1/jobs/{id}/result: what the inline call would have answered, in pieces whatever its size."""
+    """What the inline call would have answered, its error status included; 202 with the job while it is not done, 410
+    once it has expired. `Accept: application/x-ndjson` gives one record a line. The result of a download is the
+    file, with ranges. Of a job that ended in the middle the error holds what was done as `result`.
+    """
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     preferences = preferences_of(request)
     job_id = path_id(request, "job_id")
@@ -197,7 +233,7 @@ async def job_result(request: web.Request) -> web.StreamResponse:
 
 
 async def head_job_result(request: web.Request) -> web.StreamResponse:
-    """HEAD of the same: how long a stored file is, and its tag."""
+    """What GET would say of the result: of a stored file its size and its tag."""
     return await job_result(request)
 
 
@@ -205,13 +241,13 @@ async def _document(
     request: web.Request, job: JobSummary, head: Mapping[str, Any], lines: AsyncIterator[str]
 ) -> AsyncIterator[bytes]:
     """The envelope of an inline answer around the stored result."""
-    yield b'{"status":"success","result":'
+    yield _NULL_RESULT.removesuffix(b"null")
     async for chunk in results.document(head, lines):
         yield chunk
     took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
-    answer = OperationResult(NULL, head["meta"], is_page="next" in head, next=head.get("next"))
-    members = metadata(request, str(job.connector_id), answer, round(took * 1000))
-    yield b"," + msgspec.json.encode(members)[1:]
+    answer = results.answer_of(head, NULL)
+    document = msgspec.json.encode(answer_of(request, str(job.connector_id), answer, round(took * 1000)))
+    yield document.removeprefix(_NULL_RESULT)
 
 
 async def _partial(request: web.Request, job: JobSummary, head: Mapping[str, Any]) -> web.StreamResponse:

@@ -49,13 +49,15 @@ def _loaded() -> "type[McpEndpoint]":
 
 
 async def mcp(request: web.Request) -> web.StreamResponse:
-    """POST /mcp: six tools, or with `?tools=` a tool for each operation that fits one of the patterns."""
+    """The Model Context Protocol over Streamable HTTP, without sessions: six tools that reach every operation, or with
+    `?tools=` a tool for each operation that fits one of the patterns, which are separated by commas.
+    """
     query = read_query(request, McpQuery)
     return await _answer(request, None if query.tools is None else tuple(query.tools.split(",")))
 
 
 async def mcp_of_kind(request: web.Request) -> web.StreamResponse:
-    """POST /mcp/{kind}: a tool for each operation of the kind; raises UnknownConnectorType."""
+    """The Model Context Protocol with one tool for each operation of a kind."""
     kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
     return await _answer(request, (f"{kind.name}.*",))
 

@@ -2,21 +2,20 @@
 
 import logging
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from aiohttp import web
-from pydantic import AfterValidator, Field, SecretStr, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from gateway.connectors.model import ConnectorRecord
+from gateway.contract.oauth import AppIdentityView, AppList, AppView, FlowView, StartedConsentView
 from gateway.errors import GatewayError
-from gateway.http.bodies import Body, Name, path_id, read_body
+from gateway.http.bodies import Body, Name, QueryString, path_id, read_body
 from gateway.http.cookies import host_cookie
 from gateway.http.keys import AUDIT, CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.tokens import new_secret
-from gateway.jobs.model import moment
 from gateway.oauth_client.apps import OwnApp
 from gateway.oauth_client.consent_request import ConsentRequest, require_oauth
 from gateway.oauth_client.flows import RedirectResult
@@ -48,6 +47,14 @@ def _visible(secret: SecretStr) -> SecretStr:
 class InitiateOAuth(Body):
     """A connector that is to come from a user's consent."""
 
+    EXAMPLES: ClassVar = {
+        "consent": {
+            "workspace_name": "acme",
+            "connector_type": "Team-Chat",
+            "redirect_url": "https://app.example.com/connected",
+        }
+    }
+
     workspace_name: Name = Field(description="the workspace that the connector will belong to")
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
     redirect_url: str = Field(max_length=2000, description="where the browser lands; one of the client's")
@@ -74,26 +81,47 @@ class AppConfiguration(Body):
 class PutOAuthApp(Body):
     """An organization's own OAuth app for a kind."""
 
+    EXAMPLES: ClassVar = {
+        "app": {"connector_type": "team-chat", "configuration": {"client_id": "acme-agents", "client_secret": "…"}}
+    }
+
     connector_type: str = Field(max_length=100, description="the kind, such as support-desk")
     configuration: AppConfiguration = Field(description="the app")
 
 
+class ConsentQuery(QueryString):
+    """Members of `consent_url`; the flow checks them."""
+
+    state: str | None = Field(None, description="the consent, as `consent_url` has it")
+
+
+class CallbackQuery(BaseModel):
+    """Members that the application adds to the callback; the flow checks them."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    code: str | None = Field(None, description="the authorization code (RFC 6749 §4.1.2)")
+    state: str | None = Field(None, description="the consent that it is for")
+    iss: str | None = Field(None, description="the authorization server (RFC 9207)")
+    error: str | None = Field(None, description="why there is no code")
+    error_description: str | None = Field(None, description="the reason in the application's words")
+
+
 async def initiate_oauth(request: web.Request) -> web.Response:
-    """POST …/oauth/initiate: the address to send the user's browser to."""
+    """Begins a person's consent. Send the browser to `consent_url`; it comes back to `redirect_url`, which must be one
+    of the client's exactly, with `connector_id`, or `error` and `error_description`, in the query, and your `state`
+    unchanged. With `connector_id` an existing connector is authorized again, in place.
+    """
     body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
     started = await services.oauth.flows.initiate(caller, ConsentRequest(**dict(body)))
-    return json_response(
-        {
-            "consent_url": started.consent_url,
-            "flow_id": str(started.flow_id),
-            "expires_at": moment(started.expires_at),
-        },
-        headers=_PRIVATE,
-    )
+    view = StartedConsentView(started.consent_url, str(started.flow_id), started.expires_at)
+    return json_response(view, headers=_PRIVATE)
 
 
 async def begin_consent(request: web.Request) -> web.Response:
-    """GET …/oauth/consent: bind the consent to this browser, and lead it on to the application."""
+    """For browsers: binds the consent to this browser by a cookie and leads on to the application's own page. What is
+    unknown, used or expired is a plain page, 400.
+    """
     browser = _browser(request) or new_secret()
     address = await request.app[SERVICES].oauth.flows.lead_on(list(request.query.items()), browser)
     if address is None:
@@ -117,7 +145,9 @@ def _browser(request: web.Request) -> str | None:
 
 
 async def finish_oauth(request: web.Request) -> web.Response:
-    """GET …/oauth/callback: the browser comes back, and lands where the caller wanted it."""
+    """For browsers: the application sends them here with `code` and `state`. The connector is made, and the browser
+    goes on to `redirect_url`. A `state` that is unknown, used or expired is a plain page, 400, and never redirects.
+    """
     flows = request.app[SERVICES].oauth.flows
     redirected = await flows.finish(list(request.query.items()), _browser(request))
     if redirected is None:
@@ -146,52 +176,44 @@ def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:
         pending.what = "connector.reauthorize"
 
 
-async def get_oauth_flow(request: web.Request) -> web.Response:
-    """GET …/oauth/flows/{flow_id}: where a consent stands, for callers without a browser."""
+async def get_oauth_flow(request: web.Request) -> FlowView:
+    """Where a consent stands, for callers that cannot see the browser."""
     state = await request.app[SERVICES].oauth.flows.state(request[CALLER], path_id(request, "flow_id"))
-    members: Mapping[str, str | None] = {
-        "connector_id": str(state.connector_id) if state.connector_id else None,
-        "error": state.error,
-        "error_description": state.error_description,
-    }
-    return json_response(
-        {
-            "flow_id": str(state.id),
-            "status": state.status.value,
-            "expires_at": moment(state.expires_at),
-            **{name: value for name, value in members.items() if value is not None},
-        }
+    return FlowView(
+        flow_id=str(state.id),
+        status=state.status,
+        expires_at=state.expires_at,
+        connector_id=str(state.connector_id) if state.connector_id else None,
+        error=state.error,
+        error_description=state.error_description,
     )
 
 
-async def put_oauth_app(request: web.Request) -> web.Response:
-    """PUT /api/v1/oauth/credentials: consents show the organization's own app from now on."""
+async def put_oauth_app(request: web.Request) -> AppView:
+    """Sets the organization's own OAuth app for a kind: consents are asked in its name from now on. The secret is
+    sealed and never comes back.
+    """
     body, caller, services = await read_body(request, PutOAuthApp), request[CALLER], request.app[SERVICES]
     spec = services.catalog.kind(body.connector_type).spec
     require_oauth(spec)
     configuration = body.configuration
     app = await services.oauth.apps.put(caller, spec.kind, configuration.client_id, configuration.client_secret)
-    return json_response(_app_view(app))
+    return _app_view(app)
 
 
-async def list_oauth_apps(request: web.Request) -> web.Response:
-    """GET /api/v1/oauth/credentials: the organization's own apps, without their secrets."""
+async def list_oauth_apps(request: web.Request) -> AppList:
+    """The organization's own OAuth apps, without their secrets."""
     apps = await request.app[SERVICES].oauth.apps.find(request[CALLER].organization_id)
-    return json_response({"data": [_app_view(app) for app in apps]})
+    return AppList([_app_view(app) for app in apps])
 
 
 async def delete_oauth_app(request: web.Request) -> web.Response:
-    """DELETE /api/v1/oauth/credentials/connector_type/{connector_type}: the platform's app again."""
+    """Takes the organization's own app away: the platform's app is used again."""
     caller, services = request[CALLER], request.app[SERVICES]
     kind = services.catalog.kind(request.match_info["connector_type"]).name
     await services.oauth.apps.delete(caller, kind)
     return web.Response(status=204)
 
 
-def _app_view(app: OwnApp) -> dict[str, Any]:
-    return {
-        "connector_type": app.kind,
-        "configuration": {"client_id": app.client_id},
-        "created_at": moment(app.created_at),
-        "updated_at": moment(app.updated_at),
-    }
+def _app_view(app: OwnApp) -> AppView:
+    return AppView(app.kind, AppIdentityView(app.client_id), app.created_at, app.updated_at)

@@ -3,16 +3,16 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from uuid import UUID
 
 from aiohttp import web
 from pydantic import Field
 
 from gateway.connectors.model import ConnectorRecord
+from gateway.contract.kinds import MatchedConnectorView, OperationMatch, OperationMatches, ToolsView
 from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
-from gateway.http.responses import json_response
 from gateway.kinds.spec import Effect
 from gateway.operation_search.descriptions import summary
 from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entry_of, passes
@@ -30,6 +30,8 @@ _CONNECTORS_SHOWN = 20
 class OperationQuery(QueryString):
     """Which operations."""
 
+    EXAMPLE: ClassVar = {"query": "close a ticket"}
+
     query: str | None = Field(None, max_length=1000, description="the task in plain words; left out, all operations")
     kind: str | None = Field(None, max_length=100, description="only operations of this kind, such as support-desk")
     effect: Effect | None = Field(None, description="only operations of this effect")
@@ -40,6 +42,8 @@ class OperationQuery(QueryString):
 class ToolQuery(QueryString):
     """Which operations, and in which format."""
 
+    EXAMPLE: ClassVar = {"format": "openai", "kind": "support-desk", "effect": "read"}
+
     format: Literal["mcp", "openai", "anthropic"] = Field("mcp", description="whose API the definitions are for")
     kind: str | None = Field(None, max_length=100, description="only operations of this kind, such as support-desk")
     effect: Effect | None = Field(None, description="only operations of this effect")
@@ -49,8 +53,10 @@ class ToolQuery(QueryString):
     )
 
 
-async def search_operations(request: web.Request) -> web.Response:
-    """GET /api/v1/operations: the operations that fit a task, best first, with the connectors that could run them."""
+async def search_operations(request: web.Request) -> OperationMatches:
+    """The operations that fit a task in plain words, the best first, with the connectors that could run them; without
+    `query` all operations in a fixed order.
+    """
     query, services = read_query(request, OperationQuery), request.app[SERVICES]
     connectors = await _connectors(request, query.connector_id)
     kind = _kind(services, query.kind)
@@ -59,17 +65,19 @@ async def search_operations(request: web.Request) -> web.Response:
     found = _found(index, query, kind, connectors)
     took_ms = round((time.perf_counter() - started) * 1000)
     data = [_view(entry, score, connectors) for entry, score in found]
-    return json_response({"data": data, "took_ms": took_ms})
+    return OperationMatches(data, took_ms)
 
 
-async def list_tools(request: web.Request) -> web.Response:
-    """GET /api/v1/tools: operations as tool definitions; `operations` tells which one a tool's name stands for."""
+async def list_tools(request: web.Request) -> ToolsView:
+    """Operations as tool definitions for a model: `format` says whose. `operations` in the answer tells which
+    operation a tool's name stands for.
+    """
     query, services = read_query(request, ToolQuery), request.app[SERVICES]
     among = await _connectors(request, query.connector_id) if query.connector_id else None
     entries = _only(await _named(services, query.operations), _kind(services, query.kind), query.effect, among)
     tools = [tool_of(entry) for entry in entries]
     data = [FORMATS[query.format](tool) for tool in tools]
-    return json_response({"data": data, "operations": {tool.name: tool.operation for tool in tools}})
+    return ToolsView(data, {tool.name: tool.operation for tool in tools})
 
 
 def _kind(services: Services, name: str | None) -> str | None:
@@ -121,17 +129,12 @@ def _only(
 
 def _view(
     entry: OperationEntry, score: float | None, connectors: Mapping[str, Sequence[ConnectorRecord]]
-) -> dict[str, Any]:
-    return {
+) -> OperationMatch:
+    return OperationMatch(
         **summary(entry),
-        "score": score,
-        "connectors": [
-            {
-                "id": str(record.id),
-                "name": record.name,
-                "workspace_name": record.workspace_name,
-                "status": record.status.value,
-            }
+        score=score,
+        connectors=[
+            MatchedConnectorView(str(record.id), record.name, record.workspace_name, record.status)
             for record in connectors.get(entry.kind.name, ())
         ],
-    }
+    )

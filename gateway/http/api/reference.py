@@ -28,7 +28,7 @@ _HEADERS = {"Content-Security-Policy": REFERENCE_POLICY, "Cache-Control": "publi
 
 
 async def docs(request: web.Request) -> web.Response:
-    """GET /docs: the contract as a page, with nothing loaded from elsewhere."""
+    """This document as a page: search, examples, and a form that sends requests with your token."""
     return _page(request, "api", "api", heading="API reference")
 
 

@@ -2,11 +2,15 @@
 
 import base64
 from collections.abc import Awaitable, Mapping
+from typing import ClassVar
 from urllib.parse import unquote_plus
 
 from aiohttp import web
 from pydantic import Field
 
+from gateway.contract.members import ID
+from gateway.contract.oauth import GrantedTokenView, TokenView
+from gateway.contract.problems import OAuthErrorView
 from gateway.errors import BodyTooLarge, MalformedRequest, RateLimited, RequestError, Unauthorized
 from gateway.http.api.authorization import resources_of
 from gateway.http.bodies import Body, Form, read_body, read_form
@@ -23,6 +27,8 @@ _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 class TokenBody(Body):
     """A client's id and secret."""
 
+    EXAMPLES: ClassVar = {"client": {"client_id": ID, "client_secret": "…"}}
+
     client_id: str = Field(max_length=_MAX_ID, description="the client's id")
     client_secret: str = Field(max_length=_MAX_SECRET, description="its secret")
 
@@ -38,6 +44,8 @@ class ClientCredentials(Form):
 class TokenRequest(ClientCredentials):
     """Any grant: a client's credentials, the code of a consent, or a refresh token (RFC 6749 §4.1.3, §4.4.2, §6)."""
 
+    EXAMPLES: ClassVar = {"client": {"grant_type": "client_credentials", "client_id": ID, "client_secret": "…"}}
+
     code: str = Field("", max_length=_MAX_SECRET, description="of authorization_code: the code of the consent")
     redirect_uri: str | None = Field(None, max_length=2000, description="of authorization_code: the one it came to")
     code_verifier: str = Field("", max_length=200, description="of authorization_code: what PKCE asks for (RFC 7636)")
@@ -48,6 +56,8 @@ class TokenRequest(ClientCredentials):
 
 class RevokeToken(Form):
     """The end of a token; id and secret of its client may come in the Authorization header instead."""
+
+    EXAMPLES: ClassVar = {"token": {"token": "2YotnFZFEjr1zCsicMWpAA", "client_id": ID, "client_secret": "…"}}
 
     token: str = Field(min_length=1, max_length=_MAX_SECRET, description="the token that is to end")
     token_type_hint: str = Field("", max_length=_MAX_ID, description="not needed: there is one type")
@@ -60,18 +70,13 @@ class _UnsupportedGrantType(MalformedRequest):
 
 
 async def issue_token(request: web.Request) -> web.Response:
-    """POST /api/v1/account/applications/token: a bearer token for a client's id and secret."""
+    """Answers with a bearer token for a client's id and secret; it lives for 15 minutes. An unknown client and a wrong
+    secret are answered alike.
+    """
     body = await read_body(request, TokenBody)
     issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret, address_of(request))
-    return json_response(
-        {
-            "access_token": issued.access_token,
-            "token_type": "bearer",
-            "expires_in": issued.expires_in,
-            "organization_id": _only_organization(issued.client),
-        },
-        headers=_NO_STORE,
-    )
+    view = TokenView(issued.access_token, "bearer", issued.expires_in, _only_organization(issued.client))
+    return json_response(view, headers=_NO_STORE)
 
 
 def _only_organization(client: Client) -> str | None:
@@ -79,12 +84,14 @@ def _only_organization(client: Client) -> str | None:
 
 
 async def grant_token(request: web.Request) -> web.Response:
-    """POST /oauth/token: the grants of RFC 6749 §4.1, §4.4 and §6, errors in its own shape (§5.2)."""
+    """The grants of RFC 6749: `client_credentials` for a client (id and secret in the form or by Basic),
+    `authorization_code` and `refresh_token` for agents' hosts. Errors have the shape of that RFC (§5.2).
+    """
     return await _in_oauth_shape(_grant(request))
 
 
 async def revoke_token(request: web.Request) -> web.Response:
-    """POST /oauth/revoke: a token ends (RFC 7009), a client's or a host's; an unknown one has ended already (§2.2)."""
+    """Ends a token (RFC 7009), a client's or a host's. One that is unknown has ended already: 200 as well."""
     return await _in_oauth_shape(_revoke(request))
 
 
@@ -96,24 +103,16 @@ async def _grant(request: web.Request) -> web.Response:
         raise _UnsupportedGrantType("grant_type must be client_credentials, authorization_code or refresh_token")
     issued = await request.app[SERVICES].tokens.issue(*_client_of(request, form), address_of(request))
     scope = " ".join(sorted(issued.client.scopes))
-    members = {"access_token": issued.access_token, "token_type": "bearer", "expires_in": issued.expires_in}
-    return json_response({**members, "scope": scope}, headers=_NO_STORE)
+    view = GrantedTokenView(issued.access_token, "bearer", issued.expires_in, scope)
+    return json_response(view, headers=_NO_STORE)
 
 
 async def _exchange(request: web.Request, form: TokenRequest) -> web.Response:
     """Tokens for an agent's host, which is known by its id and keeps no secret."""
     services = request.app[SERVICES]
     pair = await services.authorization.exchange(form.model_dump(exclude_none=True), resources_of(services))
-    return json_response(
-        {
-            "access_token": pair.access_token,
-            "token_type": "bearer",
-            "expires_in": pair.expires_in,
-            "refresh_token": pair.refresh_token,
-            "scope": " ".join(pair.scopes),
-        },
-        headers=_NO_STORE,
-    )
+    view = GrantedTokenView(pair.access_token, "bearer", pair.expires_in, " ".join(pair.scopes), pair.refresh_token)
+    return json_response(view, headers=_NO_STORE)
 
 
 async def _revoke(request: web.Request) -> web.Response:
@@ -137,7 +136,7 @@ async def _in_oauth_shape(answering: Awaitable[web.Response]) -> web.Response:
     except _UnsupportedGrantType as error:
         return _refused("unsupported_grant_type", error)
     except OAuthError as error:
-        return json_response({"error": error.code, "error_description": error.description}, 400, _NO_STORE)
+        return json_response(OAuthErrorView(error.code, error.description), 400, _NO_STORE)
     except RequestError as error:
         return _refused("invalid_request", error, 413 if isinstance(error, BodyTooLarge) else 400)
 
@@ -167,5 +166,4 @@ def _basic(request: web.Request) -> tuple[str, str] | None:
 def _refused(
     code: str, error: RequestError, status: int = 400, headers: Mapping[str, str] | None = None
 ) -> web.Response:
-    document = {"error": code, "error_description": error.detail}
-    return json_response(document, status, {**_NO_STORE, **(headers or {})})
+    return json_response(OAuthErrorView(code, error.detail), status, {**_NO_STORE, **(headers or {})})

@@ -2,7 +2,8 @@
 
 from aiohttp import web
 
-from gateway.connectors.model import ConnectorRecord, ConnectorStatus
+from gateway.connectors.model import ConnectorRecord
+from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.http.api.connectors import connector_view
 from gateway.http.bodies import path_id

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError
 from gateway.http.api.jobs import job_view
 from gateway.http.bodies import path_id
@@ -15,7 +16,7 @@ from gateway.http.console.session import read_console_form
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.jobs import results
-from gateway.jobs.model import JobStatus, JobSummary
+from gateway.jobs.model import JobSummary
 from gateway.jobs.store import JobFilter
 from gateway.jobs.tasks import is_retryable
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from aiohttp import web
 
 from gateway.aio.clock import CLOCK
-from gateway.connectors.model import ConnectorStatus
+from gateway.contract.connectors import ConnectorStatus
 from gateway.http.console.page import console_page
 from gateway.http.keys import CALLER, READINESS, SERVICES
 from gateway.jobs.model import moment

@@ -1,7 +1,5 @@
 """The console's pages in one table: people who are signed in see them, and their forms change what the API changes."""
 
-from aiohttp.typedefs import Handler
-
 from gateway.http.api import jobs as api_jobs
 from gateway.http.console import (
     connectors,
@@ -13,7 +11,7 @@ from gateway.http.console import (
     settings,
     sign_in,
 )
-from gateway.http.route import Route
+from gateway.http.route import Route, RouteHandler
 from gateway.identity.model import Scope
 
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
@@ -22,11 +20,11 @@ _CONNECTOR = "/console/connectors/{connector_id}"
 _JOB = "/console/jobs/{job_id}"
 
 
-def _page(path: str, handler: Handler, summary: str, scope: Scope = READ) -> Route:
+def _page(path: str, handler: RouteHandler, summary: str, scope: Scope = READ) -> Route:
     return Route("GET", path, handler, summary, _TAG, scope=scope, is_page=True, is_console=True)
 
 
-def _form(path: str, handler: Handler, summary: str, audit: str | None, scope: Scope = WRITE) -> Route:
+def _form(path: str, handler: RouteHandler, summary: str, audit: str | None, scope: Scope = WRITE) -> Route:
     return Route("POST", path, handler, summary, _TAG, scope=scope, audit=audit, is_page=True, is_console=True)
 
 

@@ -1,17 +1,28 @@
-"""The OpenAPI 3.1 document, made from the routes, their models and the specs."""
+"""The OpenAPI 3.1 document, generated from the routes, their Structs and models, and the specs."""
 
+import inspect
 from typing import Any
 
+from msgspec import Struct
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
 
-from gateway.http.openapi.answers import SCHEMAS, answer_content
-from gateway.http.openapi.descriptions import DESCRIPTIONS
-from gateway.http.openapi.errors import FORM_ERRORS, MEANINGS, error_responses, statuses_of
+from gateway.contract.answers import FileChunkView, SearchResultView
+from gateway.contract.kinds import AnthropicToolView, McpToolView, OpenAIToolView
+from gateway.contract.problems import OAuthErrorView, Problem
+from gateway.http.openapi.errors import FORM_ERRORS, MEANINGS, error_responses, form_errors, problems, statuses_of
 from gateway.http.openapi.headers import header_parameters, response_headers
-from gateway.http.openapi.parts import REF
-from gateway.http.openapi.requests import FORMS, path_parameters, query_parameters, request_body, search_condition
+from gateway.http.openapi.requests import path_parameters, query_parameters, request_body, search_condition
 from gateway.http.openapi.samples import samples_of
+from gateway.http.openapi.schemas import (
+    REF,
+    Schema,
+    body_schemas,
+    component_name,
+    model_schemas,
+    normalized,
+    ref,
+    response_schemas,
+)
 from gateway.http.openapi.tags import TAGS
 from gateway.http.route import Route
 from gateway.http.routes import ROUTES
@@ -20,13 +31,28 @@ from gateway.kinds.search_schema import search_components
 
 #: what programs call; pages for people are no part of the contract
 _ROUTES = tuple(route for route in ROUTES if not route.is_page)
+#: answered by no route alone: errors, and what `result` and `data` hold
+_SHARED: tuple[type[Struct], ...] = (
+    Problem,
+    OAuthErrorView,
+    SearchResultView,
+    FileChunkView,
+    McpToolView,
+    OpenAIToolView,
+    AnthropicToolView,
+)
+_TEXT_EXAMPLES = {
+    "text/event-stream": 'id: 2\nevent: status\ndata: {"status":"running","progress":0}\n\n',
+    "application/x-ndjson": '{"id":1,"subject":"The printer is on fire"}\n',
+    "text/plain": "gateway_requests_total 1.0\n",
+}
 
 
 def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str, Any]:
-    """The contract as callers can rely on it."""
-    paths: dict[str, dict[str, Any]] = {}
+    """The contract that callers can rely on."""
+    schemas, paths = _schemas(), dict[str, dict[str, Any]]()
     for route in _ROUTES:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -47,7 +73,7 @@ def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str,
                     "description": "A token of POST /api/v1/account/applications/token or POST /oauth/token.",
                 }
             },
-            "schemas": {**_request_schemas(), **SCHEMAS, **search_components(REF)},
+            "schemas": schemas,
             "responses": error_responses(),
         },
         "x-connector-types": {
@@ -56,26 +82,31 @@ def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str,
     }
 
 
-def _request_schemas() -> dict[str, Any]:
-    """Those of the models that read bodies, forms and queries."""
-    models: list[type[BaseModel]] = [m for route in _ROUTES for m in (route.body, route.query) if m is not None]
-    _, schemas = models_json_schema(
-        [(model, "validation") for model in dict.fromkeys((*models, *FORMS.values()))], ref_template=f"{REF}{{model}}"
-    )
-    queries = {route.query.__name__ for route in _ROUTES if route.query is not None}  # told as parameters
-    components = {name: schema for name, schema in schemas["$defs"].items() if name not in queries}
-    return {**components, "ExecuteBody": {**components["ExecuteBody"], **search_condition()}}
+def _schemas() -> dict[str, Schema]:
+    bodies = [route.body for route in _ROUTES if route.body is not None]
+    models = [body for body in bodies if issubclass(body, BaseModel)]
+    models += [route.form for route in _ROUTES if route.form is not None]
+    read = model_schemas(models)
+    answered = [route.response_of(status) for route in _ROUTES for status in (*route.answers, *MEANINGS)]
+    return {
+        **read,
+        "ExecuteBody": {**read["ExecuteBody"], **search_condition()},
+        **body_schemas(dict.fromkeys(body for body in bodies if issubclass(body, Struct))),
+        **response_schemas(dict.fromkeys((*(struct for struct in answered if struct is not None), *_SHARED))),
+        **normalized(search_components(REF)),
+    }
 
 
-def _operation(route: Route) -> dict[str, Any]:
-    meanings = {**route.answers, **(FORM_ERRORS if route.path in FORMS else {})}
+def _operation(route: Route, schemas: dict[str, Schema]) -> dict[str, Any]:
+    meanings = {**route.answers, **(FORM_ERRORS if route.form else {})}
     answers: dict[str, Any] = {
-        str(status): {"description": meaning, **_response(route, status)} for status, meaning in meanings.items()
+        str(status): {"description": meaning, **_response(route, status, schemas)}
+        for status, meaning in meanings.items()
     }
     for status in statuses_of(route):
         response = {"$ref": f"#/components/responses/{status}", "description": MEANINGS[status]}
         answers.setdefault(str(status), response)
-    body, samples = request_body(route), samples_of(route)
+    body, samples = request_body(route, schemas), samples_of(route, schemas)
     return {
         "operationId": operation_id(route),
         "summary": route.summary,
@@ -90,16 +121,44 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def operation_id(route: Route) -> str:
-    """The handler's name in camel case, which addresses of the reference hold as it is."""
+    """The handler's name in camel case, which URLs of the reference hold as it is."""
     first, *others = route.handler.__name__.split("_")
     return first + "".join(word.capitalize() for word in others)
 
 
-def _response(route: Route, status: int) -> dict[str, Any]:
-    content = answer_content(route, status)
+def _response(route: Route, status: int, schemas: dict[str, Schema]) -> dict[str, Any]:
+    content = _content(route, status, schemas)
     return {"headers": response_headers(route, status), **({"content": content} if content else {})}
 
 
+def _content(route: Route, status: int, schemas: dict[str, Schema]) -> dict[str, Any]:
+    """The media types of an answer, each with schema and example; empty for an answer without a body.
+
+    JSON comes first: generators of clients read the first media type.
+    """
+    if route.form and status in FORM_ERRORS:
+        return form_errors()
+    content: dict[str, Any] = {}
+    struct = route.response_of(status)
+    if struct is not None:
+        name = component_name(struct)
+        content["application/json"] = {"schema": ref(name), "example": schemas[name]["examples"][0]}
+    for media_type in route.media.get(status, ()):
+        content[media_type] = _media(media_type)
+    return {**content, **(problems(status) if status >= 400 else {})}
+
+
+def _media(media_type: str) -> dict[str, Any]:
+    if media_type == "*/*":
+        return {"schema": {"type": "string", "format": "binary"}}
+    if media_type == "application/json":
+        return {"schema": {"type": "object", "additionalProperties": True}}
+    example = _TEXT_EXAMPLES.get(media_type)
+    return {"schema": {"type": "string"}, **({"example": example} if example else {})}
+
+
 def _description(route: Route) -> str:
-    scope = "" if route.scope is None else f"\n\nNeeds the scope `{route.scope.value}`."
-    return DESCRIPTIONS.get(route.handler.__name__, f"{route.summary}.") + scope
+    """The handler's docstring: paragraphs, whose lines are joined."""
+    paragraphs = (inspect.getdoc(route.handler) or route.summary).split("\n\n")
+    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return text if route.scope is None else f"{text}\n\nNeeds the scope `{route.scope.value}`."

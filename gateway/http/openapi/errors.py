@@ -13,9 +13,8 @@ from gateway.errors import (
 )
 from gateway.http.errors import PROBLEM, MethodNotAllowed, problem, status_of
 from gateway.http.openapi.headers import error_headers
-from gateway.http.openapi.parts import ref
-from gateway.http.openapi.paths import CALLBACK, CONNECTORS, CONSENT, DOWNLOAD, EXECUTE, JOB, TOKENS
-from gateway.http.openapi.requests import FORMS, request_body
+from gateway.http.openapi.requests import has_body
+from gateway.http.openapi.schemas import ref
 from gateway.http.route import Route
 
 MEANINGS = {
@@ -46,29 +45,24 @@ FORM_ERRORS = {
 }
 _OF_ALL = {400, 405, 415, 429, 500, 503}
 #: what an application may make of a call
-_OF_CALLS = {404, 409, 416, 422, 424, 502, 504}
-_CALLS = {EXECUTE, DOWNLOAD, f"{JOB}/result"}
-#: which ask an application, or its authorization server, before they answer
-_ASK = {CONNECTORS, f"{CONNECTORS}/{{connector_id}}", f"{CONNECTORS}/oauth/initiate", f"{JOB}/retry"}
+_OF_REQUEST_ID = "5e1f0c3d"
+
+
 _REQUEST_ID = "5e1f0c3d"
 
 
 def statuses_of(route: Route) -> list[int]:
     """The statuses of the errors that it may answer."""
-    statuses = set(_OF_ALL)
+    statuses = {*_OF_ALL, *route.errors}
     if not route.is_open:
         statuses |= {401, 403}
-    if route.path == TOKENS:
-        statuses.add(401)
-    if "{" in route.path or route.path in (CONSENT, CALLBACK):
+    if "{" in route.path:
         statuses.add(404)
-    if route.query is not None or "{kind}" in route.path or "{connector_type}" in route.path:
+    if (route.query is not None and not route.is_browser_step) or "{kind}" in route.path:
         statuses |= {404, 422}
-    if request_body(route) is not None:
+    if has_body(route):
         statuses |= {404, 413, 422}
-    if route.path in _CALLS:
-        statuses |= _OF_CALLS | {410}
-    if route.method != "GET" and (route.path in _ASK or "{" in route.path):
+    if route.method != "GET" and "{" in route.path:
         statuses |= {409, 424, 502, 504}
     return sorted(statuses)
 
@@ -91,10 +85,6 @@ def problems(status: int) -> dict[str, Any]:
 
 def form_errors() -> dict[str, Any]:
     return {"application/json": {"schema": ref("OAuthError"), "example": _FORM_EXAMPLE}}
-
-
-def is_form_error(route: Route, status: int) -> bool:
-    return route.path in FORMS and status in FORM_ERRORS
 
 
 _FORM_EXAMPLE = {"error": "invalid_client", "error_description": "the client is unknown or the secret is wrong"}

@@ -1,27 +1,13 @@
-"""Which headers each operation reads and answers with, as the OpenAPI document tells it.
+"""What each header means, and the headers of each operation in the OpenAPI document.
 
-Accept, Authorization and Content-Type are told by media types and the security scheme, as OpenAPI has it.
+OpenAPI describes Accept, Authorization and Content-Type by media types and the security scheme.
 """
 
 from typing import Any
 
+from gateway.contract.members import ID
 from gateway.http.bodies import MAX_WAIT
-from gateway.http.openapi.parts import ID
-from gateway.http.openapi.paths import (
-    CALLBACK,
-    CONNECT_SESSIONS,
-    CONNECTOR,
-    CONNECTORS,
-    CONSENT,
-    DOWNLOAD,
-    EXECUTE,
-    JOB,
-    REVOKE,
-    TOKEN,
-    TOKENS,
-)
 from gateway.http.route import Route
-from gateway.oauth_server.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0}
@@ -104,78 +90,6 @@ _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
     "X-Accel-Buffering": ("`no`: a proxy must pass events on at once.", _TEXT),
 }
 
-_RANGE = ("Range", "If-Range", "If-None-Match")
-_RPC = ("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Origin")
-#: by method and path, beside those that every operation reads
-READ_HEADERS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("POST", EXECUTE): ("Prefer", "Idempotency-Key", "Cache-Control", *_RANGE, "X-ADP-Agent-SDK"),
-    ("GET", DOWNLOAD): _RANGE,
-    ("HEAD", DOWNLOAD): _RANGE,
-    ("GET", JOB): ("Prefer", "If-None-Match"),
-    ("GET", f"{JOB}/events"): ("Last-Event-ID",),
-    ("GET", f"{JOB}/result"): ("Prefer", *_RANGE, "X-ADP-Agent-SDK"),
-    ("HEAD", f"{JOB}/result"): ("Prefer", *_RANGE),
-    ("POST", "/mcp"): _RPC,
-    ("POST", "/mcp/{kind}"): _RPC,
-    **{("POST", f"{AUTHORIZE}/{step}"): ("Origin",) for step in ("sign-in", "provider", "organization", "consent")},
-}
-
-_SUNSET = ("Deprecation", "Sunset", "Link")
-_FILE = ("Accept-Ranges", "ETag", "Last-Modified", "Content-Disposition", "Content-Security-Policy", "Cache-Control")
-_PART = ("Content-Range", *_FILE)
-_ACCEPTED = ("Location", "Retry-After", "Preference-Applied")
-_NO_STORE = ("Cache-Control", "Pragma")
-_PRIVATE = ("Cache-Control", "Referrer-Policy")
-_PAGE = (*_PRIVATE, "Content-Security-Policy")
-_PUBLIC: dict[int, tuple[str, ...]] = {200: ("Cache-Control", "Access-Control-Allow-Origin")}
-_EVENTS = ("Cache-Control", "X-Accel-Buffering")
-_FILES: dict[int, tuple[str, ...]] = {200: _FILE, 206: _PART, 304: _FILE, 416: ("Content-Range", "Accept-Ranges")}
-_BROWSER: dict[int, tuple[str, ...]] = {303: ("Location", "Set-Cookie", *_PRIVATE), 400: _PRIVATE}
-_GRANTED: dict[int, tuple[str, ...]] = dict.fromkeys((200, 400, 401, 413, 429), _NO_STORE)
-#: by method and path, then status
-SENT_HEADERS: dict[tuple[str, str], dict[int, tuple[str, ...]]] = {
-    ("POST", EXECUTE): {
-        200: ("Preference-Applied", "Idempotency-Replayed", "Age", "Cache-Status", *_SUNSET, *_FILE),
-        202: (*_ACCEPTED, "Idempotency-Replayed", *_SUNSET),
-        206: _PART,
-        303: ("Location",),
-        304: _FILE,
-    },
-    ("GET", DOWNLOAD): _FILES,
-    ("HEAD", DOWNLOAD): _FILES,
-    ("POST", CONNECTORS): dict.fromkeys((200, 201), ("Location", *_SUNSET)),
-    ("GET", CONNECTOR): {200: _SUNSET},
-    ("DELETE", CONNECTOR): {202: ("Location",)},
-    ("DELETE", "/api/v1/workspaces/{workspace_id}"): {202: ("Location",)},
-    ("POST", f"{CONNECTORS}/oauth/initiate"): {200: _PRIVATE},
-    ("GET", CONSENT): _BROWSER,
-    ("GET", CALLBACK): _BROWSER,
-    ("POST", f"{CONNECTOR}/context-store/sync"): {202: _ACCEPTED},
-    ("POST", CONNECT_SESSIONS): {201: ("Location", "Cache-Control")},
-    ("GET", JOB): dict.fromkeys((200, 304), ("ETag", "Retry-After", "Preference-Applied")),
-    ("GET", f"{JOB}/events"): {200: _EVENTS},
-    ("GET", f"{JOB}/result"): {**_FILES, 202: _ACCEPTED, 303: ("Location",)},
-    ("HEAD", f"{JOB}/result"): {**_FILES, 202: _ACCEPTED},
-    ("POST", f"{JOB}/retry"): {202: _ACCEPTED},
-    ("POST", TOKENS): {200: _NO_STORE},
-    ("POST", TOKEN): _GRANTED,
-    ("POST", REVOKE): _GRANTED,
-    ("POST", "/mcp"): {200: _EVENTS},
-    ("POST", "/mcp/{kind}"): {200: _EVENTS},
-    ("GET", RESOURCE_METADATA): _PUBLIC,
-    ("GET", f"{RESOURCE_METADATA}/mcp"): _PUBLIC,
-    ("GET", f"{RESOURCE_METADATA}/mcp/{{kind}}"): _PUBLIC,
-    ("GET", SERVER_METADATA): _PUBLIC,
-    ("GET", AUTHORIZE): {200: ("Set-Cookie", *_PAGE), 400: _PAGE},
-    ("POST", f"{AUTHORIZE}/sign-in"): dict.fromkeys((200, 400, 403), _PAGE),
-    ("POST", f"{AUTHORIZE}/provider"): {200: ("Set-Cookie", *_PAGE), 400: _PAGE, 403: _PAGE},
-    ("POST", f"{AUTHORIZE}/organization"): dict.fromkeys((200, 400), _PAGE),
-    ("POST", f"{AUTHORIZE}/consent"): {303: ("Location", *_PRIVATE), 400: _PAGE},
-    ("POST", REGISTER): dict.fromkeys((201, 400), ("Cache-Control",)),
-    ("GET", "/"): {200: ("Vary",), 303: ("Location", "Vary")},
-    ("GET", "/docs"): {200: ("Content-Security-Policy", "Cache-Control")},
-    ("GET", "/openapi.json"): {200: ("ETag", "Vary")},
-}
 _OF_ERRORS: dict[int, tuple[str, ...]] = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
@@ -192,14 +106,13 @@ _READ_ALWAYS = ("X-Request-Id", "traceparent", "tracestate")
 def header_parameters(route: Route) -> list[dict[str, Any]]:
     """The headers that the operation reads, as parameters."""
     names = _READ_ALWAYS if route.is_open else (*_READ_ALWAYS, "X-Organization-Id")
-    return [_parameter(name) for name in (*names, *READ_HEADERS.get((route.method, route.path), ()))]
+    return [_parameter(name) for name in (*names, *route.reads)]
 
 
 def response_headers(route: Route, status: int) -> dict[str, Any]:
     """The headers that an answer of the operation may have."""
-    sent = SENT_HEADERS.get((route.method, route.path), {}).get(status, ())
     limits = () if route.is_open else ("RateLimit", "RateLimit-Policy")
-    return _headers((*_ALWAYS, *limits, *sent, *_OF_ERRORS.get(status, ())))
+    return _headers((*_ALWAYS, *limits, *route.sends.get(status, ()), *_OF_ERRORS.get(status, ())))
 
 
 def error_headers(status: int) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from gateway.agents.tools import answers
+from gateway.contract.jobs import JobStatus
 from gateway.errors import FieldError, InvalidParams
-from gateway.jobs.model import JobStatus
 from gateway.operation_search.entries import entry_of
 from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog

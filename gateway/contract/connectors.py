@@ -1,0 +1,165 @@
+"""Workspaces, connectors, the copies of their records, and links at which a person connects one."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from msgspec import Struct
+
+from gateway.contract.members import TIME, Id, Page, Time, Url, member
+from gateway.contract.problems import JobErrorView
+
+KIND_ID = "5f0c1d2e-8a3b-4c4d-9e5f-6a7b8c9d0e1f"
+
+
+class ConnectorStatus(StrEnum):
+    """Whether a connector can be used."""
+
+    #: its OAuth consent is not finished
+    PENDING = "pending"
+    #: ready for calls
+    ACTIVE = "active"
+    #: the application refused its credentials; it must be authorized again
+    NEEDS_REAUTH = "needs_reauth"
+    #: disabled by its owner
+    DISABLED = "disabled"
+
+
+class CopyStatus(StrEnum):
+    """The state of an entity's synchronized copy."""
+
+    #: never loaded
+    PENDING = "pending"
+    SYNCING = "syncing"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class SessionStatus(StrEnum):
+    """The state of a connect link."""
+
+    #: no connector yet
+    PENDING = "pending"
+    #: the connector exists
+    COMPLETED = "completed"
+    #: the time is over
+    EXPIRED = "expired"
+
+
+class WorkspaceView(Struct, frozen=True):
+    """A group of connectors."""
+
+    id: Annotated[Id, member("The workspace's id.")]
+    name: Annotated[str, member("The workspace's name.", "acme")]
+    connectors: Annotated[int, member("The number of its connectors.", 2)]
+    created_at: Annotated[Time, member("When the workspace was created.")]
+
+
+class WorkspacePage(Page[WorkspaceView], frozen=True):
+    """Workspaces by name."""
+
+
+class SourceTemplateView(Struct, frozen=True):
+    """The kind, as known clients read it."""
+
+    id: Annotated[str, member("The same as `definition_id`.", KIND_ID)]
+    name: Annotated[str, member("The same as `connector_type`.", "Support-Desk")]
+
+
+class Connector(Struct, frozen=True):
+    """One account of an application, bound to a workspace."""
+
+    id: Annotated[Id, member("The connector's id.")]
+    name: Annotated[str, member("The display name.", "Help desk")]
+    kind: Annotated[str, member("The kind.", "support-desk")]
+    connector_type: Annotated[str, member("The kind in its display form.", "Support-Desk")]
+    workspace_name: Annotated[str, member("The connector's workspace.", "acme")]
+    status: Annotated[ConnectorStatus, member("Whether the connector can be used.", "active")]
+    status_reason: Annotated[str | None, member("Why the status is so, and which parts will be switched off.")] = None
+    auth_method: Annotated[str | None, member("The authentication method.", "api_token")] = None
+    definition_id: Annotated[Id, member("The kind's id.", KIND_ID)] = ""
+    environment: Annotated[
+        dict[str, Any], member("The kind's variables that are no secrets.", {"subdomain": "acme"})
+    ] = {}
+    created_at: Annotated[Time | None, member("When the connector was created.", TIME)] = None
+    updated_at: Annotated[Time | None, member("When the connector was last changed.", TIME)] = None
+    summarized_source_template: Annotated[
+        SourceTemplateView | None, member("The kind once more, as known clients read it.")
+    ] = None
+
+
+class ConnectorPage(Page[Connector], frozen=True):
+    """Connectors, the oldest first."""
+
+
+class UnhealthyView(Struct, frozen=True):
+    """The error that a call would get."""
+
+    code: Annotated[str, member("The error code.")]
+    message: Annotated[str, member("What is wrong.")]
+    retryable: Annotated[bool, member("Whether a retry may succeed.")]
+
+
+class Health(Struct, frozen=True, omit_defaults=True):
+    """What a check of a connector found."""
+
+    status: Annotated[Literal["healthy", "unhealthy"], member("Whether the application accepts the credentials.")]
+    reason: Annotated[UnhealthyView | None, member("Of an unhealthy connector: the error that a call would get.")] = (
+        None
+    )
+    message: Annotated[str | None, member("Of an unhealthy connector: what is wrong.")] = None
+
+    @property
+    def is_healthy(self) -> bool:
+        return self.status == "healthy"
+
+
+class FreshnessView(Struct, frozen=True):
+    """The synchronized copy of one entity."""
+
+    status: Annotated[CopyStatus, member("The state of the copy.", "ready")]
+    records: Annotated[int, member("The number of records.", 1204)]
+    synchronized: Annotated[bool, member("Whether the copy was ever complete.", True)]
+    last_synced_at: Annotated[Time | None, member("When the copy was last synchronized.", TIME)]
+    next_sync_at: Annotated[Time | None, member("When the copy is synchronized next.", TIME)]
+    age_seconds: Annotated[int | None, member("Seconds since the last synchronization.", 41)]
+    error: Annotated[JobErrorView | None, member("Why the last synchronization failed.")]
+
+
+class ContextStoreView(Struct, frozen=True):
+    """The synchronized copies of a connector."""
+
+    entities: Annotated[dict[str, FreshnessView], member("The copies by entity.")]
+
+
+class UsableEntityView(Struct, frozen=True):
+    """An entity and its actions."""
+
+    entity: Annotated[str, member("The entity.", "tickets")]
+    actions: Annotated[list[str], member("Its actions.", ["list", "get"])]
+    description: Annotated[str, member("What the entity is.", "Customer requests.")]
+
+
+class InspectionView(Connector, frozen=True, kw_only=True):
+    """A connector, and what an agent can do with it."""
+
+    ready: Annotated[bool, member("Whether operations can be executed now.", True)]
+    operations: Annotated[list[UsableEntityView], member("The operations, by entity.")]
+    context_store: Annotated[dict[str, FreshnessView], member("The copies by entity.")]
+    docs_skill_id: Annotated[str, member("`id` of GET /api/v1/skills/docs.", "support-desk")]
+
+
+class ConnectLinkView(Struct, frozen=True):
+    """A link at which a person connects an application."""
+
+    id: Annotated[Id, member("The id to ask for the state of the link.")]
+    url: Annotated[Url, member("The page for the person; good once.", "https://gateway.example.com/connect/5e1f0c3d")]
+    expires_at: Annotated[Time, member("When the link ends.")]
+
+
+class ConnectSessionView(Struct, frozen=True, omit_defaults=True):
+    """The state of a connect link."""
+
+    id: Annotated[Id, member("The link's id.")]
+    status: Annotated[SessionStatus, member("The state of the link.", "pending")]
+    expires_at: Annotated[Time, member("When the link ends.")]
+    connector_id: Annotated[Id | None, member("Of a completed link: the connector.")] = None

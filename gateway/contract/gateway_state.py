@@ -1,0 +1,110 @@
+"""The gateway about itself: clients, the audit log, usage, health and its root."""
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from gateway.contract.members import TIME, Id, Listing, Page, Time, member
+
+
+class ClientView(Struct, frozen=True):
+    """A program or a person that may act for the organization."""
+
+    id: Annotated[Id, member("The client's id.")]
+    name: Annotated[str, member("The client's name.", "agent")]
+    is_person: Annotated[bool, member("Whether it is a person who signs in and has no secret.", False)]
+    scopes: Annotated[list[str], member("`read`, `write` or `admin`.", ["read", "write"])]
+    redirect_urls: Annotated[
+        list[str], member("The redirect URLs of its consents.", ["https://app.example.com/connected"])
+    ]
+    created_at: Annotated[Time | None, member("When the client was created.", TIME)]
+    disabled_at: Annotated[Time | None, member("When the client was disabled.")]
+
+
+class ClientList(Listing[ClientView], frozen=True):
+    """The organization's clients."""
+
+
+class AuditEntryView(Struct, frozen=True):
+    """An entry of the audit log."""
+
+    id: Annotated[str, member("Grows with time.", "4711")]
+    at: Annotated[Time, member("When.")]
+    actor: Annotated[Id | None, member("The client.", "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11")]
+    connector_id: Annotated[Id | None, member("The connector.", "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11")]
+    what: Annotated[str, member("The operation, or the action on a connector, job or workspace.", "tickets.list")]
+    target: Annotated[str | None, member("The job, workspace or client.")]
+    outcome: Annotated[str, member("`succeeded`, `accepted`, or an error code.", "succeeded")]
+    intent: Annotated[str | None, member("The caller's reason.")]
+    request_id: Annotated[str | None, member("The request's id.", "5e1f0c3d")]
+    took_ms: Annotated[int | None, member("Duration in milliseconds.", 41)]
+
+
+class AuditPage(Page[AuditEntryView], frozen=True):
+    """Entries of the audit log, the newest first."""
+
+
+class UsagePointView(Struct, frozen=True):
+    """The calls of one interval."""
+
+    at: Annotated[Time, member("The start of the interval.")]
+    calls: Annotated[int, member("The number of calls.", 12)]
+    errors: Annotated[int, member("The number of failed calls.", 1)]
+    p50_ms: Annotated[float | None, member("The median duration in milliseconds.", 38.0)]
+    p95_ms: Annotated[float | None, member("The 95th percentile in milliseconds.", 210.5)]
+
+
+class InHandView(Struct, frozen=True):
+    """Jobs that have not ended, and the synchronized copies."""
+
+    queued: Annotated[int, member("Jobs that no worker has claimed.", 2)]
+    running: Annotated[int, member("Running jobs.", 1)]
+    waiting: Annotated[int, member("Jobs that wait for their next attempt or for the application's limits.", 0)]
+    copies: Annotated[int, member("Entities with a synchronized copy.", 9)]
+    failed: Annotated[int, member("Entities whose last synchronization failed.", 0)]
+    stalest: Annotated[Time | None, member("When the oldest copy was synchronized.", TIME)]
+
+
+class UsageView(Struct, frozen=True):
+    """Calls over time, and the work in progress."""
+
+    data: Annotated[list[UsagePointView], member("One point for each interval, the oldest first.")]
+    in_hand: Annotated[InHandView, member("The work in progress.")]
+
+
+class HealthCheckView(Struct, frozen=True):
+    """A check of `gateway doctor`."""
+
+    status: Annotated[Literal["passed", "warning", "failed"], member("`failed` keeps the gateway from working.")]
+    what: Annotated[str, member("The part that was checked.", "PostgreSQL")]
+    said: Annotated[str, member("The finding, and how to fix it.", "answers")]
+
+
+class HealthCheckList(Listing[HealthCheckView], frozen=True):
+    """The checks, the most important first."""
+
+
+class AliveView(Struct, frozen=True):
+    """The process runs."""
+
+    status: Annotated[Literal["ok"], member("Always `ok`.")]
+
+
+class ReadinessView(Struct, frozen=True, omit_defaults=True):
+    """Whether to send traffic to this process."""
+
+    status: Annotated[Literal["ready", "not_ready"], member("Whether to send traffic.")]
+    checks: Annotated[
+        dict[str, bool],
+        member("The checks.", {"postgres": True, "redis": True, "worker": True, "draining": False}),
+    ]
+    reason: Annotated[str | None, member("Why PostgreSQL cannot be used.")] = None
+
+
+class RootView(Struct, frozen=True):
+    """Where the API and its documents are."""
+
+    name: Annotated[str, member("The name of the service.", "agent connector gateway")]
+    api: Annotated[str, member("The API.", "/api/v1")]
+    openapi: Annotated[str, member("The OpenAPI document.", "/openapi.json")]
+    docs: Annotated[str, member("The documents for people.", "/docs")]

@@ -1,0 +1,37 @@
+"""Types that several responses share: described members, ids, times and pages."""
+
+from datetime import datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+from msgspec import Meta, Struct
+
+T = TypeVar("T")
+
+#: the id and the time that examples show
+ID = "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11"
+TIME = "2026-03-01T09:00:00Z"
+
+
+def member(description: str, *examples: Any, **schema: Any) -> Meta:
+    """What the OpenAPI document says about a member: its description, examples and further JSON Schema keywords."""
+    return Meta(description=description, examples=list(examples) or None, extra_json_schema=schema or None)
+
+
+#: a UUID as text
+Id = Annotated[str, Meta(examples=[ID], extra_json_schema={"format": "uuid"})]
+#: RFC 3339, in UTC
+Time = Annotated[datetime, Meta(tz=True, examples=[TIME])]
+Url = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
+
+
+class Page(Struct, Generic[T], frozen=True):
+    """A page of a list."""
+
+    data: Annotated[list[T], member("The items of this page.")]
+    next_cursor: Annotated[str | None, member("`cursor` of the call for the next page; null on the last page.")] = None
+
+
+class Listing(Struct, Generic[T], frozen=True):
+    """A list without pages."""
+
+    data: Annotated[list[T], member("All items.")]

@@ -1,0 +1,189 @@
+"""Tokens, consents at the applications, own OAuth apps, and the authorization server for agents' hosts."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from msgspec import Struct
+
+from gateway.contract.members import TIME, Id, Listing, Page, Time, Url, member
+
+_ISSUER = "https://gateway.example.com"
+_CALLBACK = "http://127.0.0.1:33418/callback"
+_TOKEN = "2YotnFZFEjr1zCsicMWpAA"
+
+
+class FlowStatus(StrEnum):
+    """The state of a consent."""
+
+    #: the user has not answered yet
+    PENDING = "pending"
+    #: the connector exists
+    COMPLETED = "completed"
+    #: there is no connector; the error says why
+    FAILED = "failed"
+    #: the time is over
+    EXPIRED = "expired"
+
+
+class TokenView(Struct, frozen=True):
+    """A bearer token."""
+
+    access_token: Annotated[str, member("The token, sent as `Authorization: Bearer …`.", _TOKEN)]
+    token_type: Annotated[Literal["bearer"], member("Always `bearer`.")]
+    expires_in: Annotated[int, member("Seconds until the token ends.", 900)]
+    organization_id: Annotated[Id | None, member("The client's organization; null when it can access several.", None)]
+
+
+class GrantedTokenView(Struct, frozen=True, omit_defaults=True):
+    """The answer of a token endpoint (RFC 6749 §5.1)."""
+
+    access_token: Annotated[str, member("The token, sent as `Authorization: Bearer …`.", _TOKEN)]
+    token_type: Annotated[Literal["bearer"], member("Always `bearer`.")]
+    expires_in: Annotated[int, member("Seconds until the token ends.", 900)]
+    scope: Annotated[str, member("The scopes, separated by spaces.", "read write")]
+    refresh_token: Annotated[str | None, member("Of a person's consent: gets the next token, once.")] = None
+
+
+class StartedConsentView(Struct, frozen=True):
+    """A consent that a user has yet to give."""
+
+    consent_url: Annotated[
+        Url,
+        member(
+            "The address for the user's browser.",
+            f"{_ISSUER}/api/v1/integrations/connectors/oauth/consent?flow=5e1f0c3d",
+        ),
+    ]
+    flow_id: Annotated[Id, member("The id to ask for the state of the consent.")]
+    expires_at: Annotated[Time, member("When the consent ends.")]
+
+
+class FlowView(Struct, frozen=True, omit_defaults=True):
+    """The state of a consent."""
+
+    flow_id: Annotated[Id, member("The consent's id.")]
+    status: Annotated[FlowStatus, member("The state of the consent.", "pending")]
+    expires_at: Annotated[Time, member("When the consent ends.")]
+    connector_id: Annotated[Id | None, member("Of a completed consent: the connector.")] = None
+    error: Annotated[str | None, member("Of a failed consent: the error code (RFC 6749 §4.1.2.1).")] = None
+    error_description: Annotated[str | None, member("Of a failed consent: what went wrong.")] = None
+
+
+class AppIdentityView(Struct, frozen=True):
+    """An OAuth app; its secret never comes back."""
+
+    client_id: Annotated[str, member("The app's id.", "acme-agents")]
+
+
+class AppView(Struct, frozen=True):
+    """The organization's own OAuth app for a kind."""
+
+    connector_type: Annotated[str, member("The kind.", "support-desk")]
+    configuration: Annotated[AppIdentityView, member("The app, without its secret.")]
+    created_at: Annotated[Time | None, member("When the app was first set.", TIME)] = None
+    updated_at: Annotated[Time | None, member("When the app was last set.", TIME)] = None
+
+
+class AppList(Listing[AppView], frozen=True):
+    """The organization's own OAuth apps."""
+
+
+class GrantView(Struct, frozen=True):
+    """Access that a person gave to an agent's host."""
+
+    id: Annotated[Id, member("The grant's id.")]
+    client_id: Annotated[Id, member("The client who gave the access.")]
+    client_name: Annotated[str, member("The client's name; of a person the sign-in name.", "ada@example.com")]
+    host_id: Annotated[str, member("The host's client id.", "https://host.example.com/client.json")]
+    host_name: Annotated[str, member("The host's name.", "An agent's host")]
+    scopes: Annotated[list[str], member("`read` or `write`.", ["read"])]
+    workspaces: Annotated[list[str] | None, member("The only workspaces; null for all.", ["acme"])]
+    resource: Annotated[str, member("The only URL that accepts the tokens.", f"{_ISSUER}/mcp")]
+    created_at: Annotated[Time, member("When the access was given.")]
+    expires_at: Annotated[Time | None, member("When the host's refresh token ends.", TIME)]
+
+
+class GrantPage(Page[GrantView], frozen=True):
+    """Grants, the newest first."""
+
+
+class ResourceMetadataView(Struct, frozen=True):
+    """The metadata of a protected resource (RFC 9728 §2)."""
+
+    resource: Annotated[Url, member("The resource.", f"{_ISSUER}/mcp")]
+    authorization_servers: Annotated[list[str], member("The issuers of its tokens.", [_ISSUER])]
+    scopes_supported: Annotated[list[str], member("The scopes of tokens.", ["read", "write"])]
+    bearer_methods_supported: Annotated[list[str], member("How a token is sent.", ["header"])]
+    resource_name: Annotated[str, member("The resource's name.", "Agent connector gateway")]
+
+
+class ServerMetadataView(Struct, frozen=True, omit_defaults=True):
+    """The metadata of the authorization server (RFC 8414 §2)."""
+
+    issuer: Annotated[Url, member("The server's identifier.", _ISSUER)]
+    authorization_endpoint: Annotated[Url, member("Where a consent begins.", f"{_ISSUER}/oauth/authorize")]
+    token_endpoint: Annotated[Url, member("Where clients get tokens.", f"{_ISSUER}/oauth/token")]
+    response_types_supported: Annotated[list[str], member("RFC 8414 §2.", ["code"])]
+    response_modes_supported: Annotated[list[str], member("RFC 8414 §2.", ["query"])]
+    grant_types_supported: Annotated[
+        list[str], member("RFC 8414 §2.", ["authorization_code", "refresh_token", "client_credentials"])
+    ]
+    token_endpoint_auth_methods_supported: Annotated[
+        list[str], member("RFC 8414 §2.", ["none", "client_secret_basic", "client_secret_post"])
+    ]
+    code_challenge_methods_supported: Annotated[list[str], member("RFC 7636.", ["S256"])]
+    scopes_supported: Annotated[list[str], member("The scopes of tokens.", ["read", "write"])]
+    authorization_response_iss_parameter_supported: Annotated[bool, member("RFC 9207.", True)]
+    client_id_metadata_document_supported: Annotated[
+        bool, member("Whether a client_id may be the URL of a metadata document.", True)
+    ]
+    registration_endpoint: Annotated[Url | None, member("Where hosts register, if the operator allows it.")] = None
+
+
+class HostRegistration(Struct, frozen=True):
+    """The metadata that a host registers (RFC 7591 §2); other members are ignored."""
+
+    redirect_uris: Annotated[list[str], member("Where the host receives the outcome.", [_CALLBACK])]
+    client_name: Annotated[str | None, member("The host's name.", "My agent")] = None
+
+
+class RegisteredHostView(Struct, frozen=True):
+    """A registered host (RFC 7591 §3.2.1)."""
+
+    client_id: Annotated[str, member("The host's id.", "5e1f0c3d")]
+    client_name: Annotated[str, member("The host's name.", "My agent")]
+    redirect_uris: Annotated[list[str], member("Where the host receives the outcome.", [_CALLBACK])]
+    token_endpoint_auth_method: Annotated[str, member("`none`: the host keeps no secret.", "none")]
+    grant_types: Annotated[
+        list[str], member("The grants that the host may use.", ["authorization_code", "refresh_token"])
+    ]
+    response_types: Annotated[list[str], member("The response types that the host may use.", ["code"])]
+
+
+class JsonRpcRequest(Struct, frozen=True):
+    """A request of the Model Context Protocol; without `id` a notification."""
+
+    jsonrpc: Annotated[Literal["2.0"], member("Always `2.0`.")]
+    method: Annotated[str, member("The method.", "tools/list")]
+    id: Annotated[str | int | None, member("Comes back in the response.", 1)] = None
+    params: Annotated[dict[str, Any] | None, member("The params of the method.", {})] = None
+
+
+class JsonRpcErrorView(Struct, frozen=True, omit_defaults=True):
+    """Why a method could not be run."""
+
+    code: Annotated[int, member("The code of JSON-RPC 2.0 or of the protocol.")]
+    message: Annotated[str, member("What is wrong.")]
+    data: Annotated[Any, member("How to fix it.")] = None
+
+
+class JsonRpcResponse(Struct, frozen=True, omit_defaults=True):
+    """JSON-RPC 2.0: `result` or `error`, with the members of the Model Context Protocol."""
+
+    jsonrpc: Annotated[Literal["2.0"], member("Always `2.0`.")]
+    id: Annotated[str | int | None, member("The request's id.", 1)] = None
+    result: Annotated[
+        dict[str, Any] | None,
+        member("The method's answer.", {"resultType": "complete", "content": [], "isError": False}),
+    ] = None
+    error: Annotated[JsonRpcErrorView | None, member("Why the method could not be run.")] = None

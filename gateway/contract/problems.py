@@ -1,0 +1,80 @@
+"""Errors: RFC 9457 problem documents, and what jobs and OAuth endpoints say instead."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Raw, Struct
+
+from gateway.contract.members import Id, member
+from gateway.errors import BY_CODE
+
+#: RFC 9110 §15.5.6 beside the codes of the error tree
+_CODES = sorted((*BY_CODE, "method_not_allowed"))
+_MESSAGE = "tickets.list: sort_order is 'up'; allowed: asc, desc"
+_KNOWN = "The facts known about the write: when it was sent, how to look it up, what was finished."
+
+
+class FaultView(Struct, frozen=True):
+    """One fault of a request."""
+
+    pointer: Annotated[str, member("Where it is in the request (RFC 6901).", "/params/sort_order")]
+    field: Annotated[str, member("The member, dotted.", "sort_order")]
+    code: Annotated[str, member("The kind of fault.", "enum")]
+    message: Annotated[str, member("What was sent, what is allowed and the nearest known name.", _MESSAGE)]
+
+
+class UpstreamFaultView(Struct, frozen=True, omit_defaults=True):
+    """What the application said of an error."""
+
+    status: Annotated[int | None, member("The application's status.", 503)] = None
+    code: Annotated[str | None, member("The application's error code.", "Unavailable")] = None
+    message: Annotated[str | None, member("The application's message, with secrets removed.", "try again later")] = None
+    request_id: Annotated[str | None, member("The application's id of the request, to quote to its support.")] = None
+    field: Annotated[str | None, member("The part of the request that the application names.")] = None
+
+
+class ErrorFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Members that only some errors have."""
+
+    outcome: Annotated[Literal["unknown"] | None, member("The write may have happened.")] = None
+    known: Annotated[dict[str, Any] | None, member(_KNOWN)] = None
+    safe_to_retry: Annotated[bool | None, member("Whether the request can be sent again without harm.")] = None
+    example: Annotated[dict[str, Any] | None, member("Of refused params: a valid call.")] = None
+    connector_status: Annotated[str | None, member("Of a connector that is not ready: its status.")] = None
+    connector_id: Annotated[Id | None, member("Of a name that is taken: the connector that has it.")] = None
+    next_step: Annotated[str | None, member("Of a connector that is not ready: what to do.")] = None
+    allowed: Annotated[str | None, member("Of 405: the methods that the path takes.")] = None
+    size: Annotated[int | None, member("Of 416: the size of the file in bytes.")] = None
+    errors: Annotated[list[FaultView] | None, member("All faults; each message stands alone.")] = None
+    upstream: Annotated[UpstreamFaultView | None, member("What the application said.")] = None
+
+
+class JobErrorView(ErrorFacts, frozen=True):
+    """The error that a job ended with."""
+
+    code: Annotated[str, member("The error code to match on.", "upstream_error", enum=_CODES)]
+    detail: Annotated[str, member("What is wrong.", "the application failed")]
+    retry_after: Annotated[int | None, member("Seconds after which a retry may succeed.")] = None
+
+
+class Problem(ErrorFacts, frozen=True):
+    """RFC 9457. `message` repeats `detail`; each of `errors` stands alone."""
+
+    type: Annotated[str, member("The code as a URN.", "urn:gateway:error:invalid_params")]
+    title: Annotated[str, member("The code in words.", "Invalid params")]
+    status: Annotated[int, member("The HTTP status.", 422)]
+    code: Annotated[str, member("The error code to match on.", "invalid_params", enum=_CODES)]
+    detail: Annotated[str, member("What is wrong, and how to fix it.", _MESSAGE)]
+    message: Annotated[str, member("`detail` again, for clients that read nothing else.", _MESSAGE)]
+    retryable: Annotated[bool, member("Whether the same request may be sent again.", False)]
+    request_id: Annotated[str, member("The id to quote when you ask for help.", "5e1f0c3d")]
+    docs: Annotated[
+        str, member("The page that explains the code.", "/docs/errors/invalid_params", format="uri-reference")
+    ]
+    result: Annotated[Raw | None, member("Of a job that ended early: what was done before.")] = None
+
+
+class OAuthErrorView(Struct, frozen=True):
+    """An error of an OAuth endpoint (RFC 6749 §5.2)."""
+
+    error: Annotated[str, member("The error code (RFC 6749 §5.2).", "invalid_client")]
+    error_description: Annotated[str, member("What is wrong.", "the client is unknown or the secret is wrong")]

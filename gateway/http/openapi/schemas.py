@@ -1,0 +1,136 @@
+"""Schemas of the OpenAPI document: of the Structs that are answered and of the models that are read."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+Schema = dict[str, Any]
+
+REF = "#/components/schemas/"
+
+
+def component_name(struct: type[msgspec.Struct]) -> str:
+    """The name of a Struct in the document: `JobView` is `Job` there."""
+    return struct.__name__.removesuffix("View")
+
+
+def ref(name: str) -> Schema:
+    """A reference to the schema of that name."""
+    return {"$ref": f"{REF}{name}"}
+
+
+def response_schemas(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
+    """The schemas of Structs that are answered, with those that they contain; each has an example.
+
+    A Struct without `omit_defaults` is encoded with all its members, so that callers can rely on each of them.
+    """
+    schemas = _struct_schemas(structs)
+    for struct in _structs_within(structs):
+        schema = schemas[component_name(struct)]
+        if not struct.__struct_config__.omit_defaults:
+            schema["required"] = list(schema["properties"])
+    return _with_examples(schemas)
+
+
+def body_schemas(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
+    """The schemas of Structs that are read; members that they do not name are ignored."""
+    schemas = _struct_schemas(structs)
+    return _with_examples({name: {**schema, "additionalProperties": True} for name, schema in schemas.items()})
+
+
+def model_schemas(models: Iterable[type[BaseModel]]) -> dict[str, Schema]:
+    """The schemas of the models that read bodies and forms, with those that they contain."""
+    _, schemas = models_json_schema(
+        [(model, "validation") for model in dict.fromkeys(models)], ref_template=f"{REF}{{model}}"
+    )
+    return {name: normalized(schema) for name, schema in schemas["$defs"].items()}
+
+
+def normalized(schema: Any) -> Any:
+    """A schema as generators of clients expect it: arrays have `items`, enums a `type`, references the final name."""
+    if isinstance(schema, list):
+        return [normalized(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: part if key in ("examples", "example") else normalized(part) for key, part in schema.items()}
+    if isinstance(found.get("$ref"), str):
+        found["$ref"] = found["$ref"].removesuffix("View")
+    if found.get("type") == "array":
+        found.setdefault("items", {})
+    if isinstance(found.get("enum"), list) and all(isinstance(each, str) for each in found["enum"]):
+        found.setdefault("type", "string")
+    return found
+
+
+def _struct_schemas(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
+    _, components = msgspec.json.schema_components(structs, ref_template=f"{REF}{{name}}")
+    return {name.removesuffix("View"): _component(schema) for name, schema in components.items()}
+
+
+def _component(schema: Schema) -> Schema:
+    """Without the title, which is the name, and without defaults, which only clients use."""
+    members = {
+        name: {key: part for key, part in member.items() if key != "default"}
+        for name, member in schema.get("properties", {}).items()
+    }
+    whole = {key: part for key, part in schema.items() if key != "title"}
+    found: Schema = normalized({**whole, "properties": members} if members else whole)
+    return found
+
+
+def _structs_within(structs: Iterable[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:
+    """The Structs and those that their members name."""
+    found: set[type[msgspec.Struct]] = set()
+    waiting: list[Any] = list(msgspec.inspect.multi_type_info(structs))
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, msgspec.inspect.StructType):
+            if each.cls in found:
+                continue
+            found.add(each.cls)
+            waiting += [field.type for field in each.fields]
+        for name in ("type", "item_type", "value_type"):
+            waiting += [inner] if isinstance(inner := getattr(each, name, None), msgspec.inspect.Type) else []
+        waiting += getattr(each, "types", ())
+    return found
+
+
+def _with_examples(schemas: dict[str, Schema]) -> dict[str, Schema]:
+    return {
+        name: {**schema, "examples": [example_of(schema, schemas)]} if "properties" in schema else schema
+        for name, schema in schemas.items()
+    }
+
+
+def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Any:
+    """An instance of a schema, put together from the examples of its members."""
+    if schema.get("examples"):
+        return schema["examples"][0]
+    if "$ref" in schema:
+        return example_of(schemas[schema["$ref"].removeprefix(REF)], schemas)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "properties" in schema:
+        shown = {name: member for name, member in schema["properties"].items() if _is_shown(name, member, schema)}
+        return {name: example_of(member, schemas) for name, member in shown.items()}
+    match schema.get("type"):
+        case "array":
+            return [example_of(schema["items"], schemas)] if schema["items"] else []
+        case "object":
+            values = schema.get("additionalProperties")
+            return {"tickets": example_of(values, schemas)} if isinstance(values, dict) and "$ref" in values else {}
+        case "boolean":
+            return False
+        case "integer":
+            return 0
+        case "string":
+            return "…"
+        case _:
+            return None
+
+
+def _is_shown(name: str, member: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
+    return name in schema.get("required", ()) or bool(member.get("examples"))

@@ -1,0 +1,52 @@
+"""The audit log, usage and clients."""
+
+from gateway.contract.gateway_state import AuditPage, ClientList, ClientView, UsageView
+from gateway.http.api import audit, clients
+from gateway.http.route import Route
+from gateway.identity.model import Scope
+
+READ, ADMIN = Scope.READ, Scope.ADMIN
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/audit",
+        audit.list_audit,
+        "Read the audit log",
+        "Audit",
+        query=audit.AuditQuery,
+        response=AuditPage,
+        scope=ADMIN,
+        command="gateway audit --limit 20",
+    ),
+    Route(
+        "GET",
+        "/api/v1/clients",
+        clients.list_clients,
+        "List the organization's clients, programs and people",
+        "Clients",
+        response=ClientList,
+        scope=ADMIN,
+    ),
+    Route(
+        "PATCH",
+        "/api/v1/clients/{client_id}",
+        clients.change_client,
+        "Change where a client's consents may lead to",
+        "Clients",
+        body=clients.ChangeClient,
+        response=ClientView,
+        scope=ADMIN,
+        audit="client.update",
+    ),
+    Route(
+        "GET",
+        "/api/v1/usage",
+        audit.show_usage,
+        "Calls, errors and their duration over time",
+        "Audit",
+        query=audit.UsageQuery,
+        response=UsageView,
+        scope=READ,
+    ),
+)

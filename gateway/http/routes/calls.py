@@ -1,0 +1,135 @@
+"""Operations, files and the synchronized copies."""
+
+from gateway.contract.answers import Answer
+from gateway.contract.connectors import ContextStoreView
+from gateway.contract.jobs import AcceptedJobView
+from gateway.http.api import context_store, downloads, execute
+from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, PART_HEADERS, RANGE_HEADERS, Route
+from gateway.identity.model import Scope
+
+READ = Scope.READ
+_CONNECTORS = "/api/v1/integrations/connectors"
+_CONNECTOR = _CONNECTORS + "/{connector_id}"
+_SUNSET = ("Deprecation", "Sunset", "Link")
+#: errors of the application, and of what it answers
+_ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
+_FILE = {200: "The file", 206: "The part asked for", 304: "It has not changed", 416: "It has none of these bytes"}
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        _CONNECTOR + "/execute",
+        execute.execute,
+        "Run one operation",
+        "Execute",
+        body=execute.ExecuteBody,
+        response={200: Answer, 202: AcceptedJobView},
+        answers={
+            200: "The answer",
+            202: "The job that will have it",
+            206: "A range of a file",
+            303: "The way to the result, for callers that send X-ADP-Agent-SDK",
+            304: "The file has not changed",
+        },
+        media={200: ("*/*",), 206: ("*/*",)},
+        errors=_ERRORS,
+        reads=("Prefer", "Idempotency-Key", "Cache-Control", *RANGE_HEADERS, "X-ADP-Agent-SDK"),
+        sends={
+            200: (
+                "Preference-Applied",
+                "Idempotency-Replayed",
+                "Age",
+                "Cache-Status",
+                *_SUNSET,
+                *FILE_HEADERS,
+            ),
+            202: (
+                *ACCEPTED_HEADERS,
+                "Idempotency-Replayed",
+                *_SUNSET,
+            ),
+            206: PART_HEADERS,
+            303: ("Location",),
+            304: FILE_HEADERS,
+        },
+        audit="execute",
+        command="gateway call support-desk tickets list per_page=2 --select id,subject",
+        python=(
+            'answer = await gateway.execute("support-desk", "tickets", "list", {"per_page": 2})\n'
+            "print(answer.result, answer.meta)"
+        ),
+    ),
+    Route(
+        "GET",
+        _CONNECTOR + "/download/{entity}",
+        downloads.get_file,
+        "Get a file, or ranges of it",
+        "Downloads",
+        query=downloads.FileQuery,
+        answers=_FILE,
+        media={200: ("*/*",), 206: ("*/*",)},
+        errors=_ERRORS,
+        reads=RANGE_HEADERS,
+        sends={
+            200: FILE_HEADERS,
+            206: PART_HEADERS,
+            304: FILE_HEADERS,
+            416: ("Content-Range", "Accept-Ranges"),
+        },
+        scope=READ,
+        audit="download",
+        command="gateway download support-desk attachments attachment_id=2",
+        python=(
+            'params = {"attachment_id": 2}\n'
+            'file = await gateway.download("support-desk", "attachments", params, to="attachment.bin")\n'
+            "print(file.size, file.sha256)"
+        ),
+    ),
+    Route(
+        "HEAD",
+        _CONNECTOR + "/download/{entity}",
+        downloads.head_file,
+        "Ask what GET would say of the file",
+        "Downloads",
+        query=downloads.FileQuery,
+        answers=_FILE,
+        media={200: ("*/*",), 206: ("*/*",)},
+        errors=_ERRORS,
+        reads=RANGE_HEADERS,
+        sends={
+            200: FILE_HEADERS,
+            206: PART_HEADERS,
+            304: FILE_HEADERS,
+            416: ("Content-Range", "Accept-Ranges"),
+        },
+        scope=READ,
+        audit="download",
+    ),
+    Route(
+        "GET",
+        _CONNECTOR + "/context-store",
+        context_store.context_store_status,
+        "How fresh the copies are that are searched",
+        "Context store",
+        response=ContextStoreView,
+        answers={200: "Per entity: status, records, last_synced_at, next_sync_at and error"},
+        scope=READ,
+        python='print(await gateway.connectors.copies("support-desk"))',
+    ),
+    Route(
+        "POST",
+        _CONNECTOR + "/context-store/sync",
+        context_store.synchronize,
+        "Bring the copies up to date now",
+        "Context store",
+        body=context_store.SynchronizeBody,
+        has_optional_body=True,
+        response=AcceptedJobView,
+        answers={202: "The job that does it"},
+        sends={202: ACCEPTED_HEADERS},
+        scope=READ,
+        audit="context_store.synchronize",
+        command="gateway connectors sync $CONNECTOR",
+        python='job = await gateway.connectors.sync("support-desk", ["tickets"])\nawait job.wait()',
+    ),
+)

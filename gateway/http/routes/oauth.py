@@ -1,0 +1,164 @@
+"""Tokens, consents at the applications, and own OAuth apps."""
+
+from gateway.contract.oauth import AppList, AppView, FlowView, GrantedTokenView, StartedConsentView, TokenView
+from gateway.http.api import oauth, tokens
+from gateway.http.route import NO_STORE, PRIVATE, Route
+from gateway.identity.model import Scope
+
+READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
+_CONNECTORS = "/api/v1/integrations/connectors"
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        "/api/v1/account/applications/token",
+        tokens.issue_token,
+        "Get a bearer token for a client's id and secret",
+        "Tokens",
+        body=tokens.TokenBody,
+        errors=(401,),
+        response=TokenView,
+        sends={200: NO_STORE},
+        is_open=True,
+        command="gateway token",
+    ),
+    Route(
+        "POST",
+        "/oauth/token",
+        tokens.grant_token,
+        "Get a bearer token by the client-credentials grant (RFC 6749)",
+        "Tokens",
+        form=tokens.TokenRequest,
+        response=GrantedTokenView,
+        sends={
+            200: NO_STORE,
+            400: NO_STORE,
+            401: NO_STORE,
+            413: NO_STORE,
+            429: NO_STORE,
+        },
+        is_open=True,
+    ),
+    Route(
+        "POST",
+        "/oauth/revoke",
+        tokens.revoke_token,
+        "End a bearer token (RFC 7009)",
+        "Tokens",
+        form=tokens.RevokeToken,
+        sends={
+            200: NO_STORE,
+            400: NO_STORE,
+            401: NO_STORE,
+            413: NO_STORE,
+            429: NO_STORE,
+        },
+        is_open=True,
+    ),
+    Route(
+        "POST",
+        _CONNECTORS + "/oauth/initiate",
+        oauth.initiate_oauth,
+        "Begin a user's consent",
+        "OAuth",
+        body=oauth.InitiateOAuth,
+        errors=(409, 424, 502, 504),
+        response=StartedConsentView,
+        answers={200: "The address to send the user's browser to"},
+        sends={200: PRIVATE},
+        scope=WRITE,
+        audit="oauth.initiate",
+        command="gateway connect team-chat",
+        python=(
+            'consent = await gateway.connectors.connect("team-chat", redirect_url)\n'
+            "print(consent.url)  # for the user's browser\n"
+            "print(await consent.wait())"
+        ),
+    ),
+    Route(
+        "GET",
+        _CONNECTORS + "/oauth/consent",
+        oauth.begin_consent,
+        "Where a user's browser begins a consent",
+        "OAuth",
+        query=oauth.ConsentQuery,
+        errors=(404,),
+        is_browser_step=True,
+        answers={
+            303: "To the application's own page, with a cookie that the callback asks for",
+            400: "The consent leads nowhere",
+        },
+        media={400: ("text/plain",)},
+        sends={
+            303: ("Location", "Set-Cookie", "Cache-Control", "Referrer-Policy"),
+            400: PRIVATE,
+        },
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        _CONNECTORS + "/oauth/callback",
+        oauth.finish_oauth,
+        "Where the application sends the browser back to",
+        "OAuth",
+        query=oauth.CallbackQuery,
+        errors=(404,),
+        is_browser_step=True,
+        answers={
+            303: "To redirect_url, with connector_id, or error and error_description, in its query",
+            400: "The consent leads nowhere",
+        },
+        media={400: ("text/plain",)},
+        sends={
+            303: ("Location", "Set-Cookie", "Cache-Control", "Referrer-Policy"),
+            400: PRIVATE,
+        },
+        audit="connector.create",
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        _CONNECTORS + "/oauth/flows/{flow_id}",
+        oauth.get_oauth_flow,
+        "Where a consent stands",
+        "OAuth",
+        response=FlowView,
+        scope=READ,
+    ),
+    Route(
+        "PUT",
+        "/api/v1/oauth/credentials",
+        oauth.put_oauth_app,
+        "Set the organization's own OAuth app for a kind",
+        "OAuth",
+        body=oauth.PutOAuthApp,
+        response=AppView,
+        scope=ADMIN,
+        audit="oauth_app.put",
+        command="gateway apps set team-chat --client-id acme-agents",
+        python='print(await gateway.apps.set("team-chat", "acme-agents", client_secret))',
+    ),
+    Route(
+        "GET",
+        "/api/v1/oauth/credentials",
+        oauth.list_oauth_apps,
+        "List the organization's own OAuth apps",
+        "OAuth",
+        response=AppList,
+        scope=READ,
+        command="gateway apps list",
+        python="print(await gateway.apps.list())",
+    ),
+    Route(
+        "DELETE",
+        "/api/v1/oauth/credentials/connector_type/{connector_type}",
+        oauth.delete_oauth_app,
+        "Use the platform's OAuth app again",
+        "OAuth",
+        answers={204: "The platform's app is used from the next consent on"},
+        scope=ADMIN,
+        audit="oauth_app.delete",
+        command="gateway apps delete support-desk",
+        python='await gateway.apps.delete("support-desk")',
+    ),
+)

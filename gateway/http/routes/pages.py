@@ -1,0 +1,73 @@
+"""Pages for people, beside the console."""
+
+from gateway.http.api import connect, pages, reference, sign_in
+from gateway.http.route import Route
+from gateway.sign_in.model import CALLBACK_PATH
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/connect/return",
+        connect.finish_connect,
+        "Where a link's consent comes back to",
+        "Pages",
+        is_open=True,
+        is_page=True,
+    ),
+    Route(
+        "GET",
+        "/connect/{token}",
+        connect.show_connect_page,
+        "Where a person connects an application",
+        "Pages",
+        is_open=True,
+        is_page=True,
+    ),
+    Route(
+        "POST",
+        "/connect/{token}",
+        connect.send_connect_form,
+        "The form of that page",
+        "Pages",
+        audit="connector.create",
+        is_open=True,
+        is_page=True,
+    ),
+    Route(
+        "GET",
+        "/connect.js",
+        pages.connect_script,
+        "What opens a link from any page",
+        "Pages",
+        is_open=True,
+        is_page=True,
+    ),
+    Route(
+        "GET",
+        "/static/{name:.+}",
+        pages.static_file,
+        "Style, scripts and icons",
+        "Pages",
+        is_open=True,
+        is_page=True,
+    ),
+    Route(
+        "GET",
+        CALLBACK_PATH,
+        sign_in.finish_sign_in,
+        "Where the sign-in provider sends browsers back to",
+        "Pages",
+        audit="console.sign_in",
+        is_open=True,
+        is_page=True,
+    ),
+    *(
+        Route("GET", path, handler, summary, "Pages", is_open=True, is_page=True, has_head=True)
+        for path, handler, summary in (
+            ("/docs/kinds", reference.show_kinds, "The kinds of applications"),
+            ("/docs/kinds/{kind}", reference.show_kind, "A kind with all its operations"),
+            ("/docs/errors", reference.show_errors, "The codes of errors"),
+            ("/docs/errors/{code}", reference.show_error, "What an error means and what to do"),
+        )
+    ),
+)

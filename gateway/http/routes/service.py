@@ -1,0 +1,89 @@
+"""The gateway about itself: root, probes, metrics and its documents."""
+
+from gateway.contract.gateway_state import AliveView, HealthCheckList, ReadinessView, RootView
+from gateway.http.api import operations, reference
+from gateway.http.route import Route
+from gateway.identity.model import Scope
+
+ADMIN = Scope.ADMIN
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/health/checks",
+        operations.list_health_checks,
+        "What keeps the gateway from working, and how to fix it",
+        "Operations",
+        response=HealthCheckList,
+        scope=ADMIN,
+    ),
+    Route(
+        "GET",
+        "/",
+        operations.root,
+        "Where to go from here",
+        "Operations",
+        response=RootView,
+        answers={200: "Where the API and its documents are", 303: "A browser's way to the pages for people"},
+        sends={200: ("Vary",), 303: ("Location", "Vary")},
+        is_open=True,
+        has_head=True,
+    ),
+    Route(
+        "GET",
+        "/healthz",
+        operations.healthz,
+        "Whether the process runs",
+        "Operations",
+        response=AliveView,
+        is_open=True,
+        is_probe=True,
+        has_head=True,
+    ),
+    Route(
+        "GET",
+        "/readyz",
+        operations.readyz,
+        "Whether to send traffic here",
+        "Operations",
+        response={200: ReadinessView, 503: ReadinessView},
+        answers={200: "Ready", 503: "Not ready"},
+        is_open=True,
+        is_probe=True,
+        has_head=True,
+        command="gateway status",
+    ),
+    Route(
+        "GET",
+        "/metrics",
+        operations.metrics,
+        "Counts and statistics for Prometheus",
+        "Operations",
+        media={200: ("text/plain",)},
+        is_open=True,
+        is_probe=True,
+        has_head=True,
+    ),
+    Route(
+        "GET",
+        "/openapi.json",
+        operations.openapi,
+        "This document",
+        "Operations",
+        media={200: ("application/json",)},
+        sends={200: ("ETag", "Vary")},
+        is_open=True,
+        has_head=True,
+    ),
+    Route(
+        "GET",
+        "/docs",
+        reference.docs,
+        "This document as a page",
+        "Operations",
+        media={200: ("text/html",)},
+        sends={200: ("Content-Security-Policy", "Cache-Control")},
+        is_open=True,
+        has_head=True,
+    ),
+)
