@@ -19,9 +19,9 @@ MODULES = {
 #: packages from the ground up: each may import those of the rows above its own, and no others of its row
 LAYERS = (
     {"errors", "telemetry"},
-    {"aio", "saving"},
+    {"aio", "contract", "saving"},
     {"db", "kinds", "vault"},
-    {"audit", "contract", "operation_search", "sandbox", "upstream"},
+    {"audit", "operation_search", "sandbox", "upstream"},
     {"identity"},
     {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
     {"context_store", "embedded", "gateway", "oauth_client"},

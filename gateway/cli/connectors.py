@@ -44,7 +44,8 @@ def show(connector: str, output_format: str | None, **where: Any) -> None:
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
-            write(await gateway.connectors.inspect(connector), format_of(output_format))
+            inspected = await gateway.connectors.inspect(connector)
+            write(msgspec.to_builtins(inspected), format_of(output_format))
 
     run(work())
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from gateway.contract.members import TIME, Id, Page, Time, Url, member
+from gateway.contract.members import TIME, Id, PageOf, Time, Url, member
 from gateway.contract.problems import JobErrorView
 
 KIND_ID = "5f0c1d2e-8a3b-4c4d-9e5f-6a7b8c9d0e1f"
@@ -54,7 +54,7 @@ class WorkspaceView(Struct, frozen=True):
     created_at: Annotated[Time, member("When the workspace was created.")]
 
 
-class WorkspacePage(Page[WorkspaceView], frozen=True):
+class WorkspacePage(PageOf[WorkspaceView], frozen=True):
     """Workspaces by name."""
 
 
@@ -87,7 +87,7 @@ class Connector(Struct, frozen=True):
     ] = None
 
 
-class ConnectorPage(Page[Connector], frozen=True):
+class ConnectorPage(PageOf[Connector], frozen=True):
     """Connectors, the oldest first."""
 
 

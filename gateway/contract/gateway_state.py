@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from gateway.contract.members import TIME, Id, Listing, Page, Time, member
+from gateway.contract.members import TIME, Id, ListOf, PageOf, Time, member
 
 
 class ClientView(Struct, frozen=True):
@@ -21,7 +21,7 @@ class ClientView(Struct, frozen=True):
     disabled_at: Annotated[Time | None, member("When the client was disabled.")]
 
 
-class ClientList(Listing[ClientView], frozen=True):
+class ClientList(ListOf[ClientView], frozen=True):
     """The organization's clients."""
 
 
@@ -40,7 +40,7 @@ class AuditEntryView(Struct, frozen=True):
     took_ms: Annotated[int | None, member("Duration in milliseconds.", 41)]
 
 
-class AuditPage(Page[AuditEntryView], frozen=True):
+class AuditPage(PageOf[AuditEntryView], frozen=True):
     """Entries of the audit log, the newest first."""
 
 
@@ -80,7 +80,7 @@ class HealthCheckView(Struct, frozen=True):
     said: Annotated[str, member("The finding, and how to fix it.", "answers")]
 
 
-class HealthCheckList(Listing[HealthCheckView], frozen=True):
+class HealthCheckList(ListOf[HealthCheckView], frozen=True):
     """The checks, the most important first."""
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from gateway.contract.members import ID, TIME, Id, Page, Time, Url, member
+from gateway.contract.members import ID, TIME, Id, PageOf, Time, Url, member
 from gateway.contract.problems import JobErrorView
 
 
@@ -61,7 +61,7 @@ class JobView(Struct, frozen=True):
     labels: Annotated[dict[str, str], member("The caller's labels.")] = {}
 
 
-class JobPage(Page[JobView], frozen=True):
+class JobPage(PageOf[JobView], frozen=True):
     """Jobs, the newest first."""
 
 

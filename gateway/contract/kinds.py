@@ -1,12 +1,39 @@
 """What there is to call: kinds with their entities and actions, operations, tools and documents for agents."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
 from gateway.contract.connectors import KIND_ID, ConnectorStatus
-from gateway.contract.members import ID, Id, Page, member
-from gateway.kinds.spec import Effect, PagingStyle
+from gateway.contract.members import ID, Id, PageOf, member
+
+
+class Effect(StrEnum):
+    """What running an operation twice would do; decides what a lost answer means."""
+
+    #: changes nothing: run again at will
+    READ = "read"
+    #: twice is the same as once: run again after a lost answer
+    IDEMPOTENT = "idempotent"
+    #: twice is one too many: a lost answer ends as `unknown`
+    WRITE = "write"
+
+
+class PagingStyle(StrEnum):
+    """How the next page of a list is asked for."""
+
+    #: a page number, one more each time
+    PAGE = "page"
+    #: the number of records to skip
+    OFFSET = "offset"
+    #: an opaque value of the response goes into a param of the next request
+    CURSOR = "cursor"
+    #: the response holds the URL of the next page, from which one member of the query goes into a param
+    LINK = "link"
+    #: the id of the last record goes into a param of the next request
+    LAST_ID = "last_id"
+
 
 PARAMS_SCHEMA = {"type": "object", "properties": {"ticket_id": {"type": "integer"}}, "required": ["ticket_id"]}
 _EFFECT = "The effect of running it twice."
@@ -79,7 +106,7 @@ class KindSummaryView(KindMembers, frozen=True, kw_only=True):
     entities: Annotated[dict[str, list[str]], member("The actions, by entity.", {"tickets": ["list", "get"]})]
 
 
-class KindPage(Page[KindSummaryView], frozen=True):
+class KindPage(PageOf[KindSummaryView], frozen=True):
     """All kinds, on one page."""
 
 

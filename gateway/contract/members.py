@@ -24,14 +24,14 @@ Time = Annotated[datetime, Meta(tz=True, examples=[TIME])]
 Url = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
 
 
-class Page(Struct, Generic[T], frozen=True):
+class PageOf(Struct, Generic[T], frozen=True):
     """A page of a list."""
 
     data: Annotated[list[T], member("The items of this page.")]
     next_cursor: Annotated[str | None, member("`cursor` of the call for the next page; null on the last page.")] = None
 
 
-class Listing(Struct, Generic[T], frozen=True):
+class ListOf(Struct, Generic[T], frozen=True):
     """A list without pages."""
 
     data: Annotated[list[T], member("All items.")]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from gateway.contract.members import TIME, Id, Listing, Page, Time, Url, member
+from gateway.contract.members import TIME, Id, ListOf, PageOf, Time, Url, member
 
 _ISSUER = "https://gateway.example.com"
 _CALLBACK = "http://127.0.0.1:33418/callback"
@@ -84,7 +84,7 @@ class AppView(Struct, frozen=True):
     updated_at: Annotated[Time | None, member("When the app was last set.", TIME)] = None
 
 
-class AppList(Listing[AppView], frozen=True):
+class AppList(ListOf[AppView], frozen=True):
     """The organization's own OAuth apps."""
 
 
@@ -103,7 +103,7 @@ class GrantView(Struct, frozen=True):
     expires_at: Annotated[Time | None, member("When the host's refresh token ends.", TIME)]
 
 
-class GrantPage(Page[GrantView], frozen=True):
+class GrantPage(PageOf[GrantView], frozen=True):
     """Grants, the newest first."""
 
 

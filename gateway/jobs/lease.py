@@ -15,6 +15,7 @@ import msgspec
 
 from gateway.aio.clock import CLOCK, steady
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.db.retries import retry_until_available
 from gateway.errors import (
     GatewayError,
@@ -29,7 +30,6 @@ from gateway.jobs import results
 from gateway.jobs.leases import LEASE, JobOutcome, LeaseKey, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, must_go_on, releases_key, with_outcome
-from gateway.kinds.spec import Effect
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import add_context
 from gateway.telemetry.metrics import LEASES_LOST

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from gateway.contract.kinds import Effect
 from gateway.db.notifications import NOTIFY, WRITTEN
 from gateway.db.pool import Connection, Database
 from gateway.errors import Unavailable, WorkerCrashed
@@ -13,7 +14,6 @@ from gateway.jobs.leases import LEASE, NOTHING_DONE, sealed_head
 from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.processes import has_ended
 from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
-from gateway.kinds.spec import Effect
 
 log = logging.getLogger(__name__)
 

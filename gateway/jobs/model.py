@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.contract.jobs import FINAL, JobStatus
-from gateway.kinds.spec import Effect
+from gateway.contract.kinds import Effect
 from gateway.telemetry import tracing
 
 #: what a canceled job says of which nothing was done

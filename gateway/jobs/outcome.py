@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway import errors
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -20,7 +21,6 @@ from gateway.errors import (
 )
 from gateway.jobs.leases import JobOutcome
 from gateway.jobs.model import StoredJob, moment
-from gateway.kinds.spec import Effect
 from gateway.upstream.retries import is_refusal
 from gateway.upstream.run_context import Effects
 

@@ -15,9 +15,9 @@ from uuid import UUID
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.errors import InternalError
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
-from gateway.kinds.spec import Effect
 from gateway.vault.vault import Binding, Sealed, Vault, decrypt, encrypt
 
 # What may be large is not in it: params, selection, state and result.

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from gateway.aio.batching import Batcher
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.db.pool import Connection, Database
 from gateway.db.retries import retry_until_available
 from gateway.db.where import Where
@@ -28,7 +29,6 @@ from gateway.jobs.rows import (
     summary_of,
 )
 from gateway.jobs.tasks import TASKS, sql_names
-from gateway.kinds.spec import Effect
 
 # A connection that is bound already is handed out without a word to the server.
 

@@ -22,6 +22,8 @@ from pydantic import (
     model_validator,
 )
 
+from gateway.contract.kinds import Effect, PagingStyle
+
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 KindName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
 JsonSchema = dict[str, Any]
@@ -58,33 +60,6 @@ ContentType = Annotated[str, AfterValidator(_content_type)]
 _KINDS = UUID("5d8fbb6c-31f0-4b0e-9d0f-2a8f5a0e7c11")
 #: seconds; a limit that says nothing is looked at again after so long, however long its window is
 _LONGEST_WINDOW = 60
-
-
-class Effect(StrEnum):
-    """What running an operation twice would do; decides what a lost answer means."""
-
-    #: changes nothing: run again at will
-    READ = "read"
-    #: twice is the same as once: run again after a lost answer
-    IDEMPOTENT = "idempotent"
-    #: twice is one too many: a lost answer ends as `unknown`
-    WRITE = "write"
-
-
-class PagingStyle(StrEnum):
-    """How the next page of a list is asked for."""
-
-    #: a page number, one more each time
-    PAGE = "page"
-    #: the number of records to skip
-    OFFSET = "offset"
-    #: an opaque value of the response goes into a param of the next request
-    CURSOR = "cursor"
-    #: the response holds the URL of the next page, from which one member of the query goes into a param
-    LINK = "link"
-    #: the id of the last record goes into a param of the next request
-    LAST_ID = "last_id"
-
 
 #: styles whose next page follows from the page before: a response need not name it
 _COUNTED_STYLES = (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID)

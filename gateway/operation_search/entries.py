@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams, UnknownAction
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.search_schema import search_example, search_params_schema
-from gateway.kinds.spec import Action, Effect, Entity
+from gateway.kinds.spec import Action, Entity
 from gateway.kinds.suggestions import did_you_mean, known_actions, singular
 
 #: entries whose descriptions are cached; more than any catalog has

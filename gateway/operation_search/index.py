@@ -15,8 +15,8 @@ from typing import Any
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.kinds.spec import Effect
 from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entries_of, passes
 from gateway.operation_search.questions import Question, fit, question_of
 from gateway.operation_search.words import ACTIONS_OF_VERB, COMMANDS, COMMON, EMPTY, stem, stems, words

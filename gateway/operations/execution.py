@@ -15,6 +15,7 @@ from gateway.audit.log import Audit
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.errors import (
     Conflict,
     GatewayError,
@@ -39,7 +40,6 @@ from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.tasks import is_retryable
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
-from gateway.kinds.spec import Effect
 from gateway.operations.accounting import Accounted
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from gateway.contract.kinds import PagingStyle
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import HEADER_PATH, LINK_PATH, JsonPath, MetaPath, PagingStyle
+from gateway.kinds.spec import HEADER_PATH, LINK_PATH, JsonPath, MetaPath
 from gateway.sandbox import filters, paging
 from gateway.sandbox.calls import Call, Record, Reply, nested, put
 from gateway.sandbox.store import Row

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
-from gateway.kinds.spec import JsonPath, Paging, PagingStyle
+from gateway.contract.kinds import PagingStyle
+from gateway.kinds.spec import JsonPath, Paging
 from gateway.sandbox.calls import Call
 from gateway.sandbox.store import Row
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from yarl import URL
 
+from gateway.contract.kinds import Effect
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
-from gateway.kinds.spec import Effect, JsonPath
+from gateway.kinds.spec import JsonPath
 from gateway.upstream import responses
 from gateway.upstream.bodies import encoded_body
 from gateway.upstream.prepared import PreparedCall

@@ -7,9 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
+from gateway.contract.kinds import PagingStyle
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Paging, PagingStyle
+from gateway.kinds.spec import Paging
 from gateway.upstream.responses import value_at
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from gateway.contract.kinds import Effect
 from gateway.errors import UpstreamRejected
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Effect
 from gateway.upstream import pagination, requests, responses
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult, UpstreamResponse

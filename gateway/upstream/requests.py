@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 from yarl import URL
 
+from gateway.contract.kinds import Effect
 from gateway.errors import (
     MAX_FAULTS,
     ConnectorNotReady,
@@ -21,7 +22,7 @@ from gateway.errors import (
 )
 from gateway.kinds.catalog import Operation
 from gateway.kinds.hosts import host_matches
-from gateway.kinds.spec import ConnectorSpec, Effect
+from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.auth import QUERY_PREFIX
 from gateway.upstream.bodies import body_of, query_of, text_of

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from random import SystemRandom
 
+from gateway.contract.kinds import Effect
 from gateway.errors import (
     GatewayError,
     RateLimited,
@@ -14,7 +15,6 @@ from gateway.errors import (
     UpstreamTooLarge,
     with_unknown_outcome,
 )
-from gateway.kinds.spec import Effect
 from gateway.upstream.run_context import RunContext
 
 #: tries of one request, the first included

@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 from yarl import URL
 
+from gateway.contract.kinds import Effect
 from gateway.errors import (
     GatewayError,
     InvalidParams,
@@ -24,7 +25,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamTimeout,
 )
-from gateway.kinds.spec import ConnectorSpec, Effect, Failure
+from gateway.kinds.spec import ConnectorSpec, Failure
 from gateway.upstream import responses, retries
 from gateway.upstream.auth import Authorizer
 from gateway.upstream.prepared import PreparedCall

@@ -76,6 +76,8 @@ class Stub:
     client_progress: asyncio.Event = field(default_factory=asyncio.Event)
     flow: deque[dict[str, Any]] = field(default_factory=deque)
     kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
+    #: members of the answers to lists
+    list_members: dict[str, Any] = field(default_factory=dict)
     #: what was answered otherwise than the OpenAPI document allows
     breaches: list[str] = field(default_factory=list)
 
@@ -198,7 +200,7 @@ class Stub:
 
     async def _flow(self, request: web.Request) -> web.Response:
         state = self.flow.popleft() if len(self.flow) > 1 else self.flow[0]
-        return web.json_response({**example("Consent"), "flow_id": FLOW_ID, **state})
+        return web.json_response({**example("Flow"), "flow_id": FLOW_ID, **state})
 
     async def _connector(self, request: web.Request) -> web.Response:
         if request.match_info["id"] not in (CONNECTOR_ID, CHAT_ID):
@@ -250,18 +252,20 @@ class Stub:
     def _tickets(self, params: dict[str, Any]) -> web.Response:
         size, page = params.get("per_page", 2), params.get("page", 1)
         some = TICKETS[(page - 1) * size : page * size]
-        following = f"https://acme.example/tickets?page={page + 1}" if page * size < len(TICKETS) else None
-        return self._done(some, {"next_page": following, "previous_page": None, "count": len(TICKETS)})
+        following = {**params, "page": page + 1} if page * size < len(TICKETS) else None
+        meta = {"next_page": following and "https://acme.example/tickets?page=next", "count": len(TICKETS)}
+        return self._done(some, meta, **{"next": following, **self.list_members})
 
     def _search(self, params: dict[str, Any]) -> web.Response:
         start = int(params.get("cursor") or 0)
         some = TICKETS[start : start + min(2, params["limit"])]
         end = start + len(some)
         meta = {"has_more": end < len(TICKETS), "cursor": str(end) if end < len(TICKETS) else None, "took_ms": 1}
-        return self._done({"data": some, "meta": meta})
+        following = {**params, "cursor": meta["cursor"]} if meta["has_more"] else None
+        return self._done({"data": some, "meta": meta}, next=following)
 
-    def _done(self, result: Any, meta: Any = None) -> web.Response:
-        return web.json_response({"status": "success", "result": result, "connector_metadata": meta})
+    def _done(self, result: Any, meta: Any = None, **members: Any) -> web.Response:
+        return web.json_response({"status": "success", "result": result, "connector_metadata": meta, **members})
 
     def _accepted(self) -> web.Response:
         job = self._job_view()

@@ -45,7 +45,7 @@ KIND = {
         }
     ],
     "oauth": False,
-    "environment": {"subdomain": {"description": "the account", "required": True}},
+    "environment": {"subdomain": {**example("Variable"), "description": "the account"}},
     "entities": {
         "tickets": {
             "description": "Customer requests.",

@@ -42,7 +42,7 @@ async def test_a_refused_consent_is_an_error(gateway, stub):
 
     consent = await gateway.connectors.connect("team-chat", "http://127.0.0.1/redirected")
 
-    with pytest.raises(errors.ReauthorizationRequired, match="failed: access_denied"):
+    with pytest.raises(errors.ReauthorizationRequired, match="failed: the user said no"):
         await consent.wait()
 
 

@@ -149,6 +149,22 @@ async def test_records_end_at_their_limit(gateway, stub):
     assert sum(path.endswith("/execute") for _, path in stub.requests) == 2
 
 
+async def test_a_part_of_a_list_never_looks_like_all_of_it(gateway, stub):
+    stub.list_members = {"next": None, "incomplete": "tickets.list: the application lists no more"}
+
+    with pytest.raises(errors.UpstreamRejected, match="the application lists no more"):
+        [record async for record in gateway.records("support-desk", "tickets", "list", {"per_page": 2})]
+
+
+async def test_no_request_but_those_for_pages_is_sent(gateway, stub):
+    await gateway.connectors.resolve("support-desk")
+    stub.requests.clear()
+
+    pages = [page async for page in gateway.pages("support-desk", "tickets", "list", {"per_page": 2})]
+
+    assert len(stub.requests) == len(pages) == 3
+
+
 async def test_a_search_goes_through_all_pages(gateway, stub):
     found = [ticket async for ticket in gateway.search("support-desk", "tickets", {"eq": {"status": "open"}}, limit=4)]
 

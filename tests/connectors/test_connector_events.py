@@ -1,6 +1,6 @@
 """What happens to a connector is told in its organization's feed."""
 
-from gateway.connectors.model import ConnectorStatus
+from gateway.contract.connectors import ConnectorStatus
 from gateway.events.feed import Feed
 from gateway.events.model import EventFilter
 

@@ -5,7 +5,7 @@ import pytest
 
 from gateway.context_store.sync.sources import synchronized
 from gateway.context_store.sync.write_through import Write, copy_updates_of
-from gateway.kinds.spec import Effect
+from gateway.contract.kinds import Effect
 from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog
 

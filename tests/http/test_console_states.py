@@ -8,11 +8,11 @@ import pytest
 
 from gateway.context_store import entities
 from gateway.context_store.sync import schedule, sources
+from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, UpstreamError, UpstreamFault, UpstreamTimeout
 from gateway.http.console.routes import CONSOLE_ROUTES
 from gateway.jobs.lease import JobRunContext, Work
 from gateway.jobs.model import NewJob, StoredJob
-from gateway.kinds.spec import Effect
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd
 

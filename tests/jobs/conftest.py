@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.contract.kinds import Effect
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
 from gateway.jobs.claims import Claims, Shares
@@ -14,7 +15,6 @@ from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.rows import JobSealing
 from gateway.jobs.store import JobStore
-from gateway.kinds.spec import Effect
 from gateway.vault.vault import Vault
 
 RETENTION = 3600

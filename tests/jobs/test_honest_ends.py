@@ -8,6 +8,7 @@ import pytest
 
 from gateway import errors
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.errors import Unavailable
 from gateway.jobs import results
 from gateway.jobs.lease import JobRunContext
@@ -15,7 +16,6 @@ from gateway.jobs.leases import Leases
 from gateway.jobs.model import StoredJob
 from gateway.jobs.runner import Runner, Work
 from gateway.jobs.store import IdempotencyKey, JobStore
-from gateway.kinds.spec import Effect
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import Effects
 from tests.jobs.conftest import SEALING, SHARES, WORKER

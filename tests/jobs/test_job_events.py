@@ -2,11 +2,11 @@
 
 import pytest
 
+from gateway.contract.jobs import JobStatus
 from gateway.events.feed import Feed
 from gateway.events.model import EventFilter
 from gateway.jobs.leases import JobOutcome, LostLease
 from gateway.jobs.maintenance import MAX_LOSSES_AMONG_OTHERS
-from gateway.jobs.model import JobStatus
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.jobs.leases import JobOutcome, LostLease
 from gateway.jobs.store import IdempotencyKey
-from gateway.kinds.spec import Effect
 from tests.jobs.conftest import SHARES, WORKER
 
 SUCCESS = JobOutcome(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})

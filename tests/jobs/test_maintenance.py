@@ -6,12 +6,12 @@ import sys
 import pytest
 
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.jobs.maintenance import MAX_LOSSES, MAX_LOSSES_AMONG_OTHERS, Maintenance
 from gateway.jobs.model import StoredJob
 from gateway.jobs.processes import process_name
 from gateway.jobs.store import IdempotencyKey
-from gateway.kinds.spec import Effect
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import RETENTION, SEALING, SHARES, WORKER
 

@@ -8,9 +8,9 @@ import pytest
 
 from gateway import errors
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.jobs.model import StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, releases_key, with_outcome
-from gateway.kinds.spec import Effect
 from gateway.upstream.run_context import Effects
 
 SENT = datetime(2026, 1, 2, tzinfo=UTC)

@@ -177,7 +177,7 @@ async def test_the_copy_is_synchronized_and_searched_through_all_pages(gateway, 
 
     assert found
     assert {ticket["status"] for ticket in found} == {"solved"}
-    assert "tickets" in copies["entities"]
+    assert copies["tickets"].records > 0
 
 
 async def test_consent_makes_a_connector(gateway):

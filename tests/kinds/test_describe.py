@@ -1,46 +1,24 @@
 import jsonschema_rs
 import msgspec
 import pytest
-from gateway.client.paging import ListAction
-from gateway.client.paging import next_params as by_discovery
 
 from gateway.context_store.fields import FieldType
 from gateway.context_store.search.parse import DEFAULT_LIMIT, MAX_LIMIT, PARAMS, parse
+from gateway.contract.kinds import KindSummaryView, KindView
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.kinds.search_operators import Operator
 from gateway.kinds.search_schema import search_params_schema
-from gateway.upstream.pagination import next_params as by_spec
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
-PAGED = [
-    (kind.name, *place, operation)
-    for kind in CATALOG
-    for place, operation in kind.operations.items()
-    if operation.paging or operation.action.alternatives
-]
-
-
-@pytest.mark.parametrize(("kind", "entity", "action", "operation"), PAGED, ids=lambda value: str(value))
-def test_what_is_told_of_paging_is_enough_to_turn_every_page(kind, entity, action, operation):
-    told = kind_view(CATALOG.kind(kind))["entities"][entity]["actions"][action]
-    listing = msgspec.convert(told, ListAction)
-    meta = {
-        **dict.fromkeys(told["meta"], "https://app.example/?page=2"),
-        "has_more": True,
-        "next_page": "2",
-        "done": False,
-    }
-
-    assert by_discovery(listing, {}, meta) == by_spec(operation, {}, meta)
-    assert by_discovery(listing, {}, {}) is None
 
 
 @pytest.mark.parametrize("kind", list(CATALOG), ids=lambda kind: kind.name)
-def test_the_discovery_of_a_kind_is_plain_json(kind):
-    encoded = msgspec.json.encode([kind_summary(kind), kind_view(kind)])
+def test_the_discovery_of_a_kind_has_the_members_of_the_contract_and_no_others(kind):
+    summary, view = kind_summary(kind), kind_view(kind)
 
-    assert msgspec.json.decode(encoded)[1]["kind"] == kind.name
+    assert msgspec.to_builtins(msgspec.convert(summary, KindSummaryView)) == summary
+    assert msgspec.to_builtins(msgspec.convert(view, KindView)) == view
 
 
 def test_the_schema_of_searches_knows_every_operator_and_limit():

@@ -8,13 +8,14 @@ import jsonschema_rs
 import pytest
 import yaml
 
+from gateway.contract.kinds import PagingStyle
 from gateway.errors import InvalidParams, UnknownConnectorType
 from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
 from gateway.kinds.lint.kind import lint
 from gateway.kinds.loading import load_catalog, load_kind, shipped_specs, spec_folders
 from gateway.kinds.params import validated
 from gateway.kinds.sources import read_yaml
-from gateway.kinds.spec import RULE_NAMES, PagingStyle, ParamStyle
+from gateway.kinds.spec import RULE_NAMES, ParamStyle
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.long_running import LONG_RULES
 from gateway.upstream.rate_limits import RateScope

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from gateway.kinds.spec import Effect
+from gateway.contract.kinds import Effect
 from gateway.operation_search.entries import entries_of
 from gateway.operation_search.index import OperationIndex
 from gateway.operation_search.signatures import signature_of

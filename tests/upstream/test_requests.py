@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from yarl import URL
 
+from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, InvalidCredentials, InvalidParams, UpstreamInvalidResponse
-from gateway.kinds.spec import Effect
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import (
     UpstreamRequest,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.contract.kinds import Effect
 from gateway.errors import (
     ReauthorizationRequired,
     UpstreamBusy,
@@ -14,7 +15,6 @@ from gateway.errors import (
     UpstreamTooLarge,
     UpstreamTruncated,
 )
-from gateway.kinds.spec import Effect
 from gateway.upstream.retries import Attempt, delay, final
 
 READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE

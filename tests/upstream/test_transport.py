@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from yarl import URL
 
+from gateway.contract.kinds import Effect
 from gateway.errors import (
     UpstreamError,
     UpstreamInvalidResponse,
@@ -17,7 +18,6 @@ from gateway.errors import (
     UpstreamTooLarge,
     UpstreamTruncated,
 )
-from gateway.kinds.spec import Effect
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.rate_limits import RateScope, Unlimited

@@ -15,11 +15,11 @@ from gateway.agents.tools import answers
 from gateway.agents.tools.backend import AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.surface import DEFAULT_BYTES, MAX_WAIT
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.db.retries import retry_until_available
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
 from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of
-from gateway.kinds.spec import Effect
 from gateway.operation_search.entries import OperationEntry
 from gateway.upstream.responses import OperationResult
 

@@ -14,6 +14,7 @@ from gateway.agents.tools.backend import AgentCall, ConnectorInfo, ConsentLink, 
 from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.connectors import ConnectorStatus, SessionStatus
+from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, NotFound
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
@@ -22,7 +23,6 @@ from gateway.jobs.stored_files.blobs import read_all
 from gateway.jobs.stored_files.store import StoredFile
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.spec import Effect
 from gateway.operation_search.index import OperationIndex
 from gateway.operations.call import Done, OperationCall
 from gateway.services import Services

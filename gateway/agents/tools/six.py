@@ -13,9 +13,9 @@ from gateway.agents.tools.choosing import NotConnected, choose
 from gateway.agents.tools.confirmation import RetryConfirmation
 from gateway.agents.tools.consent import PendingConsents
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
 from gateway.jobs.model import JobSummary
-from gateway.kinds.spec import Effect
 from gateway.operation_search.descriptions import describe
 from gateway.operation_search.entries import OperationEntry, entry_of
 from gateway.operation_search.signatures import signature_of

@@ -9,8 +9,9 @@ from typing import Any
 
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.listing import Listing, values_of
+from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.spec import Action, Effect, Incremental, RequestSpec, Search, Sync, SyncRead
+from gateway.kinds.spec import Action, Incremental, RequestSpec, Search, Sync, SyncRead
 from gateway.upstream.responses import value_at
 
 #: seconds that one page may take, tries included

@@ -10,10 +10,9 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.connectors.model import ConnectorRecord
-from gateway.contract.kinds import MatchedConnectorView, OperationMatch, OperationMatches, ToolsView
+from gateway.contract.kinds import Effect, MatchedConnectorView, OperationMatch, OperationMatches, ToolsView
 from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
-from gateway.kinds.spec import Effect
 from gateway.operation_search.descriptions import summary
 from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entry_of, passes
 from gateway.operation_search.formats import FORMATS

@@ -58,7 +58,8 @@ def statuses_of(route: Route) -> list[int]:
         statuses |= {401, 403}
     if "{" in route.path:
         statuses.add(404)
-    if (route.query is not None and not route.is_browser_step) or "{kind}" in route.path:
+    has_query = route.query is not None and not route.is_browser_step
+    if has_query or "{kind}" in route.path or "{connector_type}" in route.path:
         statuses |= {404, 422}
     if has_body(route):
         statuses |= {404, 413, 422}

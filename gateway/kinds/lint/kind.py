@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from gateway.contract.kinds import PagingStyle
 from gateway.errors import BY_CODE
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
@@ -13,7 +14,7 @@ from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint.reading import read_leniently
 from gateway.kinds.lint.schemas import PlacedError, of_schema, references, without_meaning
 from gateway.kinds.sources import LintError, lint_error, repeated_members
-from gateway.kinds.spec import HEADER_PATH, LINK_PATH, AuthMethod, PagingStyle
+from gateway.kinds.spec import HEADER_PATH, LINK_PATH, AuthMethod
 from gateway.kinds.suggestions import did_you_mean, misspelt
 
 #: the action ids of product document 1

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Iterator
 
+from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation, Placement
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, without_meaning
 from gateway.kinds.rule_names import known_rules
-from gateway.kinds.spec import FORM, MULTIPART, Action, Effect, is_json, media_type
+from gateway.kinds.spec import FORM, MULTIPART, Action, is_json, media_type
 from gateway.kinds.suggestions import did_you_mean
 
 #: actions that must not claim to change nothing

@@ -14,8 +14,9 @@ from authlib.oauth2.rfc7009.parameters import prepare_revoke_token_request
 from authlib.oauth2.rfc7636.challenge import create_s256_code_challenge
 from yarl import URL
 
+from gateway.contract.kinds import Effect
 from gateway.errors import InternalError
-from gateway.kinds.spec import ConnectorSpec, Effect, OAuthEndpoints
+from gateway.kinds.spec import ConnectorSpec, OAuthEndpoints
 from gateway.upstream.oauth_tokens.model import App
 from gateway.upstream.requests import UpstreamRequest, relocated
 

@@ -86,14 +86,15 @@ def test_a_preview_is_the_first_rows_in_few_bytes():
 
 
 @pytest.mark.parametrize(
-    ("meta", "expected"),
+    ("members", "expected"),
     [
-        ({"next_page": "https://x/?page=2", "previous_page": None, "count": 9}, {"next": {"per_page": 2, "page": 2}}),
-        ({"next_page": None, "previous_page": None, "count": 2}, {}),
+        ({"next": {"per_page": 2, "page": 2}}, {"next": {"per_page": 2, "page": 2}}),
+        ({"incomplete": "the application lists no more"}, {"incomplete": "the application lists no more"}),
+        ({}, {}),
     ],
 )
-def test_a_list_says_how_it_goes_on(meta, expected):
-    assert answers.continuation(LIST, {"per_page": 2}, OperationResult(msgspec.Raw(b"[]"), meta)) == expected
+def test_a_list_says_how_it_goes_on(members, expected):
+    assert answers.continuation(OperationResult(msgspec.Raw(b"[]"), is_page=True, **members)) == expected
 
 
 def test_pages_are_as_large_as_the_application_gives_unless_their_size_is_named():

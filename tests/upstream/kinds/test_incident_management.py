@@ -1,7 +1,7 @@
 """Incident management, beside what is tested of every kind."""
 
+from gateway.contract.kinds import Effect
 from gateway.kinds.loading import load_kind, shipped_specs
-from gateway.kinds.spec import Effect
 
 KIND = load_kind(shipped_specs() / "incident-management")
 

@@ -3,10 +3,10 @@
 import pytest
 from yarl import URL
 
+from gateway.contract.kinds import Effect
 from gateway.errors import InvalidCredentials
 from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
-from gateway.kinds.spec import Effect
 from gateway.upstream import requests
 from gateway.upstream.requests import checked_environment
 from tests.upstream.kinds.tables.support_desk import API_TOKEN, ENVIRONMENT, ORIGIN

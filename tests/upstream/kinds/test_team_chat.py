@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from gateway.contract.kinds import Effect
 from gateway.errors import ReauthorizationRequired, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamRejected
 from gateway.kinds.loading import load_kind, shipped_specs
-from gateway.kinds.spec import Effect
 from gateway.upstream.responses import UpstreamResponse
 from tests.upstream.judged import read
 from tests.upstream.kinds.tables.team_chat import JSON, READS

@@ -2,10 +2,10 @@
 
 import pytest
 
+from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams, ReauthorizationRequired
 from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
-from gateway.kinds.spec import Effect
 from gateway.upstream.auth import checked_credentials, headers_for
 from tests.upstream.kinds.tables.work_management import GID, READS
 

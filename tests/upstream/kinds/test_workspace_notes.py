@@ -4,7 +4,6 @@ import pytest
 
 from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
-from gateway.kinds.spec import Effect
 from tests.upstream.kinds.tables.workspace_notes import NEWEST_FIRST, PAGES, PICTURE, TEXT, TO_DO
 
 KIND = load_kind(shipped_specs() / "workspace-notes")
