@@ -64,9 +64,9 @@ def _schema_of_models() -> dict[str, Any]:
     definitions = root.pop("$defs")
     definitions["ConnectorSpec"] = root
     sources = dict(_CLASS.findall(inspect.getsource(spec)))
-    for name, definition in definitions.items():
-        for field, description in _comments(sources[name]).items():
-            definition.get("properties", {}).get(field, {}).setdefault("description", description)
+    for name, source in sources.items():
+        for field, description in _comments(source).items():
+            definitions.get(name, {}).get("properties", {}).get(field, {}).setdefault("description", description)
     return {"$defs": definitions}
 
 
