@@ -140,7 +140,7 @@ def _write_job(job: Job, output_format: str | None) -> None:
 
 
 def _tell_of_more(answer: Answer) -> None:
-    if answer.next is not None:
-        note("there are more: --all prints every page, --limit N so many records")
-    elif answer.incomplete is not None:
+    if answer.incomplete is not None:
         note(answer.incomplete)
+    elif answer.next is not None:
+        note("there are more: --all prints every page, --limit N so many records")

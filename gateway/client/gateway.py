@@ -163,9 +163,9 @@ class Gateway:
         while following is not None:
             page = await self.execute(connector, entity, action, following, select=select, exclude=exclude)
             yield page
+            if page.incomplete is not None:
+                raise UpstreamRejected(page.incomplete)
             following = page.next
-        if page.incomplete is not None:
-            raise UpstreamRejected(page.incomplete)
 
     async def records(
         self,

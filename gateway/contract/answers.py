@@ -62,9 +62,7 @@ class Answer(Struct, frozen=True, omit_defaults=True, kw_only=True):
         Mapping[str, Any] | None,
         member("Of lists and searches: the params of the call for the next page; null on the last page.", {"page": 2}),
     ] = None
-    incomplete: Annotated[
-        str | None, member("Of lists: why the application gives no further pages although there are more records.")
-    ] = None
+    incomplete: Annotated[str | None, member("Of lists: why the application does not give the rest.")] = None
     meta: Annotated[
         Mapping[str, Any] | None,
         member("What the application says beside its records.", {"next_page": None, "count": 1}),

@@ -21,19 +21,33 @@ def next_params(
 
     Raises UpstreamRejected where the list goes on but the application does not: a part must not look like the whole.
     """
-    following = page_after(operation, params, meta)
-    if following is None and is_incomplete(operation, params, meta):
-        raise UpstreamRejected(f"{operation}: the application lists no more, but says that there is more; ask for less")
+    following = named_page(operation.instead(params).paging, params, meta)
+    missing = missing_rest(operation, params, meta, following)
+    if missing is not None:
+        raise UpstreamRejected(missing)
     return following
 
 
-def _ensure_served(operation: Operation, params: Mapping[str, Any]) -> None:
+def missing_rest(
+    operation: Operation,
+    params: Mapping[str, Any],
+    meta: Mapping[str, Any] | None,
+    following: Mapping[str, Any] | None,
+) -> str | None:
+    """Why the application does not give the rest of the list; None where it does, and at the end."""
+    if following is None and is_incomplete(operation, params, meta):
+        return f"{operation}: the application lists no more, but says that there is more; ask for less"
+    return _beyond_last_page(operation, following or {})
+
+
+def _beyond_last_page(operation: Operation, params: Mapping[str, Any]) -> str | None:
     paging = operation.instead(params).paging
     if paging is None or paging.max_pages is None or paging.style is not PagingStyle.PAGE:
-        return
-    if int(params.get(paging.param, 1)) > paging.max_pages:
-        words = f"the application serves {paging.max_pages} pages at most, and there are more"
-        raise UpstreamRejected(f"{operation}: {words}; ask for larger pages or for less")
+        return None
+    if int(params.get(paging.param, 1)) <= paging.max_pages:
+        return None
+    words = f"the application serves {paging.max_pages} pages at most, and there are more"
+    return f"{operation}: {words}; ask for larger pages or for less"
 
 
 def is_incomplete(operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> bool:
@@ -47,7 +61,9 @@ def page_after(
 ) -> dict[str, Any] | None:
     """As `next_params`, for callers who see for themselves whether the list is complete."""
     following = named_page(operation.instead(params).paging, params, meta)
-    _ensure_served(operation, following or {})
+    unserved = _beyond_last_page(operation, following or {})
+    if unserved is not None:
+        raise UpstreamRejected(unserved)
     return following
 
 

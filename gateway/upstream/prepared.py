@@ -7,7 +7,6 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.contract.kinds import Effect
-from gateway.errors import UpstreamRejected
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
 from gateway.upstream import pagination, requests, responses
@@ -57,10 +56,8 @@ class PreparedCall(msgspec.Struct, frozen=True):
             meta = answer.meta or {}
             counted = pagination.counted_next(paging, self.params, meta, answer.records)
             answer = replace(answer, meta={**meta, paging.next[0]: counted})
-        try:
-            following, incomplete = pagination.next_params(self.variant, self.params, answer.meta), None
-        except UpstreamRejected as error:
-            following, incomplete = None, error.detail
+        following = pagination.named_page(paging, self.params, answer.meta)
+        incomplete = pagination.missing_rest(self.variant, self.params, answer.meta, following)
         if following is not None:
             # The params of the next page, without those that are there by default.
             defaults = self.operation.defaults

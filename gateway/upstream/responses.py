@@ -83,7 +83,7 @@ class OperationResult(msgspec.Struct, frozen=True):
     #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
     is_page: bool = False
     next: Mapping[str, Any] | None = None
-    #: why there is no next page although there are more records
+    #: why the application does not give the rest of the list
     incomplete: str | None = None
 
     @property

@@ -37,3 +37,13 @@ def test_a_record_is_no_page():
     answer = prepare(small_operation(), {}).answer(UpstreamResponse(200, {}, b"{}"))
 
     assert not answer.is_page
+
+
+def test_a_list_that_the_application_does_not_give_whole_says_why():
+    body = b'{"things": [], "next_page": "https://x/things?page=101"}'
+
+    whole = prepare(PAGED, {"page": 99}).answer(UpstreamResponse(200, {}, body.replace(b"101", b"100")))
+    cut = prepare(PAGED, {"page": 100}).answer(UpstreamResponse(200, {}, body))
+
+    assert whole.incomplete is None
+    assert "serves 100 pages at most" in cut.incomplete

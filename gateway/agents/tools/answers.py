@@ -21,12 +21,13 @@ _WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
 
 
 def continuation(answer: OperationResult) -> dict[str, Any]:
-    """`next`, the params of the next page, or `incomplete`, why there is none although there are more records.
+    """`next`, the params of the next page, or `incomplete`, why the application does not give the rest.
 
-    Empty on the last page, and for what has no pages.
+    Empty on the last page, and for an operation without pages.
     """
-    members = {"next": answer.next, "incomplete": answer.incomplete}
-    return {name: member for name, member in members.items() if member is not None}
+    if answer.incomplete is not None:
+        return {"incomplete": answer.incomplete}
+    return {} if answer.next is None else {"next": dict(answer.next)}
 
 
 def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[str, Any]:
