@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.contract.kinds import Effect
 from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
 from tests.upstream.kinds.tables.workspace_notes import NEWEST_FIRST, PAGES, PICTURE, TEXT, TO_DO
