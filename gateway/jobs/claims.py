@@ -38,7 +38,7 @@ _CLAIM = f"""
         SELECT job.*, row_number() OVER (PARTITION BY organization_id, queue ORDER BY created_at, id) AS place
         FROM gateway_oldest_jobs($9, $10, $3, $4, {_QUEUES}, 4 * $2::integer) AS job
         LEFT JOIN connector_holds AS hold ON hold.connector_id = job.queue AND held_until > now()
-        WHERE crashes < 2 AND (hold.connector_id IS NULL OR attempt > 0)
+        WHERE worker_losses < 2 AND (hold.connector_id IS NULL OR attempt > 0)
     ), within_queue AS (
         SELECT oldest.*, place + COALESCE(everywhere, 0) AS turn
         FROM oldest LEFT JOIN running USING (organization_id, queue)
@@ -60,7 +60,8 @@ _CLAIM = f"""
 # What lost two workers may be what kills them: it runs among few of its kind, and then alone among them.
 _CLAIM_POISON_CANDIDATES = f"""
     WITH chosen AS (
-        SELECT id FROM jobs WHERE status = 'queued' AND crashes >= 2 AND (crashes = 2) = $3 AND task = ANY ($4)
+        SELECT id FROM jobs
+        WHERE status = 'queued' AND worker_losses >= 2 AND (worker_losses = 2) = $3 AND task = ANY ($4)
         ORDER BY created_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
     )
     {_TAKE}

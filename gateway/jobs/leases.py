@@ -40,7 +40,7 @@ _HEARTBEAT = f"""
     )
     UPDATE jobs
     SET lease_until = now() + interval '{LEASE} seconds', worker = $3, status = 'running',
-        crashes = CASE WHEN status = 'queued' THEN GREATEST(crashes - 1, 0) ELSE crashes END,
+        worker_losses = CASE WHEN status = 'queued' THEN GREATEST(worker_losses - 1, 0) ELSE worker_losses END,
         message = CASE WHEN status = 'queued' THEN 'its worker is back' ELSE message END
     FROM held WHERE jobs.id = held.id
     RETURNING jobs.id, jobs.fence, jobs.cancel_requested
@@ -49,32 +49,32 @@ _HEARTBEAT = f"""
 _FORGIVE = """
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), lost AS (
         SELECT jobs.id FROM jobs JOIN given ON jobs.id = given.id AND jobs.fence >= given.fence
-        WHERE status IN ('queued', 'running', 'waiting') AND crashes > 0 AND attempt <= 10
+        WHERE status IN ('queued', 'running', 'waiting') AND worker_losses > 0 AND attempt <= 10
         ORDER BY jobs.id FOR NO KEY UPDATE OF jobs
     )
-    UPDATE jobs SET crashes = crashes - 1 FROM lost WHERE jobs.id = lost.id
+    UPDATE jobs SET worker_losses = worker_losses - 1 FROM lost WHERE jobs.id = lost.id
 """
 # The lease begins anew with the note, so that whoever wrote it knows how long it holds. Nothing more is sent for a job
 # that is to be canceled.
 _MARK_IN_FLIGHT = f"""
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), {_HELD}
     UPDATE jobs
-    SET sending_since = CASE WHEN cancel_requested THEN sending_since ELSE COALESCE(sending_since, now()) END,
+    SET in_flight_since = CASE WHEN cancel_requested THEN in_flight_since ELSE COALESCE(in_flight_since, now()) END,
         lease_until = now() + interval '{LEASE} seconds'
     FROM held WHERE jobs.id = held.id
     RETURNING jobs.id, jobs.cancel_requested
 """
 # What an earlier attempt sent, and whose answer was lost, stays sent.
 _CLEAR_IN_FLIGHT = """
-    UPDATE jobs SET sending_since = $3 WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
+    UPDATE jobs SET in_flight_since = $3 WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
 """
 # Written twice, because the first answer was lost, it is there once: parts have numbers. Losses count against a job
 # only where it made no progress between them.
 _CHECKPOINT = """
     WITH saved AS (
         UPDATE jobs
-        SET state = $3, sending_since = CASE WHEN NOT $6 THEN sending_since END, parts = greatest(parts, $4::integer),
-            crashes = 0
+        SET state = $3, in_flight_since = CASE WHEN NOT $6 THEN in_flight_since END,
+            parts = greatest(parts, $4::integer), worker_losses = 0
         WHERE id = $1 AND fence = $2 AND status = 'running'
         RETURNING id, organization_id
     ), stored AS (
@@ -93,7 +93,7 @@ _STORE_PART = """
 """
 _PROGRESS = """
     UPDATE jobs
-    SET progress = $3, total = $4, message = $5, crashes = CASE WHEN $6 THEN 0 ELSE crashes END
+    SET progress = $3, total = $4, message = $5, worker_losses = CASE WHEN $6 THEN 0 ELSE worker_losses END
     WHERE id = $1 AND fence = $2 AND status = 'running'
     RETURNING cancel_requested
 """
@@ -112,12 +112,12 @@ _FINISH = f"""
     SET status = given.status, result = given.result, error = given.error,
         message = COALESCE(given.message, jobs.message), progress = COALESCE(given.progress, jobs.progress),
         total = COALESCE(given.total, jobs.total), finished_at = now(),
-        expires_at = now() + make_interval(secs => $11), lease_until = NULL, worker = NULL, sending_since = NULL
+        expires_at = now() + make_interval(secs => $11), lease_until = NULL, worker = NULL, in_flight_since = NULL
     FROM given JOIN held ON held.id = given.id WHERE jobs.id = given.id
     RETURNING jobs.id
 """
 #: whether a job can end canceled with nothing done: else it is taken up once more, by who can say what was.
-NOTHING_DONE = "(effect = 'read' OR sending_since IS NULL AND state = '{}')"
+NOTHING_DONE = "(effect = 'read' OR in_flight_since IS NULL AND state = '{}')"
 _ENDS_CANCELED = f"cancel_requested AND {NOTHING_DONE}"
 # Canceled meanwhile, it ends instead of waiting. What was sent and not answered stays noted.
 _DEFER = f"""

@@ -45,7 +45,7 @@ _WITHOUT_SESSION = """
 # Held by a process that has certainly ended, or, where leases may be judged, not renewed in time.
 _LOST = "status = 'running' AND (worker = ANY($1::text[]) OR $2 AND lease_until < now())"
 _LOST_TOO_MANY = f"""
-    (crashes + 1 >= {MAX_LOSSES_AMONG_OTHERS} OR crashes + 1 >= {MAX_LOSSES} AND NOT EXISTS (
+    (worker_losses + 1 >= {MAX_LOSSES_AMONG_OTHERS} OR worker_losses + 1 >= {MAX_LOSSES} AND NOT EXISTS (
         SELECT FROM jobs AS other
         WHERE other.status = 'running' AND other.worker = jobs.worker AND other.id <> jobs.id))
 """
@@ -54,13 +54,14 @@ _ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $6), le
 # What is not run again: writes whose answer was lost, also those of callers who waited, and what lost too many workers.
 _NOT_RUN_AGAIN = f"""
     SELECT {COLUMNS} FROM jobs
-    WHERE {_LOST} AND effect <> 'read' AND sending_since IS NOT NULL AND (effect = 'write' OR is_inline)
+    WHERE {_LOST} AND effect <> 'read' AND in_flight_since IS NOT NULL AND (effect = 'write' OR is_inline)
        OR {_LOST} AND NOT is_inline AND {_LOST_TOO_MANY}
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 _END = f"""
     UPDATE jobs
-    SET status = $2, result = $3, error = $4, message = $5, {_ENDS}, sending_since = NULL, crashes = crashes + 1
+    SET status = $2, result = $3, error = $4, message = $5, {_ENDS}, in_flight_since = NULL,
+        worker_losses = worker_losses + 1
     WHERE id = $1
 """
 # What was run for a caller who waited, and did not go out, leaves no trace: with the row goes its idempotency key.
@@ -68,7 +69,7 @@ _DELETE_LOST_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING i
 # What was sent stays noted: should nobody ever learn what came of it, the job says so. Who held it may take it back.
 _REQUEUE_LOST = f"""
     UPDATE jobs
-    SET status = 'queued', crashes = crashes + 1, lease_until = NULL,
+    SET status = 'queued', worker_losses = worker_losses + 1, lease_until = NULL,
         message = 'its worker was lost; waiting for another'
     WHERE {_LOST}
     RETURNING id, connector_id, NOT {NOTHING_DONE} AS may_be_written

@@ -16,7 +16,7 @@ _REMEMBERED = 10_000
 # No further than the quota: a deep queue costs no more than a full one. What nobody waits for takes no room.
 _QUEUED = """
     SELECT count(*) FROM
-        (SELECT FROM jobs WHERE organization_id = $1 AND status = 'queued' AND NOT background LIMIT $2) AS queued
+        (SELECT FROM jobs WHERE organization_id = $1 AND status = 'queued' AND NOT is_background LIMIT $2) AS queued
 """
 
 

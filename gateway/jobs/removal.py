@@ -40,14 +40,14 @@ _RUN_ON = f"SELECT {COLUMNS} FROM jobs WHERE {_OF_CONNECTOR} AND status = 'runni
 _END = """
     UPDATE jobs
     SET status = $3, error = $4, message = $5, fence = fence + 1, lease_until = NULL, worker = NULL,
-        sending_since = NULL, finished_at = now(), expires_at = now() + make_interval(secs => $6)
+        in_flight_since = NULL, finished_at = now(), expires_at = now() + make_interval(secs => $6)
     WHERE organization_id = $1 AND id = $2
 """
 _DELETED = JobCanceled("ended: its connector was deleted")
 _BATCH_AFTER = f"SELECT id, fence FROM jobs WHERE {_OF_CONNECTOR} AND id > $3 ORDER BY id LIMIT {_BATCH}"
 _EMPTY = """
     UPDATE jobs
-    SET result = NULL, params = '{}', shape = '{}', state = '{}', labels = '{}', find_by = NULL, token_hash = NULL,
+    SET result = NULL, params = '{}', selection = '{}', state = '{}', labels = '{}', find_by = NULL, token_hash = NULL,
         message = 'its connector was deleted',
         error = CASE WHEN error IS NOT NULL THEN jsonb_strip_nulls(jsonb_build_object(
             'code', error::jsonb -> 'code', 'detail', 'the connector of this job was deleted',

@@ -8,10 +8,12 @@ read beside sealed ones.
 import binascii
 import json
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
+import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from gateway.contract.jobs import JobStatus
@@ -20,15 +22,43 @@ from gateway.errors import InternalError
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.vault.vault import Binding, Sealed, Vault, decrypt, encrypt
 
+#: columns that are read otherwise than by their name
+_READ_AS = {"labels": "jobs.labels::text AS labels", "is_stored": "jobs.result IS NOT NULL AS is_stored"}
+#: the PostgreSQL types of what is accepted
+_TYPES = {
+    UUID: "uuid",
+    str: "text",
+    bool: "boolean",
+    bytes: "bytea",
+    Effect: "text",
+    Mapping[str, Any]: "text",
+    Mapping[str, str]: "jsonb",
+}
+
+
+def _selected(struct: type[msgspec.Struct]) -> str:
+    """The columns of a Struct's members, which have the same names."""
+    return ", ".join(_READ_AS.get(name, f"jobs.{name}") for name in struct.__struct_fields__)
+
+
+def _type_of(annotation: Any) -> str:
+    """The PostgreSQL type of a member, which may be null."""
+    return next(_TYPES[each] for each in (annotation, *get_args(annotation)) if each in _TYPES)
+
+
 # What may be large is not in it: params, selection, state and result.
-SUMMARY_COLUMNS = """
-    jobs.id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, effect, is_inline,
-    background AS is_background, labels::text AS labels, request_id, find_by, traceparent, status, cancel_requested,
-    total, progress, message, error, result IS NOT NULL AS is_stored, attempt, crashes AS worker_losses, jobs.fence,
-    sending_since AS in_flight_since, parts, version, jobs.created_at,
-    started_at, finished_at, next_attempt_at, jobs.expires_at, key_id, wrapped_key
-"""
-COLUMNS = f"{SUMMARY_COLUMNS}, params, shape AS selection, state"
+SUMMARY_COLUMNS = _selected(JobSummary)
+COLUMNS = _selected(StoredJob)
+#: column → its type, of what is accepted: the members of a `NewJob` and its data key
+_INSERTED = {name: _type_of(hint) for name, hint in get_type_hints(NewJob).items()} | {
+    "key_id": "text",
+    "wrapped_key": "bytea",
+}
+INSERTED_COLUMNS = ", ".join(_INSERTED)
+#: jobs as arrays of their columns, in the order of `INSERTED_COLUMNS`
+NEW_JOBS = f"unnest({', '.join(f'${number}::{type_}[]' for number, type_ in enumerate(_INSERTED.values(), 1))})"
+#: the number of the first argument after those of `NEW_JOBS`
+NEXT_ARGUMENT = len(_INSERTED) + 1
 _SEALED = "sealed:"
 #: what says nothing is left as it is: SQL looks for it
 _EMPTY = "{}"
@@ -114,6 +144,20 @@ def part_field(part: int) -> str:
 
 #: for a process without a vault: it seals nothing, and opens nothing that is sealed
 NO_SEALING = JobSealing()
+
+
+def inserted_columns(new: Sequence[NewJob], sealing: JobSealing) -> list[list[Any]]:
+    """Jobs that are accepted now as the arguments of `NEW_JOBS`: an array for each column."""
+    return [list(column) for column in zip(*(_inserted_row(each, sealing) for each in new), strict=True)]
+
+
+def _inserted_row(new: NewJob, sealing: JobSealing) -> tuple[Any, ...]:
+    key = sealing.new_key(new.organization_id, new.id)
+    members = {name: getattr(new, name) for name in new.__struct_fields__}
+    members["params"] = sealing.seal(key, "params", json.dumps(dict(new.params)))
+    members["selection"] = json.dumps(dict(new.selection))
+    members["labels"] = json.dumps(dict(new.labels))
+    return (*members.values(), key.key_id, key.wrapped_key)
 
 
 def summary_of(row: Any) -> JobSummary:

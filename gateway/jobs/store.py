@@ -19,10 +19,14 @@ from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobSummary, NewJob, StoredJob
 from gateway.jobs.rows import (
     COLUMNS,
+    INSERTED_COLUMNS,
+    NEW_JOBS,
+    NEXT_ARGUMENT,
     NO_SEALING,
     SUMMARY_COLUMNS,
     JobSealing,
     accepted_job,
+    inserted_columns,
     job_of,
     key_of,
     part_field,
@@ -32,23 +36,16 @@ from gateway.jobs.tasks import TASKS, sql_names
 
 # A connection that is bound already is handed out without a word to the server.
 
-_INSERTED = """
-    id, organization_id, client_id, connector_id, workspace_name, task, kind, entity, action, params, shape, effect,
-    is_inline, labels, request_id, find_by, token_hash, traceparent, background,
-    key_id, wrapped_key
-"""
-_NEW = """
-    unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-           $10::text[], $11::text[], $12::text[], $13::boolean[], $14::jsonb[], $15::text[], $16::text[], $17::bytea[],
-           $18::text[], $19::boolean[], $20::text[], $21::bytea[])
-"""
 # Sent again, because the answer to its commit was lost, it finds what it inserted.
-_INSERT = f"INSERT INTO jobs ({_INSERTED}) SELECT * FROM {_NEW} ON CONFLICT (id) DO NOTHING RETURNING {SUMMARY_COLUMNS}"
+_INSERT = f"""
+    INSERT INTO jobs ({INSERTED_COLUMNS}) SELECT * FROM {NEW_JOBS}
+    ON CONFLICT (id) DO NOTHING RETURNING {SUMMARY_COLUMNS}
+"""
 _ACCEPTED = f"SELECT {COLUMNS} FROM jobs WHERE id = ANY ($1::uuid[])"
 # Born running: held by the process that accepted it.
 _INSERT_CLAIMED = f"""
-    INSERT INTO jobs ({_INSERTED}, status, worker, lease_until, fence, attempt, started_at)
-    SELECT *, 'running', $22::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {_NEW}
+    INSERT INTO jobs ({INSERTED_COLUMNS}, status, worker, lease_until, fence, attempt, started_at)
+    SELECT *, 'running', ${NEXT_ARGUMENT}::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {NEW_JOBS}
     RETURNING {SUMMARY_COLUMNS}
 """
 # The first to come reserves the key, and who comes at the same time waits here; a key past its time is as good as none.
@@ -239,40 +236,10 @@ class JobStore:
             raise _perhaps_accepted(new, away) from away
 
     async def _inserted(self, connection: Connection, new: NewJob, claimed_by: str | None) -> StoredJob:
-        columns = self._columns([new])
+        columns = inserted_columns([new], self._sealing)
         if claimed_by is None:
             return accepted_job(await connection.fetchrow(_INSERT, *columns), new)
         return accepted_job(await connection.fetchrow(_INSERT_CLAIMED, *columns, claimed_by), new)
-
-    def _columns(self, new: Sequence[NewJob]) -> list[list[Any]]:
-        return [list(column) for column in zip(*map(self._values, new), strict=True)]
-
-    def _values(self, new: NewJob) -> tuple[Any, ...]:
-        """A new job's row, in the order of `_INSERTED`."""
-        key = self._sealing.new_key(new.organization_id, new.id)
-        return (
-            new.id,
-            new.organization_id,
-            new.client_id,
-            new.connector_id,
-            new.workspace_name,
-            new.task,
-            new.kind,
-            new.entity,
-            new.action,
-            self._sealing.seal(key, "params", json.dumps(dict(new.params))),
-            json.dumps(dict(new.selection)),
-            new.effect,
-            new.is_inline,
-            json.dumps(dict(new.labels)),
-            new.request_id,
-            new.find_by,
-            new.token_hash,
-            new.traceparent,
-            new.is_background,
-            key.key_id,
-            key.wrapped_key,
-        )
 
     async def accept_within(self, connection: Connection, new: NewJob) -> StoredJob:
         """Accept in the caller's own transaction, together with what the job is about."""
@@ -284,7 +251,7 @@ class JobStore:
 
     async def _accept_all(self, new: Sequence[NewJob]) -> Sequence[StoredJob]:
         async with self._database.system() as connection:
-            rows = {row["id"]: row for row in await connection.fetch(_INSERT, *self._columns(new))}
+            rows = {row["id"]: row for row in await connection.fetch(_INSERT, *inserted_columns(new, self._sealing))}
             missing = [each.id for each in new if each.id not in rows]
             before = await connection.fetch(_ACCEPTED, missing) if missing else []
         accepted = {row["id"]: job_of(row, self._sealing) for row in before}

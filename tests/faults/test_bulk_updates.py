@@ -66,5 +66,5 @@ async def test_a_bulk_update_canceled_in_the_middle_counts_what_was_done(gateway
 
 async def _all_started(gateway: Arena, job_id: str) -> bool:
     """Whether every batch was taken, and the gateway knows it."""
-    is_saved = await gateway.stores.value("SELECT sending_since IS NULL FROM jobs WHERE id = $1::text::uuid", job_id)
+    is_saved = await gateway.stores.value("SELECT in_flight_since IS NULL FROM jobs WHERE id = $1::text::uuid", job_id)
     return bool(is_saved) and len(gateway.upstream.updated) == TICKETS // BATCH

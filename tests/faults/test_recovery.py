@@ -83,7 +83,7 @@ async def test_a_frozen_and_thawed_worker_goes_on_and_nothing_counts_against_its
     worker.send(signal.SIGCONT)
     await gateway.swept()
     ended = await outcomes(gateway, jobs)
-    counted = await gateway.stores.value("SELECT max(crashes) FROM jobs")
+    counted = await gateway.stores.value("SELECT max(worker_losses) FROM jobs")
 
     assert ended == {"succeeded"}
     assert counted == 0

@@ -21,7 +21,7 @@ from gateway.upstream.run_context import Effects
 from tests.jobs.conftest import SEALING, SHARES, WORKER
 
 #: after three losses in a row a job is the only poison candidate of its worker, and the next loss ends it
-ISOLATED = "UPDATE jobs SET crashes = 3 WHERE id = $1"
+ISOLATED = "UPDATE jobs SET worker_losses = 3 WHERE id = $1"
 KEY = IdempotencyKey("k", b"request", 3600)
 HALF = Effects(
     known={"batches_finished": 1, "items_done": 2, "items": 4},
@@ -122,7 +122,7 @@ async def test_what_is_in_flight_while_something_else_is_saved_stays_noted(lease
 
     await run_context.checkpoint(UNDER_WAY)
 
-    assert (await sql("SELECT sending_since FROM jobs WHERE id = $1", job.id))[0][0] is not None
+    assert (await sql("SELECT in_flight_since FROM jobs WHERE id = $1", job.id))[0][0] is not None
 
 
 async def test_an_updates_key_stays_taken_when_its_front_end_dies_after_sending(

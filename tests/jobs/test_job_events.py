@@ -64,7 +64,7 @@ async def test_a_write_that_loses_its_worker_adds_one_event(leases, maintenance,
 
 async def test_a_job_that_is_given_up_adds_one_event(maintenance, claimed, lost, sql, told):
     job = await claimed()
-    await sql("UPDATE jobs SET crashes = $2 WHERE id = $1", job.id, MAX_LOSSES_AMONG_OTHERS)
+    await sql("UPDATE jobs SET worker_losses = $2 WHERE id = $1", job.id, MAX_LOSSES_AMONG_OTHERS)
     await lost(job)
 
     await maintenance.reap()

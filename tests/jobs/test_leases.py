@@ -84,7 +84,7 @@ async def test_a_holder_that_was_taken_for_lost_takes_its_job_back(jobs, leases,
     await maintenance.reap()
 
     ours = await leases.heartbeat(WORKER, [(job.id, job.fence)])
-    (again,) = await sql("SELECT status, worker, crashes FROM jobs WHERE id = $1", job.id)
+    (again,) = await sql("SELECT status, worker, worker_losses FROM jobs WHERE id = $1", job.id)
     await leases.finish(job, SUCCESS)
 
     assert ours == {(job.id, job.fence): False}
@@ -100,9 +100,9 @@ async def test_a_job_that_another_has_claimed_is_not_taken_back(jobs, leases, cl
     assert await leases.heartbeat(WORKER, [(job.id, job.fence)]) == {}
 
 
-@pytest.mark.parametrize(("attempts", "crashes"), [(1, 0), (11, 1)])
+@pytest.mark.parametrize(("attempts", "worker_losses"), [(1, 0), (11, 1)])
 async def test_a_loss_is_forgiven_when_its_worker_is_still_there_but_not_for_ever(
-    jobs, leases, maintenance, claimed, lost, sql, attempts, crashes
+    jobs, leases, maintenance, claimed, lost, sql, attempts, worker_losses
 ):
     job = await claimed(effect=Effect.READ)
     await sql("UPDATE jobs SET attempt = $2 WHERE id = $1", job.id, attempts)
@@ -111,11 +111,11 @@ async def test_a_loss_is_forgiven_when_its_worker_is_still_there_but_not_for_eve
 
     await leases.forgive([(job.id, job.fence)])
 
-    assert await crashes_of(sql, job) == crashes
+    assert await losses_of(sql, job) == worker_losses
 
 
-async def crashes_of(sql, job) -> int:
-    return (await sql("SELECT crashes FROM jobs WHERE id = $1", job.id))[0][0]
+async def losses_of(sql, job) -> int:
+    return (await sql("SELECT worker_losses FROM jobs WHERE id = $1", job.id))[0][0]
 
 
 PROGRESS = {
@@ -125,14 +125,16 @@ PROGRESS = {
 }
 
 
-@pytest.mark.parametrize(("step", "crashes"), [("checkpoint", 0), ("further than before", 0), ("as far as before", 2)])
-async def test_losses_count_only_where_there_was_no_progress_between_them(leases, claimed, sql, step, crashes):
+@pytest.mark.parametrize(
+    ("step", "worker_losses"), [("checkpoint", 0), ("further than before", 0), ("as far as before", 2)]
+)
+async def test_losses_count_only_where_there_was_no_progress_between_them(leases, claimed, sql, step, worker_losses):
     job = await claimed(effect=Effect.READ)
-    await sql("UPDATE jobs SET crashes = 2 WHERE id = $1", job.id)
+    await sql("UPDATE jobs SET worker_losses = 2 WHERE id = $1", job.id)
 
     await PROGRESS[step](leases, job)
 
-    assert await crashes_of(sql, job) == crashes
+    assert await losses_of(sql, job) == worker_losses
 
 
 async def test_ends_and_heartbeats_at_once_do_not_wait_for_each_other_in_a_circle(leases, claimed):
@@ -151,7 +153,7 @@ async def test_nothing_more_is_sent_for_a_job_that_is_to_be_canceled(jobs, lease
     may_send = await leases.mark_in_flight(job)
 
     assert not may_send
-    assert (await sql("SELECT sending_since FROM jobs WHERE id = $1", job.id))[0][0] is None
+    assert (await sql("SELECT in_flight_since FROM jobs WHERE id = $1", job.id))[0][0] is None
 
 
 async def test_what_goes_back_counts_as_never_taken(jobs, leases, claimed):

@@ -145,7 +145,7 @@ async def test_a_job_that_kills_its_workers_is_isolated_and_then_given_up(jobs, 
 
 
 @pytest.mark.parametrize(
-    ("crashes", "status"),
+    ("worker_losses", "status"),
     [
         (MAX_LOSSES - 1, JobStatus.QUEUED),
         (MAX_LOSSES_AMONG_OTHERS - 2, JobStatus.QUEUED),
@@ -153,10 +153,10 @@ async def test_a_job_that_kills_its_workers_is_isolated_and_then_given_up(jobs, 
     ],
 )
 async def test_a_death_in_which_others_were_lost_too_is_little_evidence(
-    jobs, maintenance, claimed, lost, sql, crashes, status
+    jobs, maintenance, claimed, lost, sql, worker_losses, status
 ):
     job, another = await claimed(effect=Effect.READ), await claimed(effect=Effect.READ)
-    await sql("UPDATE jobs SET crashes = $2 WHERE id = $1", job.id, crashes)
+    await sql("UPDATE jobs SET worker_losses = $2 WHERE id = $1", job.id, worker_losses)
     await lost(job)
     await lost(another)
 

@@ -40,7 +40,7 @@ async def test_a_newer_worker_claims_what_an_older_one_left(jobs, claims, new_jo
 
 async def test_poison_candidates_of_unknown_tasks_are_left_as_well(jobs, claims, new_job, sql):
     await jobs.accept(new_job(task=NEWER))
-    await sql("UPDATE jobs SET crashes = 2")
+    await sql("UPDATE jobs SET worker_losses = 2")
 
     assert await claims.claim_poison_candidates(WORKER, 5, is_group=True) == []
 

@@ -210,7 +210,7 @@ async def test_a_call_that_outlasts_its_connector_becomes_no_job(setting: Settin
 async def test_a_write_that_was_out_ends_unknown(setting: Setting) -> None:
     record = await setting.connector()
     running = await setting.running(record)
-    await setting.world.sql("UPDATE jobs SET effect = 'write', sending_since = now() WHERE id = $1", running.id)
+    await setting.world.sql("UPDATE jobs SET effect = 'write', in_flight_since = now() WHERE id = $1", running.id)
 
     await setting.carry_out(await setting.deletion.delete_connector(setting.world.caller, record.id))
 

@@ -13,12 +13,12 @@ CREATE TABLE jobs (
     action text,
     params text NOT NULL DEFAULT '{}',
     -- how the caller wants the answer shaped
-    shape text NOT NULL DEFAULT '{}',
+    selection text NOT NULL DEFAULT '{}',
     effect text NOT NULL DEFAULT 'read',
     -- run by the process that accepted it, for a caller that waits; no worker claims it
     is_inline boolean NOT NULL DEFAULT false,
     -- no caller waits for it, so that it yields to jobs that a caller waits for
-    background boolean NOT NULL DEFAULT false,
+    is_background boolean NOT NULL DEFAULT false,
     -- A column, because row-level security lets no index be searched for an expression that is not known to be leakproof.
     queue uuid GENERATED ALWAYS AS (COALESCE(connector_id, organization_id)) STORED,
     labels jsonb NOT NULL DEFAULT '{}',
@@ -41,14 +41,14 @@ CREATE TABLE jobs (
     result text,
     attempt integer NOT NULL DEFAULT 0,
     -- workers that were lost while they ran it
-    crashes integer NOT NULL DEFAULT 0,
+    worker_losses integer NOT NULL DEFAULT 0,
 
     -- the worker that runs it: each claim raises the fence, and every later write must carry it
     fence bigint NOT NULL DEFAULT 0,
     worker text,
     lease_until timestamptz,
     -- set before the first byte of a write goes out, cleared when its answer is stored
-    sending_since timestamptz,
+    in_flight_since timestamptz,
     -- what a later attempt needs to go on
     state text NOT NULL DEFAULT '{}',
     parts integer NOT NULL DEFAULT 0,
@@ -65,9 +65,9 @@ CREATE TABLE jobs (
     wrapped_key bytea
 ) WITH (fillfactor = 85);
 -- The oldest queued job of each connector; the gateway's own tasks without a connector have a queue of their own.
-CREATE INDEX jobs_queued ON jobs (background, organization_id, queue, created_at, id) WHERE status = 'queued';
+CREATE INDEX jobs_queued ON jobs (is_background, organization_id, queue, created_at, id) WHERE status = 'queued';
 -- Jobs that lost two workers without any progress in between, oldest first.
-CREATE INDEX jobs_suspected ON jobs (created_at, id) WHERE status = 'queued' AND crashes >= 2;
+CREATE INDEX jobs_suspected ON jobs (created_at, id) WHERE status = 'queued' AND worker_losses >= 2;
 -- No lease in it, so that a heartbeat touches no index.
 CREATE INDEX jobs_running ON jobs (organization_id) WHERE status = 'running';
 CREATE INDEX jobs_waiting ON jobs (next_attempt_at) WHERE status = 'waiting';
@@ -178,14 +178,14 @@ CREATE TRIGGER tell BEFORE UPDATE ON jobs FOR EACH ROW
 -- oldest of their queue. The settings hold the planner to the index, because rows are queued for moments only and the
 -- statistics then estimate one row, for which the planner would sort ten thousand.
 CREATE FUNCTION gateway_oldest_jobs(
-    is_background boolean,
+    wants_background boolean,
     known_tasks text[],
     from_organization uuid,
     from_queue uuid,
     max_queues integer,
     max_jobs integer
 ) RETURNS TABLE (
-    id uuid, organization_id uuid, queue uuid, kind text, attempt integer, crashes integer, created_at timestamptz
+    id uuid, organization_id uuid, queue uuid, kind text, attempt integer, worker_losses integer, created_at timestamptz
 ) LANGUAGE plpgsql STABLE SET enable_bitmapscan = off SET enable_seqscan = off SET enable_sort = off AS $$
 DECLARE
     -- where it began, unless that is the very first queue
@@ -197,19 +197,19 @@ BEGIN
     FOR hop IN 1..max_queues LOOP
         IF hop = 1 THEN
             SELECT job.organization_id, job.queue INTO here FROM jobs AS job
-            WHERE job.status = 'queued' AND job.background = is_background
+            WHERE job.status = 'queued' AND job.is_background = wants_background
               AND (job.organization_id, job.queue) >= (from_organization, from_queue)
             ORDER BY job.organization_id, job.queue LIMIT 1;
         ELSE
             SELECT job.organization_id, job.queue INTO here FROM jobs AS job
-            WHERE job.status = 'queued' AND job.background = is_background
+            WHERE job.status = 'queued' AND job.is_background = wants_background
               AND (job.organization_id, job.queue) > (here.organization_id, here.queue)
             ORDER BY job.organization_id, job.queue LIMIT 1;
         END IF;
         IF NOT FOUND AND NOT has_wrapped THEN
             has_wrapped := true;
             SELECT job.organization_id, job.queue INTO here FROM jobs AS job
-            WHERE job.status = 'queued' AND job.background = is_background
+            WHERE job.status = 'queued' AND job.is_background = wants_background
             ORDER BY job.organization_id, job.queue LIMIT 1;
         END IF;
         IF here.queue IS NULL THEN
@@ -222,9 +222,9 @@ BEGIN
             RETURN;
         END IF;
         RETURN QUERY
-            SELECT job.id, job.organization_id, job.queue, job.kind, job.attempt, job.crashes, job.created_at
+            SELECT job.id, job.organization_id, job.queue, job.kind, job.attempt, job.worker_losses, job.created_at
             FROM jobs AS job
-            WHERE job.status = 'queued' AND job.background = is_background
+            WHERE job.status = 'queued' AND job.is_background = wants_background
               AND job.organization_id = here.organization_id AND job.queue = here.queue
               AND job.task = ANY (known_tasks)
             ORDER BY job.created_at, job.id LIMIT max_jobs;
