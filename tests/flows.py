@@ -2,8 +2,8 @@
 
 `python -m tests.flows` runs each flow warm, in one process on real stores and the sandbox, under `sys.setprofile`, and
 prints a table. `python -m tests.flows --list list` prints the functions of one flow in the order of their first calls.
-The sandbox, rounds of background loops, comprehensions and lambdas are left out. Of several runs the one with the fewest
-functions counts.
+Left out are the sandbox, rounds of background loops, comprehensions and lambdas. Of several runs the one with the
+fewest functions counts.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`gateway api`, and `token`, `workspaces`, `audit`, `grants`: the gateway's own API, asked for what it has."""
+"""`gateway api`, `token`, `workspaces`, `audit` and `grants`: requests to the gateway's own API."""
 
 import sys
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ def _session(url: str | None, workspace: str | None, organization: str | None) -
 @click.command(epilog=EXIT_CODES)
 @click.argument("method", type=click.Choice(_METHODS, case_sensitive=False))
 @click.argument("path")
-@click.option("-q", "--query", "query", multiple=True, metavar="NAME=VALUE", help="A member of the query string.")
-@click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of the request.")
-@click.option("-d", "--data", metavar="JSON", help="The body.")
+@click.option("-q", "--query", "query", multiple=True, metavar="NAME=VALUE", help="Query parameter; repeatable.")
+@click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="Request header; repeatable.")
+@click.option("-d", "--data", metavar="JSON", help="JSON body of the request.")
 @output_option
 @gateway_options
 def api(
@@ -41,7 +41,7 @@ def api(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """Send one request to the gateway, with a token on it, and print what it answers.
+    """Send one authenticated request to the gateway and print the response.
 
     \b
     gateway api GET jobs -q status=failed
@@ -72,7 +72,7 @@ def _object(text: str) -> Mapping[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.MsgspecError as error:
-        raise click.BadParameter(f"{text[:60]!r} is no JSON object ({error})", param_hint="--data") from error
+        raise click.BadParameter(f"{text[:60]!r} is not a JSON object ({error})", param_hint="--data") from error
 
 
 @click.command(epilog=EXIT_CODES)
@@ -96,27 +96,27 @@ def workspaces(output_format: str | None, **where: Any) -> None:
 
 
 @click.command(epilog=EXIT_CODES)
-@click.option("--connector-id", metavar="ID", help="Only what was done on this connector.")
-@click.option("--since", metavar="TIME", help="From when, such as 2026-01-31T09:00:00Z.")
+@click.option("--connector-id", metavar="ID", help="Only entries of this connector.")
+@click.option("--since", metavar="TIME", help="Only entries since this time, such as 2026-01-31T09:00:00Z.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @output_option
 @gateway_options
 def audit(connector_id: str | None, since: str | None, limit: int, output_format: str | None, **where: Any) -> None:
-    """List who did what, when and with which outcome, the newest first; needs the scope admin."""
+    """List audit entries, newest first. Needs the scope admin."""
     query = {"connector_id": connector_id, "since": since, "limit": limit}
     _print_data("/api/v1/audit", query, output_format, where)
 
 
 @click.group(epilog=EXIT_CODES)
 def grants() -> None:
-    """What people let agents' hosts do; needs the scope admin."""
+    """Grants: what people allowed agents' hosts to do. Needs the scope admin."""
 
 
 @grants.command("list")
 @output_option
 @gateway_options
 def list_grants(output_format: str | None, **where: Any) -> None:
-    """List which hosts may act for whom, the newest first."""
+    """List grants, newest first."""
     _print_data("/api/v1/grants", {}, output_format, where)
 
 
@@ -124,7 +124,7 @@ def list_grants(output_format: str | None, **where: Any) -> None:
 @click.argument("grant_id", metavar="ID")
 @gateway_options
 def revoke_grant(grant_id: str, **where: Any) -> None:
-    """End a grant with all its tokens, at once."""
+    """Revoke a grant and all its tokens."""
 
     async def work() -> None:
         async with _session(**where) as session:

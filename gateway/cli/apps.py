@@ -1,4 +1,4 @@
-"""`gateway apps`: own OAuth apps, which consent screens show instead of the platform's."""
+"""`gateway apps`: your own OAuth apps, which consent screens show instead of the platform's."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ from gateway.cli.shell_completion import complete_kind
 
 @click.group(epilog=EXIT_CODES)
 def apps() -> None:
-    """Own OAuth apps: `gateway connect` then asks for consent in their name."""
+    """Your own OAuth apps: consent screens show their name."""
 
 
 @apps.command("list")
 @output_option
 @gateway_options
 def list_apps(output_format: str | None, **where: Any) -> None:
-    """List the kinds that have an app of yours."""
+    """List your OAuth apps by kind."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -37,10 +37,10 @@ def list_apps(output_format: str | None, **where: Any) -> None:
 @apps.command("set")
 @click.argument("kind", shell_complete=complete_kind)
 @click.option("--client-id", required=True, metavar="ID")
-@click.option("--client-secret", metavar="SECRET|@FILE", help="Asked for when left out.")
+@click.option("--client-secret", metavar="SECRET|@FILE", help="The app's secret; prompted for if omitted.")
 @gateway_options
 def set_app(kind: str, client_id: str, client_secret: str | None, **where: Any) -> None:
-    """Use your OAuth app for a KIND."""
+    """Use your own OAuth app for a KIND."""
     secret = click.prompt("client secret", hide_input=True, err=True) if client_secret is None else client_secret
     secret = read_pairs([f"secret={secret}"], "--client-secret")["secret"]
 
@@ -56,7 +56,7 @@ def set_app(kind: str, client_id: str, client_secret: str | None, **where: Any) 
 @click.argument("kind", shell_complete=complete_kind)
 @gateway_options
 def delete(kind: str, **where: Any) -> None:
-    """Go back to the platform's app for a KIND."""
+    """Use the platform's OAuth app for a KIND again."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:

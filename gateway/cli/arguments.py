@@ -36,7 +36,7 @@ def _read_word(word: str, schema: Schema) -> tuple[list[str], Any]:
     is_json = name.endswith(":")
     name = name.removesuffix(":")
     if not equals or not name:
-        raise click.BadParameter(f"{word!r} is no param; write key=value, key:=json or @file")
+        raise click.BadParameter(f"{word!r} is not a param; write key=value, key:=json or @file")
     if text.startswith("@"):
         text = _file(text[1:])
         return _path(name, schema), _json(name, text) if is_json else text

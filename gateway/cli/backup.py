@@ -10,7 +10,7 @@ from gateway.embedded import StartupError
 from gateway.settings import settings_of
 
 _DATA_DIR = click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="The data directory of `gateway up`; .gateway by default."
+    "--data-dir", type=click.Path(path_type=Path), help="Data directory of `gateway up`.  [default: .gateway]"
 )
 
 
@@ -18,7 +18,7 @@ _DATA_DIR = click.option(
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
 @_DATA_DIR
 def backup(target: Path, data_dir: Path | None) -> None:
-    """Write a dump of the embedded PostgreSQL to TARGET while everything runs.
+    """Back up the embedded PostgreSQL to TARGET while the gateway runs.
 
     The encryption keys are not in it: keep encryption.keys of the data directory apart, because without it the
     credentials in the dump cannot be read. With a PostgreSQL of yours use pg_dump.
@@ -34,7 +34,7 @@ def backup(target: Path, data_dir: Path | None) -> None:
 @_DATA_DIR
 @click.confirmation_option(prompt="What the data directory holds now is replaced. Go on?")
 def restore(dump: Path, data_dir: Path | None) -> None:
-    """Put a DUMP in the place of what the embedded PostgreSQL holds, while `gateway up` does not run."""
+    """Replace the embedded PostgreSQL's data by DUMP. Stop `gateway up` first."""
     from gateway.embedded.backup import restore as bring_back
 
     _done(lambda directory: asyncio.run(bring_back(directory, dump.absolute())), data_dir)

@@ -32,7 +32,7 @@ from gateway.client import Answer, Connector, Gateway, Job
     multiple=True,
     metavar="FIELDS",
     shell_complete=complete_field,
-    help="Only these fields: id,user.name",
+    help="Only these fields, such as id,user.name.",
 )
 @click.option(
     "--exclude",
@@ -40,20 +40,25 @@ from gateway.client import Answer, Connector, Gateway, Job
     multiple=True,
     metavar="FIELDS",
     shell_complete=complete_field,
-    help="All fields but these.",
+    help="All fields except these.",
 )
-@click.option("--all", "wants_all", is_flag=True, help="Every page of a list.")
-@click.option("--limit", type=click.IntRange(min=1), help="Follow pages until there are so many records.")
-@click.option("--async", "is_async", is_flag=True, help="Leave it to the workers and print the job.")
-@click.option("--wait", type=click.IntRange(0, 300), metavar="SECONDS", help="Wait so long, then print the job.")
-@click.option("--dry-run", is_flag=True, help="Show the application's requests and send nothing.")
-@click.option("--meta", "wants_meta", is_flag=True, help="Print what the application says of the page, too.")
-@click.option("--intent", metavar="TEXT", help="Why, for the audit log.")
-@click.option("--idempotency-key", metavar="KEY", help="The same key never writes twice.")
+@click.option("--all", "wants_all", is_flag=True, help="Fetch all pages of a list.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number of records; fetches pages as needed.")
+@click.option("--async", "is_async", is_flag=True, help="Run as a job on the workers and print the job.")
+@click.option(
+    "--wait",
+    type=click.IntRange(0, 300),
+    metavar="SECONDS",
+    help="Wait up to SECONDS for the result, then print the job.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the requests to the application without sending them.")
+@click.option("--meta", "wants_meta", is_flag=True, help="Also print the paging metadata of the application.")
+@click.option("--intent", metavar="TEXT", help="Reason, stored in the audit log.")
+@click.option("--idempotency-key", metavar="KEY", help="A repeated call with the same key does not write again.")
 @format_option
 @gateway_options
 def call(**options: Any) -> None:
-    """Run one operation of a connector; KIND may be a connector's name or id as well.
+    """Run one operation of a connector. KIND may be a connector's name or id.
 
     \b
     gateway call support-desk tickets list per_page=2

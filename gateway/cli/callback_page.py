@@ -1,4 +1,4 @@
-"""Where a browser lands after consent: a page on this machine that says what to do next (RFC 8252 §7.3)."""
+"""A local page that receives the browser after consent (loopback redirect, RFC 8252 §7.3)."""
 
 import asyncio
 from collections.abc import AsyncIterator

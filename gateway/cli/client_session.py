@@ -1,4 +1,4 @@
-"""What callers' commands share: the options that name a gateway, and the client that they open."""
+"""Shared by commands that call the gateway: the options that name it, and the client."""
 
 import asyncio
 import signal
@@ -15,16 +15,20 @@ from gateway.client import Connector, Gateway, RetryPolicy
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-#: people see at once that nobody is there
+#: short pauses, so that a person soon sees that the gateway does not answer
 _TIMEOUT = RetryPolicy(retries=3, first_pause=0.1)
 
 
 def gateway_options(command: Command) -> Command:
-    """`--url`, `--workspace` and `--organization`, which go before the environment's."""
+    """`--url`, `--workspace` and `--organization`; they override the environment."""
     for option in (
-        click.option("--organization", metavar="ID", help="The organization; GATEWAY_ORGANIZATION_ID."),
-        click.option("-w", "--workspace", metavar="NAME", help="The workspace; GATEWAY_WORKSPACE, or default."),
-        click.option("--url", metavar="URL", help="The gateway; GATEWAY_URL, or http://127.0.0.1:8080."),
+        click.option("--organization", metavar="ID", help="Organization id.  [env: GATEWAY_ORGANIZATION_ID]"),
+        click.option(
+            "-w", "--workspace", metavar="NAME", help="Workspace.  [env: GATEWAY_WORKSPACE; default: default]"
+        ),
+        click.option(
+            "--url", metavar="URL", help="URL of the gateway.  [env: GATEWAY_URL; default: http://127.0.0.1:8080]"
+        ),
     ):
         command = option(command)
     return command
@@ -37,19 +41,19 @@ def connector_option(meaning: str) -> Callable[[Command], Command]:
 
 @asynccontextmanager
 async def open_gateway(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
-    """The client that a command works with."""
+    """A client of the gateway that the options name."""
     where = {"workspace_name": workspace, "organization_id": organization}
     async with Gateway(url, **where, retry_policy=_TIMEOUT) as gateway:
         yield gateway
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """The outcome of a command's work; Ctrl-C cancels it first."""
+    """Run a command's coroutine; Ctrl-C cancels it."""
     return asyncio.run(work)
 
 
 async def find(gateway: Gateway, kind: str, connector: str | None) -> Connector:
-    """The connector meant by KIND and --connector."""
+    """The connector that KIND and --connector name."""
     found = await gateway.connectors.resolve(connector or kind)
     if connector is not None and found.kind != kind.lower().replace("_", "-"):
         raise click.UsageError(f"the connector {connector!r} is of the kind {found.kind}, not {kind}")
@@ -70,7 +74,7 @@ def names(words: tuple[str, ...]) -> list[str] | None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C ends the block at once: asyncio's own handler would wait until the loop has its turn."""
+    """Ctrl-C interrupts the block at once; asyncio's own handler would wait for the event loop."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals reach the main thread only
         return

@@ -1,4 +1,4 @@
-"""`gateway completion`: the script that teaches a shell our commands."""
+"""`gateway completion`: the completion script of a shell."""
 
 import click
 from click.shell_completion import get_completion_class

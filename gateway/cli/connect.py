@@ -1,4 +1,4 @@
-"""`gateway connect`: bind an account, by credentials or by a person's consent."""
+"""`gateway connect`: create a connector, by credentials or by OAuth consent."""
 
 import os
 import sys
@@ -21,15 +21,19 @@ from gateway.errors import Conflict
 
 @click.command(epilog=EXIT_CODES)
 @click.argument("kind", shell_complete=complete_kind)
-@click.option("--credential", "credentials", multiple=True, metavar="NAME=VALUE", help="A credential; NAME=@FILE too.")
-@click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable such as the subdomain.")
-@click.option("--name", metavar="NAME", help="What to call the connector.")
+@click.option(
+    "--credential", "credentials", multiple=True, metavar="NAME=VALUE", help="A credential, or NAME=@FILE; repeatable."
+)
+@click.option(
+    "--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable such as the subdomain; repeatable."
+)
+@click.option("--name", metavar="NAME", help="Name of the connector.")
 @click.option(
     "--if-exists",
     type=click.Choice(get_args(IfExists)),
     default="fail",
     show_default=True,
-    help="Where the workspace has a connector of that name: fail, authorize it anew, or create another.",
+    help="If the workspace has a connector of that name: fail, authorize it again, or create another.",
 )
 @click.option(
     "--renew",
@@ -37,17 +41,17 @@ from gateway.errors import Conflict
     shell_complete=complete_connector,
     help="Authorize this connector again; it keeps its id.",
 )
-@click.option("--method", metavar="METHOD", help="How to authenticate, where the kind has several ways.")
-@click.option("--redirect-url", metavar="URL", help="Where the browser goes after consent; a page here by default.")
-@click.option("--no-browser", is_flag=True, help="Only print the consent's address.")
-@click.option("--no-check", is_flag=True, help="Store the credentials without asking the application.")
+@click.option("--method", metavar="METHOD", help="Authentication method, if the kind has several.")
+@click.option("--redirect-url", metavar="URL", help="Where the browser goes after consent; a local page by default.")
+@click.option("--no-browser", is_flag=True, help="Print the consent URL instead of opening a browser.")
+@click.option("--no-check", is_flag=True, help="Store the credentials without checking them at the application.")
 @output_option
 @gateway_options
 def connect(**options: Any) -> None:
-    """Bind an account of a KIND to the workspace.
+    """Create a connector of a KIND in the workspace.
 
-    Asks for consent in the browser where the kind offers that, else for credentials. What is not given on the command
-    line is asked for on a terminal, secrets without showing them.
+    If the kind supports OAuth, a browser opens for consent; otherwise the command reads credentials. On a terminal it
+    prompts for missing values and does not echo secrets.
 
     \b
     gateway connect team-chat
@@ -122,7 +126,7 @@ async def _consented(
     async with AsyncExitStack() as exit_stack:
         callback = redirect_url if redirect_url else await exit_stack.enter_async_context(callback_page())
         consent = await gateway.connectors.connect(kind, callback, name=name, environment=variables, connector=renew)
-        note("open this address and give consent; waiting (Ctrl-C stops)")
+        note("open this URL and give consent; waiting (Ctrl-C stops)")
         click.echo(consent.url, err=True)
         if not no_browser and _has_browser():
             click.launch(consent.url)

@@ -1,4 +1,4 @@
-"""`gateway connectors`: the accounts of a workspace."""
+"""`gateway connectors`: the connectors of a workspace."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ _COLUMNS = ("id", "name", "kind", "status", "created_at")
 
 @click.group(epilog=EXIT_CODES)
 def connectors() -> None:
-    """The accounts bound to a workspace; each is named by its id, its name, or its kind where there is one."""
+    """Connectors of the workspace. Name one by its id, its name, or its kind if it is the only one of that kind."""
 
 
 @connectors.command("list")
-@click.option("--kind", metavar="KIND", shell_complete=complete_kind, help="Only those of this kind.")
+@click.option("--kind", metavar="KIND", shell_complete=complete_kind, help="Only connectors of this kind.")
 @output_option
 @gateway_options
 def list_connectors(kind: str | None, output_format: str | None, **where: Any) -> None:
@@ -40,7 +40,7 @@ def list_connectors(kind: str | None, output_format: str | None, **where: Any) -
 @output_option
 @gateway_options
 def show(connector: str, output_format: str | None, **where: Any) -> None:
-    """Show one connector, and what can be done with it now."""
+    """Show a connector, its operations and the state of its copy."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -54,7 +54,7 @@ def show(connector: str, output_format: str | None, **where: Any) -> None:
 @click.argument("connector", shell_complete=complete_connector)
 @gateway_options
 def check(connector: str, **where: Any) -> None:
-    """Ask the application whether it accepts the credentials; exit code 3 when it does not."""
+    """Check whether the application accepts the credentials; exit code 3 if it does not."""
 
     async def work() -> Health:
         async with open_gateway(**where) as gateway:
@@ -70,10 +70,10 @@ def check(connector: str, **where: Any) -> None:
 @connectors.command()
 @click.argument("connector", shell_complete=complete_connector)
 @click.argument("entities", nargs=-1)
-@click.option("--full", is_flag=True, help="From scratch.")
+@click.option("--full", is_flag=True, help="Discard the copy and load everything again.")
 @gateway_options
 def sync(connector: str, entities: tuple[str, ...], full: bool, **where: Any) -> None:
-    """Bring the searchable copy of a connector's records up to date now: all of it, or these ENTITIES."""
+    """Synchronize the searchable copy of a connector now: all entities, or only ENTITIES."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -86,10 +86,10 @@ def sync(connector: str, entities: tuple[str, ...], full: bool, **where: Any) ->
 
 @connectors.command()
 @click.argument("connector", shell_complete=complete_connector)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @gateway_options
 def delete(connector: str, yes: bool, **where: Any) -> None:
-    """Revoke a connector's grant and drop everything that belongs to it."""
+    """Delete a connector with its copy, results and credentials, and revoke its grant."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:

@@ -1,4 +1,4 @@
-"""`gateway doctor` and `gateway status`: what is wrong, and how things stand."""
+"""`gateway doctor` finds problems; `gateway status` shows queue, workers, connectors and copies."""
 
 import sys
 from importlib.metadata import version
@@ -22,7 +22,7 @@ _MARKS = {CheckStatus.PASSED: ("✓", "green"), CheckStatus.WARNING: ("!", "yell
 @click.command()
 @output_option
 def doctor(output_format: str | None) -> None:
-    """Look for what keeps the gateway from working, and say how to fix it; exit 1 when something does."""
+    """Find configuration and runtime problems and say how to fix them; exit code 1 if there are any."""
     settings = local_settings()
     results = run(lambda: _examined(settings, is_shown=format_of(output_format) is Format.TABLE))
     if format_of(output_format) is not Format.TABLE:
@@ -46,7 +46,7 @@ async def _examined(settings: Settings, *, is_shown: bool) -> list[CheckResult]:
 @click.command()
 @output_option
 def status(output_format: str | None) -> None:
-    """Show queue, workers, connectors by status and how stale the copies of records are."""
+    """Show queue, workers, connectors by status, and the age of the synchronized copies."""
     settings = local_settings()
     statistics = run(lambda: _statistics(settings))
     if format_of(output_format) is not Format.TABLE:

@@ -21,11 +21,13 @@ from gateway.client import Connector, Gateway
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("params", nargs=-1, shell_complete=complete_param)
 @connector_option("Which connector, where the kind has several.")
-@click.option("-o", "--output", "to", default=".", metavar="FILE", help="File or folder; - is stdout.  [default: .]")
-@click.option("--sha256", metavar="HEX", help="What the file's SHA-256 must be.")
+@click.option(
+    "-o", "--output", "to", default=".", metavar="FILE", help="File or directory; - writes to stdout.  [default: .]"
+)
+@click.option("--sha256", metavar="HEX", help="Fail unless the file has this SHA-256.")
 @gateway_options
 def download(**options: Any) -> None:
-    """Save a file; the same command again goes on where an earlier one stopped.
+    """Download a file. Run the same command again to resume an interrupted download.
 
     \b
     gateway download support-desk attachments attachment_id=498483 -o report.pdf

@@ -1,4 +1,4 @@
-"""How a command ends: one line on stderr that says how to fix it, and an exit code that scripts can tell apart."""
+"""Exit codes, and errors as one line on stderr that says how to fix them."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ class Exit(IntEnum):
     OK = 0
     #: the gateway or the application refused, or failed
     REFUSED = 1
-    #: the command line is not understood
+    #: invalid command line
     USAGE = 2
     UNAUTHORIZED = 3
     NOT_FOUND = 4
@@ -32,7 +32,7 @@ class Exit(IntEnum):
     JOB = 6
     #: stopped by Ctrl-C
     INTERRUPTED = 130
-    #: whoever read our output has gone
+    #: the reader of stdout has closed it
     BROKEN_PIPE = 141
 
 
@@ -40,7 +40,7 @@ EXIT_CODES = """\b
 Exit codes:
   0    done
   1    the gateway or the application refused, or failed
-  2    the command line is not understood
+  2    invalid command line
   3    not authorized: the gateway's or the application's credentials
   4    not found
   5    rate limited or away; try again later
@@ -50,7 +50,7 @@ Exit codes:
 
 
 def exit_code(error: GatewayError) -> Exit:
-    """The code for the error; one that ended a job is the job's."""
+    """The exit code for an error; an error that ended a job has the code of jobs."""
     if "job_id" in error.extra:
         return Exit.JOB
     match error:
@@ -65,7 +65,7 @@ def exit_code(error: GatewayError) -> Exit:
 
 
 def one_line(error: GatewayError) -> str:
-    """What went wrong, every fault of it, and what to do, without line breaks or control characters."""
+    """Every fault and what to do, without line breaks and control characters."""
     faults = [fault.message for fault in error.faults]
     message = "; ".join(faults) if faults else error.detail
     return printable(" ".join([message, *_hints(error)]))
@@ -86,7 +86,7 @@ def _hints(error: GatewayError) -> Iterator[str]:
 
 @contextmanager
 def ending() -> Iterator[None]:
-    """Ends the process on errors, interrupts and broken pipes as the exit codes say."""
+    """Turns errors, interrupts and broken pipes into exit codes."""
     try:
         yield
     except GatewayError as error:
@@ -115,7 +115,7 @@ def ending() -> Iterator[None]:
 
 
 def complain(line: str) -> None:
-    """One line on stderr, red where that can be seen."""
+    """Print an error line on stderr; red on a terminal."""
     if sys.stderr.isatty():
         Console(stderr=True, soft_wrap=True).print(Text.assemble(("Error: ", "bold red"), line))
     else:
@@ -123,5 +123,5 @@ def complain(line: str) -> None:
 
 
 def note(line: str) -> None:
-    """A remark on stderr, where it is in nobody's way."""
+    """Print a remark on stderr, so that stdout holds results only."""
     Console(stderr=True, soft_wrap=True).print(Text(printable(line), style="dim"))

@@ -1,4 +1,4 @@
-"""`gateway find`: the operations that fit a task in plain words."""
+"""`gateway find`: operations that match a task in plain words."""
 
 from typing import Any
 
@@ -22,8 +22,15 @@ Matches = list[dict[str, Any]]
 @click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind.")
 @click.option("--effect", type=click.Choice(["read", "idempotent", "write"]), help="Only operations of this effect.")
 @connector_option("Only operations of this connector.")
-@click.option("-n", "--limit", type=click.IntRange(min=1, max=1000), default=6, show_default=True, help="How many.")
-@click.option("--offline", is_flag=True, help="From the shipped specs, without asking the gateway.")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1, max=1000),
+    default=6,
+    show_default=True,
+    help="Maximum number of results.",
+)
+@click.option("--offline", is_flag=True, help="Use the shipped specs instead of the gateway.")
 @output_option
 @gateway_options
 def find(

@@ -1,4 +1,4 @@
-"""`gateway jobs`: long work listed, watched, stopped, tried again, and its results."""
+"""`gateway jobs`: list, watch, cancel and retry jobs, and read their results."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,20 +20,20 @@ _COLUMNS = ("id", "status", "entity", "created_at", "message")
 
 @click.group(epilog=EXIT_CODES)
 def jobs() -> None:
-    """Long work: bulk updates, reports, and whatever was called with --async."""
+    """Jobs: bulk updates, reports, and calls with --async."""
 
 
 @jobs.command("list")
 @click.option("--status", metavar="STATUS", help="queued, running, waiting, succeeded, failed, canceled or unknown.")
 @click.option("--entity", metavar="ENTITY")
-@connector_option("Only this connector's.")
+@connector_option("Only jobs of this connector.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @output_option
 @gateway_options
 def list_jobs(
     status: str | None, entity: str | None, connector: str | None, limit: int, output_format: str | None, **where: Any
 ) -> None:
-    """List jobs, the newest first."""
+    """List jobs, newest first."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -59,7 +59,7 @@ def _facts(view: JobView) -> dict[str, Any]:
 @output_option
 @gateway_options
 def show(job_id: str, output_format: str | None, **where: Any) -> None:
-    """Show one job as it is now."""
+    """Show the current state of a job."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -73,7 +73,7 @@ def show(job_id: str, output_format: str | None, **where: Any) -> None:
 @output_option
 @gateway_options
 def watch(job_id: str, output_format: str | None, **where: Any) -> None:
-    """Follow a job to its end; exit code 6 unless it succeeds. With -o ndjson, print each of its events."""
+    """Wait until a job ends; exit code 6 unless it succeeds. With -o ndjson, print each event."""
 
     async def work() -> Job:
         async with open_gateway(**where) as gateway:
@@ -91,11 +91,11 @@ def watch(job_id: str, output_format: str | None, **where: Any) -> None:
 
 @jobs.command()
 @click.argument("job_id", shell_complete=complete_job)
-@click.option("--save", "to", type=click.Path(path_type=Path), metavar="FILE", help="Where to, when it is a file.")
+@click.option("--save", "to", type=click.Path(path_type=Path), metavar="FILE", help="File to write the result to.")
 @output_option
 @gateway_options
 def result(job_id: str, to: Path | None, output_format: str | None, **where: Any) -> None:
-    """Print a job's result, waiting for it; with -o ndjson record by record, whatever its size."""
+    """Wait for a job and print its result. With -o ndjson, stream one record per line."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -115,22 +115,22 @@ def result(job_id: str, to: Path | None, output_format: str | None, **where: Any
 @click.argument("job_id", shell_complete=complete_job)
 @gateway_options
 def cancel(job_id: str, **where: Any) -> None:
-    """Ask for a job's end; what was sent to the application already runs to its true end."""
+    """Cancel a job. A request already sent to the application is allowed to finish."""
 
     async def work() -> Job:
         async with open_gateway(**where) as gateway:
             return await (await gateway.jobs.get(job_id)).cancel()
 
-    note(f"the job is {run(work()).status}, cancellation asked for")
+    note(f"cancellation requested; the job is {run(work()).status}")
 
 
 @jobs.command()
 @click.argument("job_id", shell_complete=complete_job)
-@click.option("--confirm", is_flag=True, help="Even a write that may have happened already.")
-@click.option("--watch", "wants_watch", is_flag=True, help="Follow the new job to its end.")
+@click.option("--confirm", is_flag=True, help="Retry even a write that may have happened already.")
+@click.option("--watch", "wants_watch", is_flag=True, help="Wait until the new job ends.")
 @gateway_options
 def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
-    """Do a job's work again as a new job, and print its id."""
+    """Run a job again as a new job, and print the new id."""
 
     async def work() -> Job:
         async with open_gateway(**where) as gateway:

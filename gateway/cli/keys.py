@@ -28,7 +28,7 @@ _RESTART = "Restart the front ends and workers, one after another, so that they 
 
 @click.group()
 def keys() -> None:
-    """The keys that seal credentials.
+    """Encryption keys for stored secrets.
 
     \b
     To replace the key of a single machine:      To replace it on many, without a gap:
@@ -41,14 +41,14 @@ def keys() -> None:
 
 @keys.command("new")
 def new() -> None:
-    """Print a fresh key, as GATEWAY_ENCRYPTION_KEYS takes it."""
+    """Print a new key in the format of GATEWAY_ENCRYPTION_KEYS."""
     click.echo(new_key())
 
 
 @keys.command("list")
 @output_option
 def list_keys(output_format: str | None) -> None:
-    """Show the keys by their ids, and how many credentials each of them wraps."""
+    """List key ids and the number of stored secrets that each key wraps."""
     settings = local_settings()
     current_keys, rows = _current_keys(settings), run(lambda: _census(settings))
     shown = [
@@ -61,9 +61,9 @@ def list_keys(output_format: str | None) -> None:
 
 
 @keys.command("add")
-@click.option("--standby", "is_standby", is_flag=True, help="The new key opens only, until it is promoted.")
+@click.option("--standby", "is_standby", is_flag=True, help="The new key only decrypts until it is promoted.")
 def add(is_standby: bool) -> None:
-    """Add a fresh key to the key file; it seals from the next start on."""
+    """Add a new key to the key file; it encrypts after the next start."""
     [entry] = parse_keys(new_key())
     _change(lambda keys: key_list.added(keys, entry, is_standby=is_standby))
     click.echo(f"added {entry[0]}. {_RESTART}")
@@ -72,7 +72,7 @@ def add(is_standby: bool) -> None:
 @keys.command("promote")
 @click.argument("key_id")
 def promote(key_id: str) -> None:
-    """Make a key on standby the one that seals."""
+    """Make a standby key the one that encrypts."""
     _change(lambda keys: key_list.promoted(keys, key_id))
     click.echo(f"{key_id} seals from the next start on. {_RESTART}")
 
@@ -80,7 +80,7 @@ def promote(key_id: str) -> None:
 @keys.command("remove")
 @click.argument("key_id")
 def remove(key_id: str) -> None:
-    """Take a key away that wraps nothing any more."""
+    """Remove a key that wraps no stored secret."""
     settings = local_settings()
     rows = run(lambda: _census(settings))
     _change(lambda keys: key_list.without(keys, key_id, rows[key_id]))
@@ -89,7 +89,7 @@ def remove(key_id: str) -> None:
 
 @keys.command("rotate")
 def rotate() -> None:
-    """Wrap everything by the newest key, while the gateway goes on; it may be broken off and begun again."""
+    """Wrap all data keys with the newest key while the gateway runs. It can be interrupted and repeated."""
     settings = local_settings()
     failures = run(lambda: _rotated(settings))
     for failure in failures:

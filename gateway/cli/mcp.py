@@ -12,12 +12,15 @@ from gateway.cli.shell_completion import complete_kind
 
 
 @click.command(epilog=EXIT_CODES)
-@click.option("--kind", metavar="KIND", shell_complete=complete_kind, help="A tool for each operation of this kind.")
-@click.option("--tools", metavar="PATTERNS", help="A tool for each operation that fits, such as team-chat.messages.*")
+@click.option("--kind", metavar="KIND", shell_complete=complete_kind, help="One tool for each operation of this kind.")
+@click.option("--tools", metavar="PATTERNS", help="One tool for each matching operation, such as team-chat.messages.*")
 @click.option(
-    "--in-process", metavar="KIND", shell_complete=complete_kind, help="Reach one application without a gateway."
+    "--in-process",
+    metavar="KIND",
+    shell_complete=complete_kind,
+    help="Call one application directly, without a gateway.",
 )
-@click.option("--upstream", metavar="URL", help="With --in-process: another address for the application, to try it.")
+@click.option("--upstream", metavar="URL", help="With --in-process: replace the application's address, for tests.")
 @gateway_options
 def mcp(**options: Any) -> None:
     """Speak the Model Context Protocol over stdio, for hosts such as editors and assistants.

@@ -1,4 +1,4 @@
-"""The operator's commands: run the gateway or its parts, and look after them."""
+"""Commands for operators: run the gateway or its parts, and administer it."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-_BIND = click.option("--bind", metavar="HOST:PORT", help="Where to listen; 127.0.0.1:8080 by default.")
+_BIND = click.option("--bind", metavar="HOST:PORT", help="Address to listen on.  [default: 127.0.0.1:8080]")
 
 
 def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -52,12 +52,14 @@ def _settings(**overrides: Any) -> Settings:
 
 
 @click.command()
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Where everything lives; .gateway by default.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Data directory.  [default: .gateway]")
 @_BIND
-@click.option("--ready-file", type=click.Path(path_type=Path), help="Written, with mode 0600, once everything answers.")
-@click.option("--front-ends", default=1, show_default=True, help="Front-end processes on the same port.")
-@click.option("--workers", default=1, show_default=True, help="Worker processes.")
-@click.option("--sandbox", is_flag=True, help="Also start a stand-in for all applications, to try things out.")
+@click.option(
+    "--ready-file", type=click.Path(path_type=Path), help="File to write, with mode 0600, when everything is ready."
+)
+@click.option("--front-ends", default=1, show_default=True, help="Number of front-end processes on the same port.")
+@click.option("--workers", default=1, show_default=True, help="Number of worker processes.")
+@click.option("--sandbox", is_flag=True, help="Also start a stand-in for all applications.")
 def up(
     data_dir: Path | None, bind: str | None, ready_file: Path | None, front_ends: int, workers: int, sandbox: bool
 ) -> None:
@@ -142,7 +144,7 @@ def worker() -> None:
 @click.command()
 @click.option("--bind", metavar="HOST:PORT", default="127.0.0.1:9001", show_default=True)
 def sandbox(bind: str) -> None:
-    """Run a stand-in for all applications, to try things out without an account anywhere."""
+    """Run a stand-in for all applications, so that no account is needed."""
     from gateway.sandbox.app import create_sandbox
 
     try:
@@ -177,9 +179,9 @@ async def stopped() -> None:
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
+@click.option("--check", is_flag=True, help="Change nothing; exit code 1 if migrations are missing.")
 def migrate(check: bool) -> None:
-    """Bring the database's schema up to this version."""
+    """Apply the database migrations of this version."""
     from gateway.db import migrate as migrations
 
     settings = local_settings()
@@ -206,17 +208,17 @@ def admin() -> None:
 
 @admin.group()
 def organization() -> None:
-    """Tenants."""
+    """Organizations: the tenants of the gateway."""
 
 
 @admin.group()
 def client() -> None:
-    """Programs that may call the gateway."""
+    """Clients: programs that may call the gateway."""
 
 
 @admin.group()
 def person() -> None:
-    """People who may sign in by the provider of GATEWAY_OIDC_ISSUER; nobody else does."""
+    """People who may sign in through the provider of GATEWAY_OIDC_ISSUER."""
 
 
 def _with_database(use: Callable[[Any], Awaitable[T]]) -> T:
@@ -269,7 +271,7 @@ def list_organizations() -> None:
 @organization.command("disable")
 @click.argument("organization_id", type=click.UUID)
 def disable_organization(organization_id: UUID) -> None:
-    """Lock every client out of an organization."""
+    """Disable an organization: all its clients are refused."""
     _with_store(lambda store: store.disable_organization(organization_id))
     _print({"organization_id": str(organization_id), "disabled": True})
 
@@ -280,11 +282,13 @@ def disable_organization(organization_id: UUID) -> None:
 @click.option(
     "--scope", "scopes", type=click.Choice(["read", "write", "admin"]), multiple=True, default=("read", "write")
 )
-@click.option("--redirect-url", "redirect_urls", multiple=True, help="Where OAuth consent may send browsers back to.")
+@click.option(
+    "--redirect-url", "redirect_urls", multiple=True, help="Allowed redirect URL after OAuth consent; repeatable."
+)
 def create_client(
     name: str, organization_ids: tuple[UUID, ...], scopes: tuple[str, ...], redirect_urls: tuple[str, ...]
 ) -> None:
-    """Create a client; its secret is shown this once."""
+    """Create a client. Its secret is printed once."""
     from gateway.identity.tokens import hashed, new_secret
 
     secret = new_secret()
@@ -297,10 +301,14 @@ def create_client(
 @client.command("update")
 @click.argument("client_id", type=click.UUID)
 @click.option(
-    "--redirect-url", "redirect_urls", multiple=True, required=True, help="Where consent may lead; replaces the former."
+    "--redirect-url",
+    "redirect_urls",
+    multiple=True,
+    required=True,
+    help="Allowed redirect URL; replaces the current ones; repeatable.",
 )
 def update_client(client_id: UUID, redirect_urls: tuple[str, ...]) -> None:
-    """Change where OAuth consent may send browsers back to."""
+    """Replace the allowed redirect URLs of a client."""
     _with_store(lambda store: store.change_redirect_urls(client_id, redirect_urls))
     _print({"client_id": str(client_id), "redirect_urls": list(redirect_urls)})
 
@@ -326,9 +334,9 @@ def list_clients() -> None:
 
 @client.command("rotate")
 @click.argument("client_id", type=click.UUID)
-@click.option("--finish", is_flag=True, help="Make no new secret; end all but the newest.")
+@click.option("--finish", is_flag=True, help="Create no new secret; revoke all but the newest.")
 def rotate_secret(client_id: UUID, finish: bool) -> None:
-    """Give a client a new secret; the one before goes on working until --finish.
+    """Create a new secret for a client; the previous one works until --finish.
 
     Hand out the new secret, wait until every program uses it, then finish. Finishing ends the client's console
     sessions; tokens already given out stay valid.
@@ -371,7 +379,7 @@ def add_person(login: str, organization_ids: tuple[UUID, ...], scopes: tuple[str
 
 @person.command("list")
 def list_people() -> None:
-    """List who may sign in; `subject` is whom the provider means, once they have."""
+    """List people; `subject` is the provider's identifier after the first sign-in."""
     listed = _with_people(lambda people: people.all())
     _print(
         *(

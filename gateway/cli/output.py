@@ -46,15 +46,13 @@ class Format(StrEnum):
 
 def format_option(command: Command) -> Command:
     """`-o table|json|ndjson` and `--json`: one rule for every command, a table on a terminal and JSON elsewhere."""
-    command = click.option("--json", "output_format", flag_value=Format.JSON.value, help="The same as -o json.")(
-        command
-    )
+    command = click.option("--json", "output_format", flag_value=Format.JSON.value, help="Same as -o json.")(command)
     return click.option(
         "-o",
         "--output",
         "output_format",
         type=click.Choice(list(Format), case_sensitive=False),
-        help="table on a terminal, else json; ndjson is one record a line.",
+        help="Output format: table on a terminal, else json. ndjson prints one record per line.",
     )(command)
 
 
@@ -67,7 +65,7 @@ def output_option(command: Command) -> Command:
         expose_value=False,
         callback=_store_fields,
         shell_complete=complete_field,
-        help="Print only these: id,status",
+        help="Print only these fields, such as id,status.",
     )(format_option(command))
 
 

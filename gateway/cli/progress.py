@@ -1,4 +1,4 @@
-"""Work that takes a while: a bar on a terminal, silence elsewhere, and a way back to it after Ctrl-C."""
+"""Progress of long work: a bar on a terminal, nothing elsewhere, and a hint after Ctrl-C."""
 
 import asyncio
 import sys
@@ -26,7 +26,7 @@ def _bars(*columns: BarColumn | TextColumn | DownloadColumn | TransferSpeedColum
 
 
 async def follow(job: Job) -> Job:
-    """The job when it has ended, its progress shown meanwhile; Ctrl-C leaves it running and says how to come back."""
+    """Show the job's progress until it ends. After Ctrl-C the job goes on; a hint says how to watch it again."""
     with _bars(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[of]}"), TimeElapsedColumn()
     ) as bars:

@@ -16,17 +16,23 @@ from gateway.cli.shell_completion import complete_entity, complete_field, comple
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("conditions", nargs=-1, shell_complete=complete_field)
 @connector_option("Which connector, where the kind has several.")
-@click.option("--filter", "filter_json", metavar="JSON", help="A filter in the query language, with the conditions.")
-@click.option("--sort", multiple=True, metavar="FIELD[:desc]", help="How to sort; may be repeated.")
 @click.option(
-    "--fields", multiple=True, metavar="FIELDS", shell_complete=complete_field, help="Only these fields: id,user.name"
+    "--filter", "filter_json", metavar="JSON", help="A filter in the query language, combined with the conditions."
 )
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many records.")
-@click.option("--all", "wants_all", is_flag=True, help="All of them.")
+@click.option("--sort", multiple=True, metavar="FIELD[:desc]", help="Sort order; repeatable.")
+@click.option(
+    "--fields",
+    multiple=True,
+    metavar="FIELDS",
+    shell_complete=complete_field,
+    help="Only these fields, such as id,user.name.",
+)
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of records.")
+@click.option("--all", "wants_all", is_flag=True, help="Fetch all matching records.")
 @format_option
 @gateway_options
 def search(**options: Any) -> None:
-    """Search the records of an entity; KIND may be a connector's name or id as well.
+    """Search the synchronized records of an entity. KIND may be a connector's name or id.
 
     \b
     gateway search support-desk tickets status=open 'subject~printer' --sort updated_at:desc

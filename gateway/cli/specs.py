@@ -1,4 +1,4 @@
-"""`gateway specs`: the kinds of applications as data, checked, shown and described for editors."""
+"""`gateway specs`: check, show and describe the specs of kinds."""
 
 import sys
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def specs() -> None:
 @specs.command("lint")
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 def lint_specs(folders: Sequence[Path]) -> None:
-    """Say with file and line what is wrong in FOLDERS, each of a kind or of several; else in all that are loaded."""
+    """Check the specs in FOLDERS, or all loaded specs, and print each error with file and line."""
     found = [kind for folder in folders for kind in _kinds_in(folder)] or _known_folders()
     errors = [error for folder in found for error in lint(folder)]
     for error in errors:
@@ -53,7 +53,7 @@ def _known_folders() -> list[Path]:
 @click.argument("action", required=False)
 @output_option
 def show_spec(kind: str, entity: str | None, action: str | None, output_format: str | None) -> None:
-    """Show what a spec came to: KIND is a name, or a folder that is not loaded yet."""
+    """Show a loaded spec. KIND is a name, or a folder that is not loaded yet."""
     write(_shown(_kind(kind), entity, action), Format(output_format) if output_format else Format.JSON)
 
 
@@ -81,5 +81,5 @@ def _shown(kind: Kind, entity: str | None, action: str | None) -> dict[str, Any]
 
 @specs.command("schema")
 def print_schema() -> None:
-    """Print the JSON Schema of spec files, by which editors complete and check them."""
+    """Print the JSON Schema of spec files, for completion and checks in editors."""
     click.echo(editor_schema_text(), nl=False)

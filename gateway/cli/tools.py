@@ -15,12 +15,19 @@ Definitions = list[dict[str, Any]]
 
 
 @click.command(epilog=EXIT_CODES)
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="mcp", show_default=True, help="Whose API.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    default="mcp",
+    show_default=True,
+    help="Format of the tool definitions.",
+)
 @click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind.")
 @click.option("--effect", type=click.Choice(["read", "idempotent", "write"]), help="Only operations of this effect.")
 @connector_option("Only operations of this connector.")
-@click.option("--operations", multiple=True, metavar="NAMES", help="Only these: kind.entity.action,…")
-@click.option("--offline", is_flag=True, help="From the shipped specs, without asking the gateway.")
+@click.option("--operations", multiple=True, metavar="NAMES", help="Only these operations: kind.entity.action,…")
+@click.option("--offline", is_flag=True, help="Use the shipped specs instead of the gateway.")
 @gateway_options
 def tools(
     form: str,
@@ -31,7 +38,7 @@ def tools(
     offline: bool,
     **where: Any,
 ) -> None:
-    """Print tool definitions as a JSON array, ready for a model's API.
+    """Print tool definitions as a JSON array for a model's API.
 
     \b
     gateway tools --format openai --kind support-desk --effect read

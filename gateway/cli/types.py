@@ -26,8 +26,8 @@ Facts = Mapping[str, Any]
 @click.argument("kind", required=False, shell_complete=complete_kind)
 @click.argument("entity", required=False, shell_complete=complete_entity)
 @click.argument("action", required=False, shell_complete=complete_action)
-@click.option("--offline", is_flag=True, help="From the shipped specs, without asking the gateway.")
-@click.option("--python", "is_python", is_flag=True, help="Print KIND as a module of Python types.")
+@click.option("--offline", is_flag=True, help="Use the shipped specs instead of the gateway.")
+@click.option("--python", "is_python", is_flag=True, help="Print the operations of KIND as a module of Python types.")
 @output_option
 @gateway_options
 def types(
@@ -39,7 +39,7 @@ def types(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """Show what there is to call: all kinds, or one kind, entity or action, with an example for each operation.
+    """Show kinds, entities and operations, with an example for each operation.
 
     \b
     gateway types support-desk tickets

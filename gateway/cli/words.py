@@ -1,4 +1,4 @@
-"""Text of applications made safe for a terminal."""
+"""Text from applications, made safe for a terminal."""
 
 import re
 from datetime import datetime
@@ -14,7 +14,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 
 
 def printable(text: str) -> str:
-    """The text on one line, without anything that would drive a terminal."""
+    """The text on one line, without terminal control characters."""
     return _CONTROLS.sub(" ", text)
 
 
@@ -40,7 +40,7 @@ def shown(value: Any, max_length: int = 60) -> str:
 
 
 def size_of(count: int) -> str:
-    """Bytes for people: 1.5 MB."""
+    """A number of bytes with its unit: 1.5 MB."""
     amount = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if amount < 1000:

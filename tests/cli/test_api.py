@@ -31,7 +31,7 @@ async def test_a_body_and_headers_are_sent_as_they_are(command, stub):
     ("words", "code", "said"),
     [
         (("api", "GET", "nowhere"), 4, ""),
-        (("api", "POST", "jobs", "-d", "[1"), 2, "is no JSON object"),
+        (("api", "POST", "jobs", "-d", "[1"), 2, "is not a JSON object"),
         (("api", "FETCH", "jobs"), 2, "FETCH"),
         (("audit", "--limit", "0"), 2, "0 is not in the range"),
     ],
