@@ -82,7 +82,15 @@ def known_words() -> frozenset[str]:
 
 
 def exists(path: str, beside: Path) -> bool:
-    places = (ROOT, ROOT / "gateway", ROOT / "docs", ROOT / "deploy", beside, beside.parent)
+    places = (
+        ROOT,
+        ROOT / "gateway",
+        ROOT / "gateway/db/migrations",
+        ROOT / "docs",
+        ROOT / "deploy",
+        beside,
+        beside.parent,
+    )
     return any((place / path).exists() for place in places)
 
 

@@ -1,7 +1,7 @@
 """`gateway api`, `token`, `workspaces`, `audit` and `grants`: requests to the gateway's own API."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -92,7 +92,7 @@ def token(**where: Any) -> None:
 @gateway_options
 def workspaces(output_format: str | None, **where: Any) -> None:
     """List the workspaces of the organization."""
-    _print_data("/api/v1/workspaces", {}, output_format, where)
+    _print_data("/api/v1/workspaces", {}, output_format, where, ("name", "connectors", "created_at", "id"))
 
 
 @click.command(epilog=EXIT_CODES)
@@ -134,10 +134,16 @@ def revoke_grant(grant_id: str, **where: Any) -> None:
     run(work())
 
 
-def _print_data(path: str, query: Mapping[str, Any], output_format: str | None, where: dict[str, Any]) -> None:
+def _print_data(
+    path: str,
+    query: Mapping[str, Any],
+    output_format: str | None,
+    where: dict[str, Any],
+    columns: Sequence[str] = (),
+) -> None:
     async def work() -> None:
         async with _session(**where) as session:
             found = (await session.fetch(ApiRequest("GET", path, query))).into(dict[str, Any])
-        write(found["data"], format_of(output_format))
+        write(found["data"], format_of(output_format), columns)
 
     run(work())

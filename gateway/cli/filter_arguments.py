@@ -33,7 +33,7 @@ def read_filter(words: Iterable[str], fields: Mapping[str, str], filter_json: st
 def _condition(word: str, fields: Mapping[str, str]) -> dict[str, Any]:
     parts = _CONDITION.fullmatch(word)
     if parts is None:
-        raise click.BadParameter(f"{word!r} is no condition; write field=value, or != > >= < <= ~")
+        raise click.BadParameter(f"{word!r} is not a condition; write field=value, or != > >= < <= ~")
     name, sign, text = parts.groups()
     schema = {"type": fields.get(name, "string")}
     if sign == "=" and "," in text:
@@ -43,7 +43,8 @@ def _condition(word: str, fields: Mapping[str, str]) -> dict[str, Any]:
 
 def _filter(text: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
+        found = msgspec.json.decode(text, type=dict[str, Any])
+        return found["filter"] if found.keys() == {"filter"} and isinstance(found["filter"], dict) else found
     except msgspec.DecodeError as error:
         raise click.BadParameter(
             f'--filter is a JSON object such as {{"eq": {{"status": "open"}}}}: {error}'

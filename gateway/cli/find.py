@@ -91,7 +91,9 @@ def _print(matches: Matches) -> None:
     """Two lines for each: how to call it and what it does."""
     console = Console(soft_wrap=True, highlight=False)
     if not matches:
-        Console(stderr=True).print(Text("nothing fits; say it in other words, or see: gateway types", style="dim"))
+        Console(stderr=True).print(
+            Text("No matching operations. Try different words, or see: gateway types", style="dim")
+        )
     for each in matches:
         effect = "" if each["effect"] == "read" else f"  {each['effect']}"
         console.print(Text.assemble((f"{each['kind']} ", "bold"), printable(each["signature"]), (effect, "yellow")))

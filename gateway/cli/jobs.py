@@ -1,6 +1,6 @@
 """`gateway jobs`: list, watch, cancel and retry jobs, and read their results."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,13 @@ from gateway.cli.output import Format, format_of, output_option, write, write_st
 from gateway.cli.progress import follow
 from gateway.cli.shell_completion import complete_job
 from gateway.cli.words import printable, size_of
-from gateway.client import Job, JobView
+from gateway.client import Gateway, Job, JobView
 
-_COLUMNS = ("id", "status", "entity", "created_at", "message")
+_COLUMNS = ("id", "status", "kind", "entity", "created_at", "message")
+#: characters of a job's id that a table shows, and that commands accept in its place
+_SHORT_ID = 8
+#: newest jobs among which a short id is looked up
+_LOOKED_UP = 1000
 
 
 @click.group(epilog=EXIT_CODES)
@@ -38,8 +42,12 @@ def list_jobs(
     async def work() -> None:
         async with open_gateway(**where) as gateway:
             of = None if connector is None else (await gateway.connectors.resolve(connector)).id
-            views = _views(gateway.jobs.list(status=status, connector_id=of, entity=entity, limit=limit))
-            await write_stream(views, format_of(output_format), _COLUMNS)
+            found = gateway.jobs.list(status=status, connector_id=of, entity=entity, limit=limit)
+            if format_of(output_format) is Format.TABLE:
+                kinds = {each.id: each.kind for each in await gateway.connectors.list()}
+                write([_row(job.view, kinds) async for job in found], Format.TABLE, _COLUMNS)
+            else:
+                await write_stream(_views(found), format_of(output_format), _COLUMNS)
 
     run(work())
 
@@ -47,6 +55,21 @@ def list_jobs(
 async def _views(jobs: AsyncIterator[Job]) -> AsyncIterator[dict[str, Any]]:
     async for job in jobs:
         yield _facts(job.view)
+
+
+def _row(view: JobView, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """A job as a table shows it: its short id, and the kind of its connector."""
+    return {**_facts(view), "id": view.id[:_SHORT_ID], "kind": kinds.get(view.connector_id or "")}
+
+
+async def _job(gateway: Gateway, job_id: str) -> Job:
+    """The job with this id, or the one of the newest jobs whose id begins with it; raises NotFound and UsageError."""
+    if not _SHORT_ID <= len(job_id) < 36:
+        return await gateway.jobs.get(job_id)
+    found = [job async for job in gateway.jobs.list(limit=_LOOKED_UP) if job.id.startswith(job_id)]
+    if len(found) > 1:
+        raise click.UsageError(f"{job_id} begins the ids of {len(found)} jobs: {', '.join(job.id for job in found)}")
+    return found[0] if found else await gateway.jobs.get(job_id)
 
 
 def _facts(view: JobView) -> dict[str, Any]:
@@ -63,7 +86,7 @@ def show(job_id: str, output_format: str | None, **where: Any) -> None:
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
-            write(_facts((await gateway.jobs.get(job_id)).view), format_of(output_format))
+            write(_facts((await _job(gateway, job_id)).view), format_of(output_format))
 
     run(work())
 
@@ -77,7 +100,7 @@ def watch(job_id: str, output_format: str | None, **where: Any) -> None:
 
     async def work() -> Job:
         async with open_gateway(**where) as gateway:
-            job = await gateway.jobs.get(job_id)
+            job = await _job(gateway, job_id)
             if output_format == Format.NDJSON:
                 async for event in job.events():
                     write({"event": event.name, "event_id": event.id, **event.data}, Format.NDJSON)
@@ -99,7 +122,7 @@ def result(job_id: str, to: Path | None, output_format: str | None, **where: Any
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
-            job = await follow(await gateway.jobs.get(job_id))
+            job = await follow(await _job(gateway, job_id))
             if to is not None:
                 saved = await job.download(to)
                 note(f"saved {saved.path} ({size_of(saved.size)}, sha256 {saved.sha256})")
@@ -119,7 +142,7 @@ def cancel(job_id: str, **where: Any) -> None:
 
     async def work() -> Job:
         async with open_gateway(**where) as gateway:
-            return await (await gateway.jobs.get(job_id)).cancel()
+            return await (await _job(gateway, job_id)).cancel()
 
     note(f"cancellation requested; the job is {run(work()).status}")
 
@@ -134,7 +157,7 @@ def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
 
     async def work() -> Job:
         async with open_gateway(**where) as gateway:
-            job = await (await gateway.jobs.get(job_id)).retry(confirm=confirm)
+            job = await (await _job(gateway, job_id)).retry(confirm=confirm)
             click.echo(job.id)
             return await follow(job) if wants_watch else job
 

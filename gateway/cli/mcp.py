@@ -3,6 +3,7 @@
 import os
 from contextlib import AsyncExitStack
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -47,7 +48,10 @@ async def _serve(
             answer = await _bridge(stack, kind, tools, url, organization)
         else:
             answer = await _local(stack, in_process, upstream)
-        reader, writer = await stack.enter_async_context(stdio.standard_streams())
+        try:
+            reader, writer = await stack.enter_async_context(stdio.standard_streams())
+        except stdio.NotPipes as error:
+            raise click.UsageError(str(error)) from error
         await stdio.serve(reader, writer, answer)
 
 
@@ -56,11 +60,13 @@ async def _bridge(
 ) -> Any:
     from gateway.client.mcp import StdioBridge
     from gateway.client.retries import RetryPolicy
-    from gateway.client.session import Session
+    from gateway.client.session import ApiRequest, Session
     from gateway.client.settings import client_settings
 
     settings = client_settings(url, organization_id=organization)
     session = await stack.enter_async_context(Session(settings, RetryPolicy()))
+    if kind is not None:  # a wrong name fails at the start, where a person sees it
+        await session.fetch(ApiRequest("GET", f"/api/v1/integrations/connector-types/{quote(kind, safe='')}"))
     return StdioBridge(
         session, "/mcp" if kind is None else f"/mcp/{kind}", {} if tools is None else {"tools": tools}
     ).answer

@@ -3,6 +3,7 @@
 import sys
 import textwrap
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -14,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gateway.aio.clock import CLOCK
 from gateway.cli.shell_completion import complete_field
-from gateway.cli.words import printable, shown
+from gateway.cli.words import ago, printable, shown
 from gateway.kinds.suggestions import did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,7 +29,7 @@ _CELL = 400
 #: characters of a value that is never cut, and of what is left at least of one that is
 _SHORT, _MIN_WIDTH = 20, 8
 #: characters between two columns
-_GAP = 2
+_GAP = 3
 #: characters of a cell that are enough to choose its column
 _USUAL = 40
 #: members that say most of a record
@@ -170,7 +172,8 @@ def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
         return
     console = Console()
     names = list(columns) or columns_of(records, console.width)
-    cells = {name: [shown(member(record, name), _CELL) for record in records] for name in names}
+    now = CLOCK.now() if console.is_terminal else None
+    cells = {name: [_cell(member(record, name), now) for record in records] for name in names}
     widths = fitted({name: max(map(cell_len, (name, *texts))) for name, texts in cells.items()}, console.width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, width in widths.items():
@@ -182,6 +185,11 @@ def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
     if left_out:
         note = f"no room for {', '.join(left_out)}; choose with --fields, or see all with --json"
         Console(stderr=True, soft_wrap=True).print(Text(printable(note), style="dim"))
+
+
+def _cell(value: Any, now: datetime | None) -> str:
+    """A value as a cell shows it; on a terminal times are relative."""
+    return (ago(value, now) if now is not None else None) or shown(value, _CELL)
 
 
 def fitted(widths: Mapping[str, int], width: int) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """`gateway types`: the kinds, entities and actions there are, from the gateway or from the specs that we ship."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -20,6 +20,8 @@ from gateway.kinds.suggestions import did_you_mean, known_actions
 from gateway.operation_search.command_line import example_call
 
 Facts = Mapping[str, Any]
+#: objects within objects whose members are shown
+_MAX_DEPTH = 3
 
 
 @click.command(epilog=EXIT_CODES)
@@ -136,12 +138,18 @@ def _params(schema: Facts) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("param", "type", "needed", "description"):
         table.add_column(name, overflow="fold")
-    for name, param in schema.get("properties", {}).items():
-        reference = param.get("$ref", "").removeprefix("#/$defs/")
-        facts = {**schema.get("$defs", {}).get(reference, {}), **param}
-        needed = "yes" if name in schema.get("required", ()) else ""
-        table.add_row(name, _type_of(facts), needed, Text(printable(facts.get("description", ""))))
+    for name, needed, facts in _rows(schema, schema.get("$defs", {})):
+        table.add_row(name, _type_of(facts), "yes" if needed else "", Text(printable(facts.get("description", ""))))
     return table if table.rows else Text("no params\n")
+
+
+def _rows(schema: Facts, definitions: Facts, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, bool, Facts]]:
+    """The params and, as dotted names, the members of those that are objects: name, whether needed, schema."""
+    for name, param in schema.get("properties", {}).items():
+        facts = {**definitions.get(param.get("$ref", "").removeprefix("#/$defs/"), {}), **param}
+        yield f"{prefix}{name}", name in schema.get("required", ()), facts
+        if depth < _MAX_DEPTH:
+            yield from _rows(facts, definitions, f"{prefix}{name}.", depth + 1)
 
 
 def _type_of(param: Facts) -> str:

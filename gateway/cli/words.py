@@ -39,6 +39,23 @@ def shown(value: Any, max_length: int = 60) -> str:
     return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
+def ago(value: Any, now: datetime) -> str | None:
+    """A time as its distance from now: 3 min ago, in 2 h; None for what is not a time."""
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        value = datetime.fromisoformat(value)
+    if not isinstance(value, datetime):
+        return None
+    seconds = (now - value).total_seconds()
+    distance = abs(seconds)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if distance >= size:
+            text = f"{distance / size:.0f} {unit}"
+            break
+    else:
+        text = f"{distance:.0f} s"
+    return f"{text} ago" if seconds >= 0 else f"in {text}"
+
+
 def size_of(count: int) -> str:
     """A number of bytes with its unit: 1.5 MB."""
     amount = float(count)

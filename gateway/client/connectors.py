@@ -206,9 +206,10 @@ def _not_one(name: str, matches: Sequence[Connector], ready: Sequence[Connector]
     if matches:
         ids = ", ".join(f"{each.name} ({each.id})" for each in matches)
         return Conflict(f"{name!r} is {len(matches)} connectors: {ids}; use an id or another name")
-    there = ", ".join(sorted({each.kind for each in ready}))
-    hint = f"it has {there}" if there else "it has none"
-    return NotFound(f"the workspace has no connector {name!r}, {hint}; make one with `gateway connect {name}`")
+    there = ", ".join(f"{each.name} ({each.kind})" for each in ready)
+    return NotFound(
+        f"the workspace has no connector {name!r}; it has {there or 'none'}. Create one with `gateway connect KIND`"
+    )
 
 
 def _is_id(text: str) -> bool:

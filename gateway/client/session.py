@@ -168,6 +168,12 @@ class Session:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_IDLE + call.wait),
             )
+        except aiohttp.ClientSSLError as error:
+            raise Unavailable(
+                f"{self.settings.base_url} does not answer over TLS; if the gateway serves plain HTTP, use http:// in "
+                "GATEWAY_URL",
+                extra={"sent": False},
+            ) from error
         except aiohttp.ClientConnectorError as error:
             raise Unavailable(
                 f"cannot reach the gateway at {self.settings.base_url}: {_reason(error)}; "

@@ -24,7 +24,6 @@ _DECODER = msgspec.json.Decoder()
 _MAX_DIGITS = 18
 #: fields of a form
 _MAX_FIELDS = 100
-_NO_ID = "there is no such thing: its id is not a UUID"
 
 #: seconds that `Prefer: wait` may ask for
 MAX_WAIT = 300
@@ -195,20 +194,27 @@ def _escaped(part: str) -> str:
 
 
 def path_id(request: web.Request, name: str) -> UUID:
-    """An id of the path; what is no UUID names nothing."""
-    identifier = id_of(request.match_info[name])
+    """An id of the path; raises NotFound for text that is not a UUID."""
+    text = request.match_info[name]
+    identifier = id_of(text)
     if identifier is None:
-        raise NotFound(_NO_ID)
+        raise _unknown_id(name, text)
     return identifier
 
 
 def query_id(request: web.Request, name: str) -> UUID | None:
-    """An id of the query string, where one is given; what is no UUID names nothing."""
+    """An id of the query string, if one is given; raises NotFound for text that is not a UUID."""
     text = request.query.get(name)
     identifier = id_of(text)
     if text and identifier is None:
-        raise NotFound(_NO_ID)
+        raise _unknown_id(name, text)
     return identifier
+
+
+def _unknown_id(name: str, text: str) -> NotFound:
+    """What a name in place of an id gets: where ids of that resource are listed."""
+    resource = name.removesuffix("_id").replace("_", " ")
+    return NotFound(f"there is no {resource} {text[:60]!r}: ids are UUIDs, which the list of {resource}s has")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 import asyncio
 import hashlib
 import signal
+from asyncio.subprocess import DEVNULL, PIPE
 
 import pytest
 
 from tests.client.stub import BLOB, CONNECTOR_ID, JOB_ID, TICKETS, problem
+from tests.harness.command_line import GATEWAY
 from tests.harness.waiting import eventually
 
 
@@ -131,7 +133,7 @@ async def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(start, stub):
     ("words", "code", "message"),
     [
         (("call", "support-desk", "tikets", "list"), 1, "support-desk has no entity 'tikets'; did you mean tickets?"),
-        (("call", "crm-query", "accounts", "list"), 4, "it has support-desk, team-chat; make one with"),
+        (("call", "crm-query", "accounts", "list"), 4, "Create one with `gateway connect KIND`"),
         (("call", "support-desk", "attachments", "download"), 2, "gateway download support-desk attachments"),
         (("call", "support-desk", "tickets", "list", "per_page"), 2, "write key=value, key:=json or @file"),
         (("cal",), 2, "did you mean call?"),
@@ -403,3 +405,21 @@ print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
     _, err = await process.communicate()
 
     assert err.decode().strip() == "[]"
+
+
+async def test_a_short_id_of_a_job_is_accepted(command, stub):
+    shown = await command("jobs", "show", JOB_ID[:8])
+
+    assert shown.json()["id"] == JOB_ID
+
+
+@pytest.mark.processes
+async def test_without_pipes_mcp_says_who_starts_it(environment, tmp_path):
+    process = await asyncio.create_subprocess_exec(
+        *GATEWAY, "mcp", env=environment, cwd=tmp_path, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+    )
+    _, err = await process.communicate()
+
+    assert process.returncode == 2
+    assert b"standard input is not a pipe. An MCP host starts this command" in err
+    assert b"Traceback" not in err

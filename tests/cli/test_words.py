@@ -1,9 +1,11 @@
+from datetime import UTC, datetime
+
 import pytest
 
 from gateway import errors
 from gateway.cli.failures import exit_code, one_line
 from gateway.cli.output import columns_of, fitted
-from gateway.cli.words import printable, shown, size_of
+from gateway.cli.words import ago, printable, shown, size_of
 from gateway.errors import FieldError, UpstreamFault
 
 
@@ -82,8 +84,25 @@ def test_zeros_and_refusals_are_worth_a_column():
 
 
 def test_what_finds_no_room_is_cut_to_what_can_be_read_and_then_left_out():
-    wanted = {"id": 36, "status": 6, "subject": 300, "email": 30, "created_at": 19}
+    wanted = {"id": 36, "status": 6, "subject": 300, "email": 27, "created_at": 19}
 
     assert fitted(wanted, 400) == {**wanted, "subject": 300}
     assert sum(fitted(wanted, 80).values()) + 2 * (len(fitted(wanted, 80)) - 1) <= 80
     assert list(fitted(wanted, 50)) == ["id", "status"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("2026-01-31T11:59:30Z", "30 s ago"),
+        ("2026-01-31T11:57:00.500Z", "3 min ago"),
+        ("2026-01-31T09:00:00Z", "3 h ago"),
+        ("2026-01-29T12:00:00+00:00", "2 d ago"),
+        ("2026-01-31T14:00:00Z", "in 2 h"),
+        ("2026-01-31", None),
+        (12, None),
+        (None, None),
+    ],
+)
+def test_a_time_is_told_as_its_distance_from_now(value: object, text: str | None):
+    assert ago(value, datetime(2026, 1, 31, 12, tzinfo=UTC)) == text

@@ -80,5 +80,5 @@ def test_several_of_a_kind_must_be_told_apart():
 
 
 def test_one_whose_consent_is_not_finished_is_left_out():
-    with pytest.raises(errors.NotFound, match="it has none; make one with `gateway connect support-desk`"):
+    with pytest.raises(errors.NotFound, match=r"it has none\. Create one with `gateway connect KIND`"):
         choose("support-desk", [connector(1, "A", "pending")])

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -88,11 +90,22 @@ def _cancel(document: Mapping[str, Any], running: Mapping[str | int | None, "asy
             task.cancel()
 
 
+class NotPipes(Exception):
+    """Standard input or output cannot carry the protocol."""
+
+
 @asynccontextmanager
 async def standard_streams() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Standard input and output of this process."""
+    """Standard input and output of this process: pipes and terminals; raises NotPipes for files and devices."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_LINE)
+    for stream, direction in ((sys.stdin, "input"), (sys.stdout, "output")):
+        mode = os.fstat(stream.fileno()).st_mode
+        if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stream.isatty()):
+            raise NotPipes(
+                f"standard {direction} is not a pipe. An MCP host starts this command and talks to it over pipes; "
+                "docs/how-to/agents.md has the configuration of the usual hosts."
+            )
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
