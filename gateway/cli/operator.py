@@ -151,8 +151,8 @@ def sandbox(bind: str) -> None:
         require_port(bind)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--bind") from error
-    _settings()
-    run(lambda: _serve_sandbox(create_sandbox(load_catalog()), bind))
+    settings = _settings()
+    run(lambda: _serve_sandbox(create_sandbox(load_catalog(settings.specs)), bind))
 
 
 async def _serve_sandbox(app: Any, bind: str) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from gateway.embedded.address import Address, accepts
 from gateway.embedded.program import Program
+from gateway.sandbox.app import OWN_PATH
+from gateway.sandbox.kinds import APPLICATIONS
 from gateway.settings import Settings
 
 #: seconds that a front end or worker gets beyond its own grace: for stores that do not answer while it closes them
@@ -70,9 +72,12 @@ def child_environment(
 def sandbox_settings(kinds: Iterable[str], sandbox: Address) -> dict[str, str]:
     """The settings that point every kind at the sandbox, which takes any OAuth app for one of its own."""
     settings = {}
-    for kind in (kind.upper().replace("-", "_") for kind in kinds):
-        settings[f"GATEWAY_UPSTREAM_{kind}"] = sandbox.base_url
-        settings[f"GATEWAY_OAUTH_{kind}_CLIENT_ID"] = settings[f"GATEWAY_OAUTH_{kind}_CLIENT_SECRET"] = "sandbox"
+    for kind in kinds:
+        name = kind.upper().replace("-", "_")
+        # Two kinds may have the same path, except for those that the sandbox has always known.
+        own = "" if kind in APPLICATIONS else f"{OWN_PATH}/{kind}"
+        settings[f"GATEWAY_UPSTREAM_{name}"] = f"{sandbox.base_url}{own}"
+        settings[f"GATEWAY_OAUTH_{name}_CLIENT_ID"] = settings[f"GATEWAY_OAUTH_{name}_CLIENT_SECRET"] = "sandbox"
     return settings
 
 
@@ -88,12 +93,16 @@ def workers(options: UpOptions, environment: Mapping[str, str]) -> list[Program]
 
 
 def sandbox_program(options: UpOptions, sandbox: Address) -> Program:
-    """The stand-in for all kinds. It needs none of our settings, so it gets none of our secrets."""
+    """The stand-in for all kinds. It needs the folders of specs alone, so it gets none of our secrets."""
     return Program(
         name="sandbox",
         role="sandbox",
         argv=(*options.command, "sandbox", "--bind", str(sandbox)),
-        env={name: value for name, value in options.environment.items() if not name.startswith("GATEWAY_")},
+        env={
+            name: value
+            for name, value in options.environment.items()
+            if not name.startswith("GATEWAY_") or name == "GATEWAY_SPECS"
+        },
         is_ready=lambda _pid: accepts(sandbox),
     )
 

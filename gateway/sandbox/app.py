@@ -4,19 +4,22 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from urllib.parse import parse_qsl
 
-import msgspec
 from aiohttp import web
 
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.spec import FORM, is_json
 from gateway.sandbox import control, sending
 from gateway.sandbox.application import Application, Route
+from gateway.sandbox.bodies import parsed_body
 from gateway.sandbox.calls import Call, FileReply, Refusal, Reply
 from gateway.sandbox.faults import Fault, Faults
 from gateway.sandbox.journal import CallJournal, ReceivedRequest
 from gateway.sandbox.kinds import APPLICATIONS
+from gateway.sandbox.spec_application import SpecApplication
 
+#: begins the paths of every kind: two kinds may have the same path
+OWN_PATH = "/_kinds"
 #: bytes of a request body
 _BODY_CAP = 32 << 20
 
@@ -24,38 +27,40 @@ _BODY_CAP = 32 << 20
 def create_sandbox(catalog: Catalog, *, seed: int = 0, scale: int = 1, job_seconds: float = 1.0) -> web.Application:
     """A stand-in for every kind of the catalog; `scale` times the usual records, a batch job takes `job_seconds`.
 
-    Raises ValueError when two kinds use the same method and path, which one port cannot tell apart.
+    A kind answers at its own paths below `/_kinds/KIND`, and at the root where no kind before it has the same path.
     """
     applications = [
-        APPLICATIONS.get(kind.name, Application)(kind, seed=seed, scale=scale, job_seconds=job_seconds)
+        APPLICATIONS.get(kind.name, SpecApplication)(kind, seed=seed, scale=scale, job_seconds=job_seconds)
         for kind in catalog
     ]
     faults, journal = Faults(), CallJournal()
     app = web.Application(client_max_size=_BODY_CAP)
     app.add_routes(control.routes(applications, faults, journal))
-    taken: dict[tuple[str, str], str] = {}
+    taken: set[tuple[str, str]] = set()
     for application in applications:
-        for route in application.routes():
-            _claim(taken, application, route)
-            _add(app, route, _handler(application, route, faults, journal))
+        own = f"{OWN_PATH}/{application.kind.name}"
+        for route in sorted(application.routes(), key=_specificity):
+            handler = _handler(application, route, faults, journal)
+            _add(app, route.method, own + route.path, handler)
+            line = route.method, re.sub(r"{\w+}", "{}", route.path)
+            if line not in taken:
+                taken.add(line)
+                _add(app, route.method, route.path, handler)
     app.router.add_route("*", "/{path:.*}", _handler(None, None, faults, journal))
     return app
 
 
-def _claim(taken: dict[tuple[str, str], str], application: Application, route: Route) -> None:
-    line = route.method, re.sub(r"{\w+}", "{}", route.path)
-    if line in taken:
-        raise ValueError(
-            f"{application.kind.name} and {taken[line]} both answer {route.method} {route.path}; "
-            "serve them from two sandboxes"
-        )
-    taken[line] = application.kind.name
+def _specificity(route: Route) -> tuple[bool, ...]:
+    """Sorts `/pages/search` before `/pages/{id}`."""
+    return tuple(segment.startswith("{") for segment in route.path.split("/"))
 
 
-def _add(app: web.Application, route: Route, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> None:
-    app.router.add_route(route.method, route.path, handler)
-    if route.method == "GET":
-        app.router.add_route("HEAD", route.path, handler)
+def _add(
+    app: web.Application, method: str, path: str, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> None:
+    app.router.add_route(method, path, handler)
+    if method == "GET":
+        app.router.add_route("HEAD", path, handler)
 
 
 def _handler(
@@ -96,28 +101,25 @@ def _reply(
     if application is None or route is None:
         return Reply({"error": f"no kind of the sandbox answers {request.method} {request.path}"}, 404)
     try:
-        members, is_form = parsed_body(body, request.content_type)
+        members = parsed_body(body, request.headers.get("Content-Type", ""))
     except Refusal as refusal:
         return application.refused(refusal)
-    return application.answer(route, _call(request, members, is_form, now))
+    return application.answer(route, _call(request, members, now))
 
 
-def _call(request: web.Request, body: Mapping[str, object], is_form: bool, now: float) -> Call:
+def _call(request: web.Request, body: Mapping[str, object], now: float) -> Call:
     headers = {name.lower(): value for name, value in request.headers.items()}
     origin = f"{request.scheme}://{request.host}"
-    return Call(request.method, request.path, request.match_info, request.query, headers, body, is_form, origin, now)
-
-
-def parsed_body(body: bytes, content_type: str) -> tuple[Mapping[str, object], bool]:
-    """The members of a JSON object or a form, and whether it was a form; raises Refusal."""
-    if not body.strip():
-        return {}, False
-    if content_type == "application/x-www-form-urlencoded":
-        return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True)), True
-    try:
-        document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refusal(400, message="the body is not JSON") from error
-    if not isinstance(document, dict):
-        raise Refusal(400, message="the body is not a JSON object")
-    return document, False
+    is_form, is_json_body = request.content_type == FORM, not body or is_json(request.content_type)
+    return Call(
+        request.method,
+        request.path,
+        request.match_info,
+        request.query,
+        headers,
+        body,
+        is_form,
+        is_json_body,
+        origin,
+        now,
+    )

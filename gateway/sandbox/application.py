@@ -52,12 +52,15 @@ class Application(Operations):
 
     @property
     def prefix(self) -> str:
-        """The path that every address of the kind begins with."""
+        """The path that every address of the kind begins with, but those of operations with a server of their own."""
+        return self._path_of(self.kind.spec.server)
+
+    def _path_of(self, server: str) -> str:
         variables = {
             name: "https://sandbox.invalid" if variable.type == "origin" else "sandbox"
             for name, variable in self.kind.spec.environment.items()
         }
-        return URL(self.kind.spec.server.format_map(variables)).path.rstrip("/")
+        return URL(server.format_map(variables)).path.rstrip("/")
 
     def reset(self) -> None:
         """Back to the beginning: records, tokens and what was under way."""
@@ -134,7 +137,7 @@ class Application(Operations):
 
     def check(self, route: Route, call: Call) -> None:
         """Refuse a JSON body that fits none of the route's operations."""
-        if call.is_form or not route.operations or call.method in ("GET", "HEAD", "DELETE"):
+        if not call.is_json or not route.operations or call.method in ("GET", "HEAD", "DELETE"):
             return
         found = [self._faults(operation, call.body) for operation in route.operations]
         if all(found):
@@ -156,14 +159,22 @@ class Application(Operations):
 
     def routes(self) -> list[Route]:
         """Every request line of the spec, its alternatives included, and what the kind adds."""
-        by_line: dict[str, list[Operation]] = {}
+        by_address: dict[tuple[str | None, str], list[tuple[str, Operation]]] = {}
         for operation in self.kind.operations.values():
             for line in (operation.action.request, *(other.request for other in operation.action.alternatives)):
-                by_line.setdefault(line, []).append(operation)
+                line = line.partition("?")[0]
+                by_address.setdefault((operation.action.server, self.shape_of(line)), []).append((line, operation))
         special = self.handlers()
-        found = [self._route(line, tuple(operations), special.pop(line, None)) for line, operations in by_line.items()]
+        found = []
+        for lines in by_address.values():
+            [line, *_], operations = zip(*lines, strict=True)
+            found.append(self._route(line, operations, special.pop(line, None)))
         found += [self._route(line, (), handler) for line, handler in special.items()]
         return [*found, *self.files(), *self._authorization()]
+
+    def shape_of(self, line: str) -> str:
+        """What request lines of one route have in common; by default each line is a route of its own."""
+        return line
 
     def handlers(self) -> dict[str, Handler]:
         """What answers at request lines, with or without an operation of the spec, in this kind's own way."""
@@ -187,7 +198,9 @@ class Application(Operations):
         method, path = line.split(" ", 1)
         handler = special or self._usual(method, operations[0])
         is_cacheable = special is None and method == "GET" and operations[0].is_list
-        return Route(method, self.prefix + path, handler, operations, is_cacheable)
+        server = operations[0].action.server if operations else None
+        prefix = self.prefix if server is None else self._path_of(server)
+        return Route(method, prefix + path, handler, operations, is_cacheable)
 
     def _usual(self, method: str, operation: Operation) -> Handler:
         """What an operation of this form does in a plain application."""
@@ -204,6 +217,8 @@ class Application(Operations):
 
 def body_schema(operation: Operation) -> dict[str, Any]:
     """JSON Schema of the body that the operation sends, under the application's own names."""
+    if operation.action.request_body is not None:
+        return {}
     placed = [placement for placement in operation.placements if placement.where == "body"]
     schemas = operation.action.params
     return {
@@ -213,7 +228,10 @@ def body_schema(operation: Operation) -> dict[str, Any]:
                 word: value for word, value in schemas[placement.name].items() if word not in PLACEMENT_KEYWORDS
             }
             for placement in placed
+            if "." not in placement.wire
         },
-        "required": [placement.wire for placement in placed if placement.name in operation.action.required],
+        "required": [
+            placement.wire.partition(".")[0] for placement in placed if placement.name in operation.action.required
+        ],
         "$defs": operation.spec.definitions,
     }

@@ -20,6 +20,8 @@ class Call:
     body: Mapping[str, Any]
     #: whether the body came as a form, where every value is text
     is_form: bool
+    #: whether it came as JSON, or there was none
+    is_json: bool
     #: scheme, host and port under which the caller knows the sandbox
     origin: str
     #: Unix time, seconds
@@ -56,7 +58,7 @@ Record = dict[str, Any]
 def nested(place: tuple[str, ...], value: Any) -> Any:
     """The value inside one object for each member of the place."""
     for member in reversed(place):
-        value = {member: value}
+        value = [*[{}] * int(member), value] if member.isdigit() else {member: value}
     return value
 
 

@@ -88,13 +88,17 @@ class Operations(World):
         """The answer that holds a page of a list."""
         action = operation.action
         page, meta = self._page(operation, rows, call)
-        document = nested(action.records or (), [self.shown(operation, row, call) for row in page.items])
+        document = nested(action.records or (), self.items_of(operation, page.items, call))
         reply = Reply(document, headers=meta_headers(meta, call))
         if isinstance(document, dict):
             for place, value in meta:
                 if place[0] not in (HEADER_PATH, LINK_PATH):
                     put(document, place, value)
         return reply
+
+    def items_of(self, operation: Operation, rows: Sequence[Row], call: Call) -> Any:
+        """The records of a page as the response holds them."""
+        return [self.shown(operation, row, call) for row in rows]
 
     def _page(
         self, operation: Operation, rows: Sequence[Row], call: Call

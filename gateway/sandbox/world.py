@@ -61,6 +61,10 @@ class World:
         """An id of the kind's form; every table has ids of its own."""
         return (zlib.crc32(table.encode()) % 9000 + 1000) * 100_000 + number
 
+    def id_member_of(self, table: str) -> str:
+        """The member of a table's records that holds their id."""
+        return self.id_member
+
     def time(self, moment: float) -> str:
         return records.iso_time(moment)
 
@@ -75,7 +79,7 @@ class World:
         """The n-th ready-made record of a table."""
         making = records.Making(self.style, f"{self.seed}/{self.kind.name}", table, number)
         record = records.made(making, self.fields_of(table))
-        record[self.id_member] = making.id
+        record[self.id_member_of(table)] = making.id
         refs: dict[str, Any] = {}
         if table in self.parents:
             relation, parent = self.parents[table]
@@ -90,7 +94,7 @@ class World:
         record = records.blank(self.fields_of(table))
         row_id = self.id_of(table, number)
         stamps = {name: self.time(now) for name in ("created_at", self.changed_member) if name in record}
-        record.update({self.id_member: row_id, **stamps, **members})
+        record.update({self.id_member_of(table): row_id, **stamps, **members})
         return self.store.table(table).put(Row(str(row_id), record, {}, now))
 
     def change(self, row: Row, members: Mapping[str, Any], now: float) -> None:

@@ -113,11 +113,16 @@ def checked_url(
 
 
 def parse_override(text: str) -> URL:
-    """The operator's origin that stands for a kind's own hosts; raises ValueError that says how to write it."""
+    """The operator's URL that stands for a kind's own hosts; raises ValueError that says how to write it.
+
+    It may have a path, which then comes before the path of each request.
+    """
     url = URL(text)
-    if url.scheme not in ("http", "https") or not url.raw_host or not url.port or url != url.origin() / "":
-        raise ValueError("an upstream override is scheme, host and port only, such as http://127.0.0.1:9001")
-    return url.origin()
+    if url.scheme not in ("http", "https") or not url.raw_host or not url.port:
+        raise ValueError("an upstream override is scheme, host and port, such as http://127.0.0.1:9001")
+    if url.raw_query_string or url.raw_fragment or url.user:
+        raise ValueError("an upstream override has no query, fragment or user; write http://127.0.0.1:9001")
+    return url.origin() if url.raw_path == "/" else URL(f"{url.origin()}{url.raw_path.rstrip('/')}", encoded=True)
 
 
 @dataclass(frozen=True, slots=True)

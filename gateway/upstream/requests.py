@@ -99,10 +99,10 @@ def base_address(
 
 
 def relocated(url: URL, override: URL | None) -> URL:
-    """The URL with scheme, host and port of the operator's override; path and query are kept."""
+    """The URL at the operator's override: scheme, host and port are replaced, a path comes before the URL's own."""
     if override is None:
         return url
-    return URL(f"{override.origin()}{url.raw_path_qs}", encoded=True)
+    return URL(f"{override.origin()}{override.raw_path.rstrip('/')}{url.raw_path_qs}", encoded=True)
 
 
 def checked_environment(

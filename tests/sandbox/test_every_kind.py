@@ -4,7 +4,6 @@ import pytest
 from yarl import URL
 
 from gateway.errors import ReauthorizationRequired, UpstreamNotFound, UpstreamRateLimited
-from gateway.sandbox.app import create_sandbox
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
@@ -112,14 +111,6 @@ async def test_a_rate_limit_on_request_is_the_kinds_own(connect, fault, kind):
         await connect(kind).check()
 
     assert limited.value.retry_after == 60
-
-
-def test_kinds_that_share_a_path_cannot_share_a_sandbox():
-    twin = CATALOG.kind("team-chat")
-    twin = type(twin)(twin.spec.model_copy(update={"kind": "other-chat"}))
-
-    with pytest.raises(ValueError, match=r"team-chat both answer POST /api"):
-        create_sandbox([CATALOG.kind("team-chat"), twin])
 
 
 async def test_a_kind_of_ones_own_is_answered_from_its_spec_alone(gadgets):

@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+import aiohttp
 import pytest
 import yaml
 from aiohttp.test_utils import TestServer
 
-from gateway.errors import ReauthorizationRequired
+from gateway.errors import ReauthorizationRequired, UpstreamNotFound, UpstreamRateLimited, UpstreamRejected
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.spec import ConnectorSpec
 from gateway.sandbox.app import create_sandbox
@@ -37,7 +38,8 @@ async def playing(
         origin = server.make_url("/").origin()
         async with Transport(EgressPolicy.of([origin])) as transport:
             authorizer = StaticAuthorizer(headers_for(method, credentials or {"token": "token"}))
-            upstreams, scope = Upstreams(transport, {kind.name: origin}), RateScope("gadgets", kind.name)
+            upstreams = Upstreams(transport, {kind.name: origin / "_kinds" / kind.name})
+            scope = RateScope("gadgets", kind.name)
             yield upstreams.connector(kind, {}, authorizer, scope)
 
 
@@ -93,3 +95,220 @@ async def test_credentials_are_wanted_as_the_spec_says(method):
     async with playing(authentication=authentication, credentials={"token": "bad-token"}) as refused:
         with pytest.raises(ReauthorizationRequired):
             await refused.check()
+
+
+OBJECT = {"type": "object", "description": "a file"}
+TEXT = {"type": "string"}
+
+
+async def test_writes_are_kept():
+    async with playing() as connector:
+        made = (await connector.execute("gadgets", "create", {"gadget": {"name": "Lamp"}})).decoded()
+        known = (await connector.execute("gadgets", "get", {"gadget_id": made["id"]})).decoded()
+
+    assert known["name"] == "Lamp"
+
+
+ENTITY: dict[str, Any] = {
+    "description": "Issues.",
+    "fields": {"number": "integer", "title": "string", "state": "string", "snoozed_until": "string?"},
+    "actions": {
+        "list": {
+            "request": "GET /repos/{repo}/issues",
+            "effect": "read",
+            "description": "Issues of a repository.",
+            "records": "$",
+            "paging": "next",
+            "params": {"repo": TEXT, "state": {"enum": ["open", "closed", "all"]}, "after": {}, "size": {}},
+            "required": ["repo"],
+        },
+        "get": {
+            "request": "GET /repos/{repo}/issues/{issue_number}",
+            "effect": "read",
+            "description": "One.",
+            "record": "$",
+            "params": {"repo": TEXT, "issue_number": {"type": "integer"}},
+            "required": ["repo", "issue_number"],
+            "example": {"repo": "a", "issue_number": 42},
+        },
+        "create": {
+            "request": "POST /repos/{repo}/issues",
+            "effect": "write",
+            "description": "New.",
+            "record": "$",
+            "params": {"repo": TEXT, "title": TEXT},
+            "required": ["repo", "title"],
+        },
+        "snooze": {
+            "request": "POST /repos/{name}/issues/{issue_number}/snooze",
+            "effect": "idempotent",
+            "description": "Hides it.",
+            "record": "$",
+            "params": {"name": TEXT, "issue_number": {"type": "integer"}, "snoozed_until": TEXT},
+            "required": ["name", "issue_number"],
+        },
+        "delete": {
+            "request": "DELETE /repos/{repo}/issues/{number}",
+            "effect": "idempotent",
+            "description": "Gone.",
+            "record": "$",
+            "params": {"repo": TEXT, "number": {"type": "integer"}},
+            "required": ["repo", "number"],
+        },
+        "download": {
+            "request": "GET /repos/{repo}/archive/{ref}",
+            "effect": "read",
+            "description": "A file behind an address.",
+            "download": {"url": "links.archive"},
+            "params": {"repo": TEXT, "ref": TEXT},
+            "required": ["repo", "ref"],
+        },
+    },
+}
+PAGED = {"next": {"style": "page", "param": "after", "size": "size", "next": "n", "meta": {"n": "$link.next"}}}
+
+
+@asynccontextmanager
+async def tracking(**spec: Any) -> AsyncIterator[UpstreamConnector]:
+    """A connector of a kind with issues below repositories, whose ids are numbers under another name."""
+    entities = {"gadgets": yaml.safe_load(GADGETS), "issues": ENTITY}
+    async with playing(entities=entities, **{"paging": PAGED, **spec}) as connector:
+        yield connector
+
+
+async def test_records_below_a_path_are_kept_there():
+    async with tracking() as connector:
+        made = (await connector.execute("issues", "create", {"repo": "a", "title": "Broken"})).decoded()
+        mine, others = [
+            [page.decoded() async for page in connector.pages("issues", "list", {"repo": repo, "size": 100})]
+            for repo in ("a", "b")
+        ]
+        example = (await connector.execute("issues", "get", {"repo": "a", "issue_number": 42})).decoded()
+
+    assert made["number"] in [issue["number"] for issue in mine[0]]
+    assert made["number"] not in [issue["number"] for issue in others[0]]
+    assert example["number"] == 42
+
+
+async def test_a_verb_of_the_applications_own_changes_the_record_that_it_names():
+    async with tracking() as connector:
+        params = {"name": "a", "issue_number": 42, "snoozed_until": "2030-01-01"}
+        await connector.execute("issues", "snooze", params)
+        after = (await connector.execute("issues", "get", {"repo": "a", "issue_number": 42})).decoded()
+
+    assert after["snoozed_until"] == "2030-01-01"
+
+
+async def test_what_is_deleted_is_not_found():
+    async with tracking() as connector:
+        gone = await connector.execute("issues", "delete", {"repo": "a", "number": 42})
+        with pytest.raises(UpstreamNotFound):
+            await connector.execute("issues", "get", {"repo": "a", "issue_number": 42})
+
+    assert gone.decoded() is None
+
+
+async def test_a_file_is_downloaded_from_the_address_that_its_record_names():
+    async with tracking() as connector, connector.download("issues", {"repo": "a", "ref": "main"}) as file:
+        size = sum([len(chunk) async for chunk in file])
+
+    assert size >= 100_000
+
+
+async def test_the_published_rate_limit_holds_and_shows_in_headers():
+    allowances = [{"limit": "x-limit", "remaining": "x-remaining", "reset": "x-reset"}]
+    async with tracking(rate_limit={"requests": 2, "seconds": 3600, "allowances": allowances}) as connector:
+        await connector.execute("gadgets", "list")
+        await connector.execute("gadgets", "list")
+        with pytest.raises(UpstreamRateLimited) as limited:
+            await connector.execute("gadgets", "list")
+
+    assert 3000 < (limited.value.retry_after or 0) <= 3600
+
+
+async def test_a_query_that_the_spec_does_not_allow_is_refused():
+    async with tracking() as connector:
+        operation = connector.kind.operation("issues", "list")
+        with pytest.raises(UpstreamRejected, match="state: odd is not allowed"):
+            await connector.call(operation, {"repo": "a", "state": "odd"})
+
+
+@pytest.mark.parametrize(
+    "list_",
+    [
+        {"records": "data.gadgets.edges", "unwrap": "node"},
+        {"records": "gadgets", "map_key": "id"},
+        {"records": "0.hits"},
+    ],
+)
+async def test_records_come_in_the_shape_of_the_spec(list_):
+    async with playing({**list_, "paging": None}) as connector:
+        found = (await connector.execute("gadgets", "list")).decoded()
+
+    assert len(found) == 40
+    assert all({"id", "name"} <= set(record) for record in found)
+
+
+DOCUMENTS = {
+    "list": "query L($first: Int, $after: String) { gadgets { nodes { id } pageInfo { endCursor hasNextPage } } }",
+    "get": "query G($id: ID!) { gadget(id: $id) { id name } }",
+    "create": "mutation C($input: GadgetInput!) { gadgetCreate(input: $input) { gadget { id name } } }",
+}
+INFO = {"end": "@.pageInfo.endCursor", "more": "@.pageInfo.hasNextPage"}
+GRAPHQL = {
+    "list": {
+        "records": "data.gadgets.nodes",
+        "paging": "next",
+        "params": {"first": {"type": "integer"}, "after": TEXT},
+    },
+    "get": {"record": "data.gadget", "params": {"id": {}}, "required": ["id"]},
+    "create": {"record": "data.gadgetCreate.gadget", "params": {"name": {"as": "input.name"}}, "effect": "write"},
+}
+
+
+async def test_graphql_documents_are_told_apart():
+    common = {"request": "POST /graphql", "effect": "read", "description": "Graph."}
+    actions = {name: {**common, **action, "graphql": DOCUMENTS[name]} for name, action in GRAPHQL.items()}
+    entity = {**yaml.safe_load(GADGETS), "actions": actions}
+    paging = {
+        "next": {"style": "cursor", "param": "after", "size": "first", "next": "end", "has_more": "more", "meta": INFO}
+    }
+
+    async with playing(entities={"gadgets": entity}, paging=paging) as connector:
+        pages = [page.decoded() async for page in connector.pages("gadgets", "list", {"first": 25})]
+        made = (await connector.execute("gadgets", "create", {"name": "Lamp"})).decoded()
+        known = (await connector.execute("gadgets", "get", {"id": made["id"]})).decoded()
+
+    assert [len(page) for page in pages] == [25, 15]
+    assert (made["name"], known["name"]) == ("Lamp", "Lamp")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "gadget"),
+    [
+        ("application/x-www-form-urlencoded", {"name": "Lamp", "colour": "red"}),
+        ("multipart/form-data", {"filename": "a.txt", "content": "aGVsbG8="}),
+    ],
+)
+async def test_bodies_of_every_type_are_understood(content_type, gadget):
+    entity = yaml.safe_load(GADGETS)
+    entity["actions"]["create"] |= {"content_type": content_type, "params": {"gadget": OBJECT}}
+
+    async with playing(entities={"gadgets": entity}) as connector:
+        made = (await connector.execute("gadgets", "create", {"gadget": gadget})).decoded()
+
+    assert gadget.items() <= made.items()
+
+
+async def test_two_kinds_with_the_same_paths_share_a_sandbox():
+    document = {**yaml.safe_load(GADGET_MAKER), "entities": {"gadgets": yaml.safe_load(GADGETS)}}
+    kinds = [Kind(ConnectorSpec.model_validate({**document, "kind": name})) for name in ("one", "two")]
+    headers = {"Authorization": "Bearer token"}
+    async with TestServer(create_sandbox(Catalog(kinds))) as server, aiohttp.ClientSession() as http:
+        await http.post(server.make_url("/_kinds/one/api/gadgets"), headers=headers, json={"gadget": {"name": "Lamp"}})
+        names = []
+        for path in ("/_kinds/one/api/gadgets", "/_kinds/two/api/gadgets", "/api/gadgets"):
+            async with http.get(server.make_url(f"{path}?size=50"), headers=headers) as answer:
+                names.append("Lamp" in [each["name"] for each in (await answer.json())["gadgets"]])
+
+    assert names == [True, False, True]

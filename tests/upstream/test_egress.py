@@ -21,6 +21,7 @@ from gateway.upstream.egress import (
     is_public_address,
     parse_override,
 )
+from gateway.upstream.requests import relocated
 
 FORBIDDEN_ADDRESSES = [
     "0.0.0.0",
@@ -335,6 +336,13 @@ def test_an_override_is_read_as_an_origin(text):
     assert str(parse_override(text)) == "http://127.0.0.1:9001"
 
 
+@pytest.mark.parametrize("text", ["http://127.0.0.1:9001/base/kind", "http://127.0.0.1:9001/base/kind/"])
+def test_an_override_may_have_a_path_before_the_paths_of_requests(text):
+    moved = relocated(URL("https://a.example.com/v1/things?x=1"), parse_override(text))
+
+    assert str(moved) == "http://127.0.0.1:9001/base/kind/v1/things?x=1"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -343,7 +351,6 @@ def test_an_override_is_read_as_an_origin(text):
         "//h:1",
         "ftp://h:1",
         "http://u:p@h:1",
-        "http://h:1/base",
         "http://h:1?x",
         "http://h:1#x",
         "http://h:x",

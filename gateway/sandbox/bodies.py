@@ -1,0 +1,71 @@
+"""Bodies of requests as members: JSON, forms with brackets, multipart."""
+
+import re
+from base64 import b64encode
+from email.parser import BytesParser
+from email.policy import HTTP
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from gateway.kinds.spec import FORM, MULTIPART, is_json, media_type
+from gateway.sandbox.calls import Refusal
+
+
+def parsed_body(body: bytes, content_type: str) -> dict[str, Any]:
+    """The members of a JSON object, a form or a multipart body; none of anything else. Raises Refusal."""
+    kind = media_type(content_type)
+    if not body.strip():
+        return {}
+    if kind == FORM:
+        return _form(body.decode(errors="replace"))
+    if kind in MULTIPART:
+        return _parts(body, content_type)
+    if kind and not is_json(kind):
+        return {}
+    try:
+        document = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refusal(400, message="the body is not JSON") from error
+    return document if isinstance(document, dict) else {}
+
+
+def _form(text: str) -> dict[str, Any]:
+    """A form with its members as they are, and those with brackets once more as objects and lists."""
+    members: dict[str, Any] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True):
+        members[name] = value
+        path = re.findall(r"[^\[\]]+|\[\]", name)
+        if len(path) > 1:
+            _put(members, [part.strip("[]") for part in path], value)
+    return members
+
+
+def _put(members: dict[str, Any], path: list[str], value: str) -> None:
+    """Set a member of a form; the positions of lists are kept as names until all are there."""
+    *outer, last = path
+    for name in outer:
+        inner = members.setdefault(name or str(len(members)), {})
+        if not isinstance(inner, dict):
+            return
+        members = inner
+    members[last or str(len(members))] = value
+
+
+def _parts(body: bytes, content_type: str) -> dict[str, Any]:
+    """The parts of a multipart body by name; one of JSON adds its members, a file is base64 with its name."""
+    message = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {content_type}\r\n\r\n".encode() + body)
+    members: dict[str, Any] = {}
+    for part in message.iter_parts():
+        payload = part.get_payload(decode=True)
+        content = payload if isinstance(payload, bytes) else b""
+        name = part.get_param("name", header="content-disposition")
+        if name is None and is_json(part.get_content_type()):
+            members |= msgspec.json.decode(content)
+        elif name is None or part.get_filename() is not None:
+            file = {"filename": part.get_filename(), "content_type": part.get_content_type()}
+            members[str(name or "file")] = {**file, "content": b64encode(content).decode()}
+        else:
+            members[str(name)] = content.decode(errors="replace")
+    return members

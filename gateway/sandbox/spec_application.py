@@ -1,0 +1,232 @@
+"""An application played from its spec alone: records of its fields, writes kept, pages, limits and refusals."""
+
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from gateway.kinds.catalog import Kind, Operation
+from gateway.sandbox import files, filters, records
+from gateway.sandbox.application import Application, Route
+from gateway.sandbox.calls import Call, FileReply, Record, Refusal, Reply, nested
+from gateway.sandbox.operations import last_param, wire_name
+from gateway.sandbox.rate_limit import RateLimitWindow
+from gateway.sandbox.store import Row
+
+#: the fields of a record where the spec names none
+_USUAL_FIELDS: Mapping[str, records.FieldType] = {
+    "id": "string",
+    "name": "string",
+    "created_at": "string",
+    "updated_at": "string",
+}
+#: values of a query that ask for every record, such as `state=all`
+_UNFILTERING = ("all", "any", "*", "")
+#: bytes of the file of a download
+_FILE_BYTES = 100_000
+#: what a response to a write without a record holds
+_NO_CONTENT = Reply(None, 204)
+
+
+class SpecApplication(Application):
+    """The stand-in for a kind that has nothing of its own here."""
+
+    usual_count: ClassVar[int] = 40
+
+    def __init__(self, kind: Kind, *, seed: int = 0, scale: int = 1, job_seconds: float = 1.0) -> None:
+        super().__init__(kind, seed=seed, scale=scale, job_seconds=job_seconds)
+        self._window = RateLimitWindow(kind.spec.rate_limit)
+
+    def reset(self) -> None:
+        super().reset()
+        self._window = RateLimitWindow(self.kind.spec.rate_limit)
+
+    # Records
+
+    def fields_of(self, table: str) -> Mapping[str, records.FieldType]:
+        """The fields of an entity's record, of its lists, or those by which its copy is searched."""
+        entity = self.kind.spec.entities.get(table)
+        if entity is None:
+            return _USUAL_FIELDS
+        of_actions = next((action.fields for action in entity.actions.values() if action.fields), None)
+        searched = (
+            {name: type_ for name, type_ in entity.search.fields.items() if "." not in name} if entity.search else {}
+        )
+        return entity.fields or of_actions or searched or _USUAL_FIELDS
+
+    @cached_property
+    def _id_members(self) -> dict[str, str]:
+        return {entity_id: self._found_id_member(entity_id) for entity_id in self.kind.spec.entities}
+
+    def id_member_of(self, table: str) -> str:
+        return self._id_members.get(table, self.id_member)
+
+    def _found_id_member(self, entity_id: str) -> str:
+        """The member by which `get` finds a record: the param's own name, its last word, or the copy's key."""
+        entity, fields = self.kind.spec.entities[entity_id], self.fields_of(entity_id)
+        get = entity.actions.get("get")
+        names = re.findall(r"{(\w+)}", get.request)[-1:] if get else []
+        words = [word for name in names for word in (name, name.rpartition("_")[2])]
+        candidates = [*words, *([entity.search.primary_key] if entity.search else []), self.id_member]
+        return next((name for name in candidates if name in fields), self.id_member)
+
+    def usual_id(self, table: str, number: int) -> int | str:
+        found = super().usual_id(table, number)
+        declared = self.fields_of(table).get(self.id_member_of(table), "string")
+        return found if declared in ("integer", "integer?", "number") else str(found)
+
+    # Operations
+
+    def list_records(self, operation: Operation, call: Call) -> Reply:
+        """The rows that were not written below another path, those whose members the query names."""
+        turning = operation.paging.request_params if operation.paging else ()
+        ignored = {wire_name(operation, name) for name in turning}
+        query = {name: value for name, value in call.query.items() if value.lower() not in _UNFILTERING}
+        rows = [row for row in self.store.table(self.table_of(operation)) if _lies_below(row, call)]
+        return self.listed(operation, filters.matching(rows, query, ignored), call)
+
+    def get_record(self, operation: Operation, call: Call) -> Reply:
+        """The record that the path names; a path without a param has one record, such as the user who calls."""
+        table = self.table_of(operation)
+        if not call.params:
+            return self.one(operation, next(iter(self.store.table(table))), call)
+        return self.one(operation, self.require_row(table, last_param(operation, call)), call)
+
+    def create_record(self, operation: Operation, call: Call) -> Reply:
+        """A new record, a change of the one that the path names, or what a POST reads."""
+        if operation.is_list:
+            return self.list_records(operation, call)
+        row = self._row_named(operation, call)
+        if operation.action_id != "create" and row is not None:
+            return self.update_record(operation, call)
+        if operation.action.effect == "read":
+            return self.one(operation, next(iter(self.store.table(self.table_of(operation)))), call)
+        row = self.born(self.table_of(operation), self.body_of(operation, call), call.now)
+        row.refs |= call.params
+        return replace(self.one(operation, row, call), status=200 if operation.action.graphql else 201)
+
+    def update_record(self, operation: Operation, call: Call) -> Reply:
+        row = self._row_named(operation, call)
+        if row is None:
+            raise Refusal(404, message=f"there is no {last_param(operation, call)}")
+        self.change(row, self.body_of(operation, call), call.now)
+        return self.one(operation, row, call)
+
+    def delete_record(self, operation: Operation, call: Call) -> Reply:
+        """The record is gone; several that the body or the query names likewise."""
+        if last_param(operation, call):
+            super().delete_record(operation, call)
+        return _NO_CONTENT
+
+    def _row_named(self, operation: Operation, call: Call) -> Row | None:
+        """The record that a path or, in GraphQL, a variable names."""
+        table = self.store.table(self.table_of(operation))
+        named = [last_param(operation, call), call.body.get("id")]
+        return next((row for name in named if name and (row := table.get(name)) is not None), None)
+
+    def body_of(self, operation: Operation, call: Call) -> Record:
+        members = super().body_of(operation, call)
+        inner = members.pop("input", {}) if operation.action.graphql else {}
+        constant = operation.action.constant_body
+        return {name: value for name, value in {**members, **inner}.items() if name not in constant}
+
+    def items_of(self, operation: Operation, rows: Sequence[Row], call: Call) -> Any:
+        """The records of a page as the response holds them: wrapped, or as a map."""
+        action = operation.action
+        shown = [self.shown(operation, row, call) for row in rows]
+        if action.map_key is not None:
+            key = action.map_key
+            return {
+                str(record.get(key, row.id)): {name: value for name, value in record.items() if name != key}
+                for row, record in zip(rows, shown, strict=True)
+            }
+        return [nested(action.unwrap, record) for record in shown]
+
+    # Calls
+
+    def shape_of(self, line: str) -> str:
+        """Lines that differ in the names of their params only are one route."""
+        return re.sub(r"{\w+}", "{}", line)
+
+    def admit(self, call: Call) -> None:
+        """Refuse what is more than the spec's rate limit."""
+        wait = self._window.taken(call.now)
+        if wait is not None:
+            raise Refusal(429, message="too many requests", headers={"Retry-After": str(wait)})
+
+    def answer(self, route: Route, call: Call) -> Reply | FileReply:
+        """As any application; of several operations at one address the one that the document or constants choose."""
+        chosen = [operation for operation in route.operations if _is_asked(operation, call)]
+        operation = next(iter(chosen), None)
+        if operation is None or route.is_open:
+            reply = super().answer(route, call)
+        else:
+            names = re.findall(r"{(\w+)}", operation.action.request)
+            if len(names) == len(call.params):
+                call = replace(call, params=dict(zip(names, call.params.values(), strict=True)))
+            if operation.action.graphql is not None:
+                call = replace(call, body=dict(call.body.get("variables") or {}))
+            handler = self._usual(operation.method, operation)
+            reply = super().answer(replace(route, handler=handler, operations=(operation,), is_cacheable=False), call)
+        if isinstance(reply, FileReply):
+            return reply
+        return replace(reply, headers={**self._window.headers(call.now), **reply.headers})
+
+    def check(self, route: Route, call: Call) -> None:
+        """Refuse a query without its required members or with values that are not among those allowed."""
+        super().check(route, call)
+        for operation in route.operations:
+            for placement in operation.placements:
+                schema = operation.action.params[placement.name]
+                value = call.query.get(placement.wire)
+                is_required = placement.name in operation.action.required
+                if placement.where != "query":
+                    continue
+                if value is None and is_required and placement.style is None:
+                    raise Refusal(400, message=f"{placement.wire} is missing", field=placement.wire)
+                if (
+                    value is not None
+                    and "enum" in schema
+                    and value not in [filters.as_text(one) for one in schema["enum"]]
+                ):
+                    raise Refusal(400, message=f"{placement.wire}: {value} is not allowed", field=placement.wire)
+
+    def _usual(self, method: str, operation: Operation) -> Any:
+        if operation.is_download:
+            return lambda call: self._downloaded(operation, call)
+        return super()._usual(method, operation)
+
+    def _downloaded(self, operation: Operation, call: Call) -> Reply | FileReply:
+        """The file, or the record that holds its URL."""
+        how = operation.action.download
+        assert how is not None
+        name = last_param(operation, call) or "file"
+        if how.url is None:
+            return _file(name)
+        document = nested(how.url, f"{call.origin}/_sandbox/of/{self.kind.name}/{name}")
+        return Reply(document)
+
+    def files(self) -> list[Route]:
+        path = f"/_sandbox/of/{self.kind.name}/{{name}}"
+        return [Route("GET", path, lambda call: _file(call.params["name"]), is_open=True)]
+
+
+def _file(name: str) -> FileReply:
+    """A file whose bytes depend on its name."""
+    return FileReply(files.number_for(_FILE_BYTES + zlib.crc32(name.encode()) % 1000), f"{name}.bin")
+
+
+def _lies_below(row: Row, call: Call) -> bool:
+    """Whether a record that was written below other records belongs to those that a path names."""
+    return all(str(row.refs.get(name, value)) == value for name, value in call.params.items())
+
+
+def _is_asked(operation: Operation, call: Call) -> bool:
+    """Whether a call has the document and the constants of an operation."""
+    action = operation.action
+    if action.graphql is not None:
+        return call.body.get("query") == action.graphql
+    in_query = all(name in call.query for name in action.constant_query)
+    return in_query and all(call.body.get(name, value) == value for name, value in action.constant_body.items())
