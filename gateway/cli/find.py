@@ -14,12 +14,13 @@ from gateway.cli.shell_completion import complete_kind, own_folders
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable
 
-Matches = list[dict[str, Any]]
+#: `{data, closest, message}`, as over HTTP
+Found = dict[str, Any]
 
 
 @click.command(epilog=EXIT_CODES)
 @click.argument("task", nargs=-1, required=True)
-@click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind.")
+@click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind or application.")
 @click.option("--effect", type=click.Choice(["read", "idempotent", "write"]), help="Only operations of this effect.")
 @connector_option("Only operations of this connector.")
 @click.option(
@@ -45,30 +46,33 @@ def find(
 ) -> None:
     """Find the operations for TASK, best first, each in one line with its params.
 
+    Where no operation does it, a message says what is missing, and those that come closest follow.
+
     \b
     gateway find close a zendesk ticket
     gateway find who is on call --effect read
     """
     text = " ".join(task)
     if offline:
-        matches = _shipped(text, kind, effect, limit)
+        found = _shipped(text, kind, effect, limit)
     else:
-        matches = run(_request(text, kind, effect, connector, limit, **where))
+        found = run(_request(text, kind, effect, connector, limit, **where))
     form = format_of(output_format)
     if form is Format.TABLE:
-        _print(matches)
+        _print(found)
     else:
-        write(matches, form)
+        write(found, form)
 
 
 async def _request(
     text: str, kind: str | None, effect: str | None, connector: str | None, limit: int, **where: Any
-) -> Matches:
+) -> Found:
     """What the gateway finds; what is found in the shipped specs, when it cannot be asked."""
     try:
         async with open_gateway(**where) as gateway:
-            matches = await gateway.find_operations(text, kind=kind, effect=effect, connector=connector, limit=limit)
-            return [msgspec.to_builtins(match) for match in matches]
+            found = await gateway.find_operations(text, kind=kind, effect=effect, connector=connector, limit=limit)
+            builtins: Found = msgspec.to_builtins(found)
+            return builtins
     except (Unauthorized, Unavailable) as error:
         if connector is not None:
             raise
@@ -76,27 +80,31 @@ async def _request(
         return _shipped(text, kind, effect, limit)
 
 
-def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Matches:
+def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Found:
     from gateway.kinds.loading import load_catalog
     from gateway.operation_search.descriptions import summary
     from gateway.operation_search.index import OperationIndex
 
     catalog = load_catalog(own_folders())
     named = catalog.kind(kind).name if kind else None
-    matches = OperationIndex(catalog).search(text, named, effect, limit)
-    return [{**summary(match.entry), "score": match.score, "connectors": []} for match in matches]
+    found = OperationIndex(catalog).search(text, named, effect, limit)
+    data, closest = (
+        [{**summary(match.entry), "score": match.score, "connectors": []} for match in matches]
+        for matches in (found.data, found.closest)
+    )
+    return {"data": data, "closest": closest, "message": found.message}
 
 
-def _print(matches: Matches) -> None:
+def _print(found: Found) -> None:
     """Two lines for each: how to call it and what it does."""
     console = Console(soft_wrap=True, highlight=False)
-    if not matches:
-        Console(stderr=True).print(
-            Text("No matching operations. Try different words, or see: gateway types", style="dim")
-        )
-    for each in matches:
+    if found["message"]:
+        ending = " Closest:" if found["closest"] else ""
+        Console(stderr=True, soft_wrap=True, highlight=False).print(Text(printable(found["message"]) + ending))
+    for each in found["data"] or found["closest"]:
         effect = "" if each["effect"] == "read" else f"  {each['effect']}"
-        console.print(Text.assemble((f"{each['kind']} ", "bold"), printable(each["signature"]), (effect, "yellow")))
+        application = Text.assemble((printable(each["application"]), "bold"), f" {each['kind']} ")
+        console.print(Text.assemble(application, printable(each["signature"]), (effect, "yellow")))
         names = ", ".join(connector["name"] for connector in each["connectors"])
         console.print(
             Text(f"  {printable(each['description'])}{f' [{printable(names)}]' if names else ''}", style="dim")

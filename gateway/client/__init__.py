@@ -13,7 +13,7 @@ from gateway.client.tools import Tool
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector, Health
 from gateway.contract.jobs import JobEvent, JobView
-from gateway.contract.kinds import OperationMatch
+from gateway.contract.kinds import OperationMatch, OperationMatches
 from gateway.saving.save import Downloaded
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "JobEvent",
     "JobView",
     "OperationMatch",
+    "OperationMatches",
     "RetryPolicy",
     "SyncConnectors",
     "SyncConsent",

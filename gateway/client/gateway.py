@@ -18,7 +18,7 @@ from gateway.client.settings import ClientSettings, client_settings
 from gateway.client.tools import Tool, runner
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector
-from gateway.contract.kinds import OperationMatch, OperationMatches, ToolsView
+from gateway.contract.kinds import OperationMatches, ToolsView
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound, UpstreamRejected
 from gateway.operation_search.formats import from_mcp
 from gateway.saving.save import Downloaded, Progress, save
@@ -243,12 +243,15 @@ class Gateway:
         effect: str | None = None,
         connector: str | Connector | None = None,
         limit: int | None = None,
-    ) -> list[OperationMatch]:
-        """The operations that fit a task in plain words, best first (6 without `limit`); without a task all."""
+    ) -> OperationMatches:
+        """The operations that do a task in plain words, best first (6 without `limit`); without a task all.
+
+        Where none does it, `data` is empty, `closest` has those that come closest and `message` says what is missing.
+        """
         query = await self._narrowed(kind, effect, connector)
         query |= {name: value for name, value in (("query", task), ("limit", limit)) if value is not None}
         reply = await self._session.fetch(ApiRequest("GET", "/api/v1/operations", query))
-        return reply.into(OperationMatches).data
+        return reply.into(OperationMatches)
 
     async def tools(
         self,

@@ -21,7 +21,7 @@ from gateway.client.tools import Tool
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector, FreshnessView, Health, InspectionView
 from gateway.contract.jobs import JobEvent, JobView
-from gateway.contract.kinds import OperationMatch
+from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
 from gateway.saving.save import Downloaded, Progress
 
@@ -498,8 +498,11 @@ class SyncGateway(Synchronous[Gateway]):
         effect: str | None = None,
         connector: str | Connector | None = None,
         limit: int | None = None,
-    ) -> list[OperationMatch]:
-        """The operations that fit a task in plain words, best first (6 without `limit`); without a task all."""
+    ) -> OperationMatches:
+        """The operations that do a task in plain words, best first (6 without `limit`); without a task all.
+
+        Where none does it, `data` is empty, `closest` has those that come closest and `message` says what is missing.
+        """
         return self._loop.run(
             self._target.find_operations(task, kind=kind, effect=effect, connector=connector, limit=limit)
         )

@@ -183,7 +183,8 @@ class OperationMatch(Struct, frozen=True):
     """An operation that fits a task."""
 
     operation: Annotated[str, member("`kind.entity.action`.", "support-desk.tickets.get")]
-    kind: Annotated[str, member("The kind.", "support-desk")]
+    application: Annotated[str, member("The application's name.", "Zendesk")]
+    kind: Annotated[str, member("The application's kind.", "support-desk")]
     entity: Annotated[str, member("The entity.", "tickets")]
     action: Annotated[str, member("The action.", "get")]
     effect: Annotated[Effect, member(_EFFECT, "read")]
@@ -199,7 +200,9 @@ class OperationMatch(Struct, frozen=True):
 class OperationMatches(Struct, frozen=True):
     """Operations; the best match first, without a query in a fixed order."""
 
-    data: Annotated[list[OperationMatch], member("The operations.")]
+    data: Annotated[list[OperationMatch], member("The operations that do the task.")]
+    closest: Annotated[list[OperationMatch], member("Where none does it, the operations that come closest.", [])]
+    message: Annotated[str | None, member("Where none does it, a sentence that says what is missing.", None)]
     took_ms: Annotated[int, member("Duration of the search in milliseconds.", 3)]
 
 

@@ -15,6 +15,7 @@ def summary(entry: OperationEntry) -> Mapping[str, Any]:
     """The operation in a few lines: names, effect and signature; the same mapping each time."""
     return {
         "operation": entry.name,
+        "application": entry.kind.spec.application,
         "kind": entry.kind.name,
         "entity": entry.entity_id,
         "action": entry.action_id,

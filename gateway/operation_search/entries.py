@@ -99,19 +99,45 @@ def entries_of(catalog: Catalog) -> Iterator[OperationEntry]:
                 yield OperationEntry(kind, entity_id, action_id)
 
 
-def entry_of(catalog: Catalog, name: str) -> OperationEntry:
-    """The operation named `kind.entity.action`; raises InvalidParams, UnknownConnectorType, UnknownEntity or
-    UnknownAction with the nearest names."""
-    parts = name.split(".")
+def entry_of(catalog: Catalog, name: str, connected: Collection[str] = ()) -> OperationEntry:
+    """The operation named `kind.entity.action`, where an application's name may stand for its kind.
+
+    `entity.action` is enough where one kind has it, or one of those in `connected`. Raises InvalidParams,
+    UnknownConnectorType, UnknownEntity or UnknownAction with the nearest names.
+    """
+    parts = name.rsplit(".", 2)
+    if len(parts) == 2:
+        return _entry_of_any_kind(catalog, parts[0], parts[1], connected)
     if len(parts) != 3:
         names = (entry.name for entry in entries_of(catalog))
         raise InvalidParams(f"{name!r} is no operation, which is kind.entity.action; {did_you_mean(name, names)}")
     kind = catalog.kind(parts[0])
     kind.entity(parts[1])
-    action_id = "api_search" if parts[2] == "search" else parts[2]
+    action_id = _action_id(parts[2])
     if action_id not in (actions := kind.actions_of(parts[1])):
         raise UnknownAction(f"{kind.name} {parts[1]} has no action {action_id!r}; {known_actions(action_id, actions)}")
     return OperationEntry(kind, parts[1], action_id)
+
+
+def _entry_of_any_kind(catalog: Catalog, entity_id: str, action: str, connected: Collection[str]) -> OperationEntry:
+    action_id = _action_id(action)
+    having = [kind for kind in catalog if entity_id in kind.spec.entities and action_id in kind.actions_of(entity_id)]
+    ready = [kind for kind in having if kind.name in connected]
+    if len(ready) == 1 or len(having) == 1:
+        return OperationEntry((ready or having)[0], entity_id, action_id)
+    name = f"{entity_id}.{action_id}"
+    if not having:
+        short = (f"{entry.entity_id}.{entry.action_id}" for entry in entries_of(catalog))
+        raise InvalidParams(f"no kind has an operation {name}; {did_you_mean(name, short)}")
+    listed = ", ".join(
+        f"{kind.name}.{name} ({kind.spec.application}{', connected' if kind in ready else ''})"
+        for kind in sorted(having, key=lambda kind: kind not in ready)
+    )
+    raise InvalidParams(f"several kinds have {name}; name one of {listed}")
+
+
+def _action_id(action: str) -> str:
+    return "api_search" if action == "search" else action
 
 
 def passes(entry: OperationEntry, kind: str | None, effect: Effect | str | None, among: Collection[str] | None) -> bool:

@@ -1,87 +1,75 @@
-"""The operations that fit a task in plain words, best first; built once, asked in about a millisecond.
+"""The operations that fit a task in plain words, best first; built once, asked in some milliseconds.
 
-An operation is known by the name of its entity, by its `phrases`, by the `synonyms` of its entity and kind, and by its
-description and params as a bag of words. A question meets a phrase as far as it has the phrase's words, rare ones
-counting more (inverse document frequency over entities); of the phrases of one owner the best counts. The sum is
-weighed by how well the action does what the question's verbs want. No model, no state.
+What speaks for an operation is how close the question comes to its phrases, to those of its entity and of the other
+operations of its entity, and which words of its description, params and fields it has. That is weighed by how well the
+action does what the question wants, by the application that the question names, and by the id that it names. No model,
+no state.
 """
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
+from heapq import nlargest
+from math import log
 
 from gateway.contract.kinds import Effect
-from gateway.kinds.catalog import Catalog, Kind
-from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entries_of, passes
-from gateway.operation_search.questions import Question, fit, question_of
-from gateway.operation_search.words import ACTIONS_OF_VERB, COMMANDS, COMMON, EMPTY, stem, stems, words
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Catalog
+from gateway.operation_search.confidence import Evidence, is_found
+from gateway.operation_search.corpus import Corpus, Known
+from gateway.operation_search.entries import DEFAULT_LIMIT, passes
+from gateway.operation_search.findings import Findings, Match
+from gateway.operation_search.fitness import fitness
+from gateway.operation_search.missing import what_is_missing
+from gateway.operation_search.phrases import Closeness, Owner
+from gateway.operation_search.questions import Number, Question, question_of
+from gateway.operation_search.references import EntityKey
+from gateway.operation_search.spelling import Spelling
+from gateway.operation_search.verbs import ACTIONS_OF_VERB, affinity
+from gateway.operation_search.words import stem
 
-_COMMON = frozenset(map(stem, COMMON))
-#: what a phrase speaks of: (kind,), (kind, entity) or (kind, entity, action)
-Owner = tuple[str, ...]
+#: operations of which the fit is judged: those that most speaks for
+_CONSIDERED = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """How much each sort of evidence counts."""
 
-    kind: float = 0.6
-    entity: float = 0.7
-    action: float = 1.0
-    text: float = 0.3
-    #: what further phrases of one owner add to its best
-    further: float = 0.4
-    #: how sharply a phrase counts less when words of it are missing
-    coverage: float = 0.8
-    #: how much of the score hangs on the action's fit
-    fit: float = 0.7
-    #: how much a phrase of the action, as far as the question has it, makes up for verbs that do not fit
-    coverage_as_fit: float = 0.5
-    #: how much it counts that a word is used of few kinds
+    entity: float = 1.0
+    siblings: float = 0.3
+    text: float = 0.15
     kind_words: float = 0.3
-    #: how much less verbs say than nouns, and those that go with anything
-    verb: float = 0.8
-    common: float = 0.3
-    #: what other kinds keep where an application is named
-    other_application: float = 0.4
+    #: what of a list's phrases counts for the search of the copy, which has none
+    copy: float = 0.6
+    #: how much of the score depends on the action's fit
+    fit: float = 0.7
+    #: what other kinds keep where an application is named, and where words of other kinds are
+    other_application: float = 0.1
+    other_kind: float = 0.6
+    #: for an operation that takes the id in the question, what of that counts for the id of something aside, and what
+    #: operations keep that take no such id
+    takes_id: float = 0.3
+    takes_id_aside: float = 0.3
+    takes_no_id: float = 0.8
+    #: the fit of a get for what is told of the record whose id is named
+    get_by_id: float = 0.9
+    #: a search of the copy, and a get, for a set that is narrowed
+    copy_of_condition: float = 1.8
+    get_of_condition: float = 0.6
     #: a kind that has a connector, against an equal
-    connected: float = 1.08
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """An operation that fits, and how well; scores compare within one search only."""
-
-    entry: OperationEntry
-    score: float
+    connected: float = 1.3
 
 
 class OperationIndex:
     """All operations of a catalog, to be searched."""
 
     def __init__(self, catalog: Catalog, weights: Weights = Weights()) -> None:
-        self.entries = tuple(entries_of(catalog))
-        self._owners = tuple(_owner(entry) for entry in self.entries)
+        self._corpus = Corpus(catalog)
         self._weights = weights
-        self._phrases: list[tuple[Owner, frozenset[str]]] = []
-        self._texts: list[Counter[str]] = []
-        self._verbs: list[frozenset[str]] = []
-        for kind in catalog:
-            self._add_kind(kind)
-        for entry in self.entries:
-            self._add_entry(entry)
-        self._rarity = self._rarities()
-        self._shares = self._shares_of_kinds()
-        self._applications = self._names_of_applications()
-        self._phrase_weight = [sum(self._rarity[term] for term in terms) for _, terms in self._phrases]
-        self._phrases_with = _inverted(terms for _, terms in self._phrases)
-        self._texts_with = _inverted(self._texts)
-        self._spellings = self._words_as_written()
+        self._spelling = Spelling(self._corpus.written)
+        self._misspelt_applications = self._corpus.applications.by_stem()
+        self.entries = tuple(known.entry for known in self._corpus.operations)
 
     def search(
         self,
@@ -91,192 +79,160 @@ class OperationIndex:
         limit: int = DEFAULT_LIMIT,
         connected: Collection[str] = (),
         among: Collection[str] | None = None,
-    ) -> list[Match]:
-        """The operations that fit, best first; `kind`, `effect` and `among` (names of kinds) leave out the rest.
+    ) -> Findings:
+        """What fits, best first; `kind`, `effect` and `among` (names of kinds) leave out the rest.
 
         Kinds in `connected` come first among equals. A text that says nothing finds nothing.
         """
-        question = question_of(text, self.spelling_of, self._applications)
-        scores = self._scores(question)
-        matches = [
-            Match(entry, round(score * (self._weights.connected if entry.kind.name in connected else 1), 4))
-            for entry, score in zip(self.entries, scores, strict=True)
-            if score > 0 and passes(entry, kind, effect, among)
-        ]
-        return sorted(matches, key=lambda match: -match.score)[:limit]
+        bare, named = self._corpus.applications.taken_from(text)
+        question = question_of(bare, self.spelling_of)
+        for term in question.terms.keys() & self._misspelt_applications.keys():
+            named |= self._misspelt_applications[term]
+        view = _View(self._corpus, self._weights, question, named)
+        passing = [known for known in self._corpus.operations if passes(known.entry, kind, effect, among)]
+        found = view.evidence(passing, max(limit, _CONSIDERED))
+        found.sort(key=lambda each: -self._connected(each, connected))
+        matches = [Match(each.known.entry, round(self._connected(each, connected), 4)) for each in found[:limit]]
+        if found and is_found(question, found, named, self._corpus):
+            return Findings(matches)
+        kinds = frozenset([kind]) if kind else named
+        return Findings((), matches, what_is_missing(question, found, kinds, self._corpus))
 
-    def spelling_of(self, word: str) -> str | None:
-        """The word as the index spells it; None for one that says nothing here."""
+    def spelling_of(self, word: str, is_name: bool) -> str | None:
+        """The word as the index spells it; None for one that says nothing here. A name is not corrected."""
         term = stem(word)
-        return word if term in self._rarity or term in ACTIONS_OF_VERB else self._corrected(word)
+        if term in self._corpus.phrases.rarity or term in self._corpus.texts_with or term in ACTIONS_OF_VERB:
+            return word
+        return None if is_name else self._spelling.corrected(word)
 
-    def _corrected(self, word: str) -> str | None:
-        """The word that a misspelt one stands for."""
-        if len(word) < 3 or not word.isalpha():
-            return None
-        max_distance = 1 if len(word) < 7 else 2
-        candidates = process.extract(word, self._spellings, scorer=OSA.distance, score_cutoff=max_distance, limit=8)
-        if not candidates:
-            return None
-        # Few people mistype the first letter; an exchange of two keeps all letters; more letters are lost than added.
-        best: str = min(
-            candidates,
-            key=lambda each: (each[1], each[0][0] != word[0], sorted(each[0]) != sorted(word), -len(each[0])),
-        )[0]
-        return None if best in EMPTY else best
+    def _connected(self, evidence: Evidence, connected: Collection[str]) -> float:
+        return evidence.score * (self._weights.connected if evidence.known.owner[0] in connected else 1)
 
-    def _add_kind(self, kind: Kind) -> None:
-        for phrase in (kind.spec.title, kind.name, *kind.spec.synonyms):
-            self._add_phrase((kind.name,), phrase)
-        for entity_id, entity in kind.spec.entities.items():
-            for phrase in (entity_id.replace("_", " "), *entity.synonyms):
-                self._add_phrase((kind.name, entity_id), phrase)
 
-    def _add_entry(self, entry: OperationEntry) -> None:
-        action = entry.action
-        for phrase in (entry.title, *(action.phrases if action else ())):
-            self._add_phrase(_owner(entry), phrase)
-        texts = [entry.description, entry.entity.description, *_names(entry.schema)]
-        self._texts.append(Counter(term for text in texts for term in stems(text.replace("_", " "))))
-        first = [words(phrase)[:1] for phrase in (*(action.phrases if action else ()), entry.description)]
-        self._verbs.append(frozenset(stem(word) for each in first for word in each) & ACTIONS_OF_VERB.keys())
+class _View:
+    """All operations as one question sees them."""
 
-    def _add_phrase(self, owner: Owner, phrase: str) -> None:
-        terms = frozenset(stems(phrase))
-        if terms:
-            self._phrases.append((owner, terms))
+    def __init__(self, corpus: Corpus, weights: Weights, question: Question, named: frozenset[str]) -> None:
+        self._corpus = corpus
+        self._weights = weights
+        self._question = question
+        self._named = named
+        self._closeness: Closeness = corpus.phrases.closeness(question.terms)
+        self._siblings = _by_entity(self._closeness)
+        self._texts = self._text_scores()
+        self._kinds = _shares(corpus, question)
+        terms = question.terms.keys()
+        #: the kinds whose own words the question has, unless it names applications
+        self._spoken_of = set() if named else {kind for kind, words in corpus.kind_phrases if words <= terms}
+        self._referred = self._entities_referred_to()
+        noun = question.reference.noun if question.reference else None
+        #: what is asked for besides the record whose id is named
+        self._besides = frozenset(term for term in question.head if term != noun and term in corpus.phrases.rarity)
 
-    def _rarities(self) -> dict[str, float]:
-        """The inverse document frequency of each stem, a document being an entity with all that is said of it."""
-        by_entity: dict[Owner, set[str]] = defaultdict(set)
-        for owner, terms in self._phrases:
-            by_entity[owner[:2]] |= terms
-        for entry, text in zip(self.entries, self._texts, strict=True):
-            by_entity[entry.kind.name, entry.entity_id] |= text.keys()
-        counts = Counter(term for terms in by_entity.values() for term in terms)
-        return {
-            term: math.log(1 + len(by_entity) / count) * self._weight_of_verb(term) for term, count in counts.items()
-        }
+    def evidence(self, operations: Iterable[Known], most: int) -> list[Evidence]:
+        """What speaks for those operations that most speaks for; nothing speaks for most of them."""
+        plain = ((known, self._strength(known)) for known in operations)
+        strengths = [(known, each, each * self._share_of_kind(known.owner[0])) for known, each in plain if each]
+        strongest = nlargest(most, strengths, key=lambda each: each[2])
+        return [self._evidence(known, each, strength) for known, each, strength in strongest]
 
-    def _weight_of_verb(self, term: str) -> float:
-        if term in _COMMON:
-            return self._weights.common
-        return self._weights.verb if term in ACTIONS_OF_VERB else 1
+    def _evidence(self, known: Known, plain: float, strength: float) -> Evidence:
+        closest = self._closest(known)
+        fit = fitness(self._question, known.owner[2], known.verbs, closest)
+        strength, fit = self._by_id(known, strength, fit)
+        fit = self._by_condition(known.owner[2], fit)
+        score = strength * (1 - self._weights.fit + self._weights.fit * fit)
+        return Evidence(known, plain, strength, fit, score)
 
-    def _names_of_applications(self) -> dict[str, str]:
-        """The kinds by words that are said of them alone, and of nothing in them: `Zendesk`."""
-        used = Counter(term for owner, terms in self._phrases for term in terms)
-        return {
-            term: owner[0]
-            for owner, terms in self._phrases
-            if len(owner) == 1 and len(terms) == 1
-            for term in terms
-            if used[term] == 1
-        }
+    def _strength(self, known: Known) -> float:
+        weights, votes, owner = self._weights, self._closeness.votes, known.owner
+        strength = (
+            votes.get(owner, 0)
+            + weights.entity * votes.get(owner[:2], 0)
+            + weights.siblings * self._siblings.get(owner[:2], 0)
+            + weights.text * self._texts.get(owner, 0)
+        )
+        if owner[2] == SEARCH_ACTION:
+            strength += weights.copy * max(votes.get((*owner[:2], action), 0) for action in ("list", "api_search"))
+        return strength + weights.kind_words * self._kinds.get(owner[0], 0) if strength else 0.0
 
-    def _shares_of_kinds(self) -> dict[str, dict[str, float]]:
-        """By stem, how much of its use in phrases is in each kind, times how few kinds use it."""
-        uses: dict[str, Counter[str]] = defaultdict(Counter)
-        for owner, terms in self._phrases:
-            for term in terms:
-                uses[term][owner[0]] += 1
-        kinds = len({owner[0] for owner, _ in self._phrases})
-        return {
-            term: {kind: count / used.total() * math.log(kinds / len(used)) for kind, count in used.items()}
-            for term, used in uses.items()
-        }
-
-    def _scores(self, question: Question) -> list[float]:
-        weights, (by_owner, coverage) = self._weights, self._phrase_scores(question.terms)
-        texts, kind_scores = self._text_scores(question.terms), self._kind_scores(question.terms)
-        named = {self._applications[term] for term in question.terms if term in self._applications}
-        scores = []
-        for place, (entry, owner) in enumerate(zip(self.entries, self._owners, strict=True)):
-            evidence = (
-                weights.kind * by_owner.get(owner[:1], 0)
-                + weights.entity * by_owner.get(owner[:2], 0)
-                + weights.action * by_owner.get(owner, 0)
-                + weights.text * texts.get(place, 0)
-            )
-            if not evidence:
-                scores.append(0.0)
-                continue
-            evidence += weights.kind_words * kind_scores.get(owner[0], 0)
-            if named and owner[0] not in named:
-                evidence *= weights.other_application
-            fitting = fit(
-                question, entry.action_id, self._verbs[place], weights.coverage_as_fit * coverage.get(owner, 0)
-            )
-            scores.append(evidence * (1 - weights.fit + weights.fit * fitting))
+    def _text_scores(self) -> dict[Owner, float]:
+        """By operation, the words of its description, params and fields; those that few operations have count more."""
+        scores: dict[Owner, float] = defaultdict(float)
+        for term, component in self._closeness.vector.items():
+            owners = self._corpus.texts_with.get(term, ())
+            for owner in owners:
+                scores[owner] += component / (1 + log(len(owners)))
         return scores
 
-    def _phrase_scores(self, terms: Mapping[str, float]) -> tuple[dict[Owner, float], dict[Owner, float]]:
-        """The score of each owner's phrases, and how much of its best phrase the question has, from 0 to 1."""
-        weighed: dict[int, float] = defaultdict(float)
-        present: dict[int, float] = defaultdict(float)
-        for term, weight in terms.items():
-            rarity = self._rarity.get(term, 0)
-            for phrase in self._phrases_with.get(term, ()):
-                weighed[phrase] += weight * rarity
-                present[phrase] += rarity
-        by_owner: dict[Owner, list[float]] = defaultdict(list)
-        coverage: dict[Owner, float] = defaultdict(float)
-        for phrase, score in weighed.items():
-            covered = present[phrase] / self._phrase_weight[phrase]
-            owner = self._phrases[phrase][0]
-            by_owner[owner].append(score * covered**self._weights.coverage)
-            coverage[owner] = max(coverage[owner], covered)
-        return {owner: self._combined(scores) for owner, scores in by_owner.items()}, coverage
+    def _closest(self, known: Known) -> float:
+        best, owner = self._closeness.best, known.owner
+        closest = best.get(owner, 0.0)
+        if owner[2] == SEARCH_ACTION:
+            return max(closest, *(best.get((*owner[:2], action), 0.0) for action in ("list", "api_search")))
+        return closest
 
-    def _kind_scores(self, terms: Mapping[str, float]) -> dict[str, float]:
-        """How much the question's words are those of each kind rather than of others."""
-        scores: dict[str, float] = defaultdict(float)
-        for term, weight in terms.items():
-            for kind, share in self._shares.get(term, {}).items():
-                scores[kind] += weight * share
-        return scores
+    def _share_of_kind(self, kind: str) -> float:
+        if self._named:
+            return 1 if kind in self._named else self._weights.other_application
+        return 1 if not self._spoken_of or kind in self._spoken_of else self._weights.other_kind
 
-    def _combined(self, scores: list[float]) -> float:
-        best = max(scores)
-        return best + self._weights.further * min(sum(scores) - best, best)
+    def _entities_referred_to(self) -> Mapping[EntityKey, float]:
+        """The entities that the id in the question may be of."""
+        if self._question.reference is None:
+            return {}
+        entities = self._corpus.nouns.get(self._question.reference.noun, {})
+        return {key: weight for key, weight in entities.items() if not self._named or key[0] in self._named}
 
-    def _text_scores(self, terms: Mapping[str, float]) -> dict[int, float]:
-        """Words of the description and params that the question has; long texts count less."""
-        scores: dict[int, float] = defaultdict(float)
-        for term, weight in terms.items():
-            for place in self._texts_with.get(term, ()):
-                text = self._texts[place]
-                scores[place] += weight * self._rarity[term] / (1 + 0.01 * text.total())
-        return scores
+    def _by_id(self, known: Known, strength: float, fit: float) -> tuple[float, float]:
+        """Strength and fit where the question names an id."""
+        if not self._referred or self._question.reference is None:
+            return strength, fit
+        weights, owner, is_aside = self._weights, known.owner, self._question.reference.is_aside
+        taken = max(
+            (weight * known.taken[entity_id] for (kind, entity_id), weight in self._referred.items()
+             if kind == owner[0] and entity_id in known.taken),
+            default=0.0,
+        )  # fmt: skip
+        if not taken:
+            return strength * weights.takes_no_id, fit
+        strength += weights.takes_id * taken * (weights.takes_id_aside if is_aside else 1)
+        if owner[2] == "get" and owner[:2] in self._referred and not is_aside and self._is_told_by(known):
+            fit = max(fit, weights.get_by_id)
+        return strength, fit
 
-    def _words_as_written(self) -> list[str]:
-        """Every word that a misspelt one may stand for."""
-        sentences = {sentence for entry in self.entries for sentence in _sentences(entry)}
-        indexed = {word for sentence in sentences for word in words(sentence.replace("_", " "))}
-        return sorted(word for word in indexed | EMPTY | COMMANDS.keys() if len(word) > 2 and word.isalpha())
+    def _is_told_by(self, known: Known) -> bool:
+        """Whether what is asked for stands in the record that a get answers."""
+        verbs = self._question.verbs.values()
+        if self._question.is_command and max((affinity(verb.meanings, "get") for verb in verbs), default=1) < 0.6:
+            return False
+        return self._besides <= known.text | self._corpus.terms_of(known.owner)
 
-
-def _owner(entry: OperationEntry) -> Owner:
-    return entry.kind.name, entry.entity_id, entry.action_id
-
-
-def _inverted(documents: Iterable[Collection[str]]) -> dict[str, list[int]]:
-    positions: dict[str, list[int]] = defaultdict(list)
-    for place, terms in enumerate(documents):
-        for term in terms:
-            positions[term].append(place)
-    return dict(positions)
+    def _by_condition(self, action: str, fit: float) -> float:
+        """The fit where the question narrows a set."""
+        if not self._question.has_condition:
+            return fit
+        if action == SEARCH_ACTION and self._question.number is not Number.ONE:
+            return fit * self._weights.copy_of_condition
+        if action == "get" and self._question.number is Number.MANY:
+            return fit * self._weights.get_of_condition
+        return fit
 
 
-def _sentences(entry: OperationEntry) -> Iterator[str]:
-    spec, entity, action = entry.kind.spec, entry.entity, entry.action
-    yield from (spec.kind, spec.title, *spec.synonyms, entry.entity_id, entity.description, *entity.synonyms)
-    yield from (entry.description, *(action.phrases if action else ()), *_names(entry.schema))
+def _by_entity(closeness: Closeness) -> dict[tuple[str, ...], float]:
+    """The votes of all operations of each entity."""
+    votes: dict[tuple[str, ...], float] = defaultdict(float)
+    for owner, vote in closeness.votes.items():
+        if len(owner) == 3:
+            votes[owner[:2]] += vote
+    return votes
 
 
-def _names(schema: Mapping[str, Any]) -> Iterator[str]:
-    """The names of params and of the members of objects among them, and the values of enums."""
-    for name, member in schema.get("properties", {}).items():
-        yield name
-        yield from (value for value in member.get("enum", ()) if isinstance(value, str))
-        yield from _names(member)
+def _shares(corpus: Corpus, question: Question) -> dict[str, float]:
+    """How much the question's words are those of each kind rather than of others; all kinds together are 1."""
+    scores: dict[str, float] = defaultdict(float)
+    for term, weight in question.terms.items():
+        for kind, share in corpus.shares.get(term, {}).items():
+            scores[kind] += weight * share
+    total = sum(scores.values()) or 1.0
+    return {kind: score / total for kind, score in scores.items()}

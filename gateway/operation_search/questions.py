@@ -1,52 +1,82 @@
-"""What a question asks for: its words by weight, the verbs in it, and whether it is about one record or many."""
+"""What a question asks for: its words by weight, its verbs, how many records it is about, and the id that it names."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
-from gateway.operation_search.words import ACTIONS_OF_VERB, ASKING, COMMANDS, EMPTY, NOUNS_TOO, affinity, stem, words
+from gateway.operation_search.clauses import Clause, Role, clauses_of, is_imperative
+from gateway.operation_search.verbs import ACTIONS_OF_VERB, ASKING, COMMANDS, NOUNS_TOO, OTHER
+from gateway.operation_search.words import CONDITION_WORDS, EMPTY, stem, words
+
+#: how a word is spelled in the index, or None where the index has no such word; a name is not corrected
+Spelling = Callable[[str, bool], str | None]
 
 #: values that the task is about, rather than words of what to do: text in quotes, addresses, handles, emoji
 _VALUES = re.compile(
     r"""'[^']{2,}'(?!\w)|"[^"]{2,}"|“[^“”]+”|‘[^‘’]+’|(?<![^\s@])[^\s@]+@[^\s@]+\.\w+|https?://\S+|(?<!\w)@[\w-]+|:\w+:"""
 )
-#: an id of an application: letters and digits mixed
-_OPAQUE_ID = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{4,}")
+#: what a value is, in words
+_HINTS = (
+    (re.compile(r"[^\s@]@[^\s@]+\.\w"), "email person"),
+    (re.compile(r":[a-z]\w*:"), "emoji"),
+    (re.compile(r"\b[\w-]+\.(?:io|com|net|org|de|fr|co|app|dev|eu|uk)\b"), "website domain"),
+    (re.compile(r"(?<=\w )[A-Z][a-z]+ [A-Z][a-z]+\b(?! \d)"), "person"),
+)
+#: an id of an application: letters and digits mixed, but no amount such as 100k
+_OPAQUE_ID = re.compile(r"(?=.*\d)(?=.*[a-z])(?!\d+(?:k|mb|gb|kb|am|pm|th|hrs?|days?|min)$)[a-z0-9]{4,}")
+#: a readable id as one word: INC-442
+_READABLE_ID = re.compile(r"\b([A-Z]{2,6})-(?=\d)")
 _BY_ID = re.compile(r"\b(?:by|with|the) (?:its |the )?(?:id|number)\b", re.I)
-#: what follows is about the thing asked for, or is the text that goes into it
-_ASIDE = re.compile(r"(?<=\w)(?:\s+(?:with|including|saying|sorted|ordered|because|so that|that says)\b|:\s)", re.I)
-_BEFORE_ASIDE = 2
-#: what records are to be like, which is to search among all
+#: words between a noun and its id
+_ID_WORDS = frozenset(["id", "ids", "gid", "ts", "number", "no", "with", "the"])
+#: which records are wanted, rather than all
 _CONDITION = re.compile(
-    r"\b(?:more|less|fewer|greater|larger|bigger|higher|lower|smaller|older|newer|longer) than\b"
-    r"|(?<=\w) (?:that|whose|where) \w|\b(?:over|above|below|under|between) \$?\d|[<>]=? ?\d",
+    r"\b(?:more|less|fewer|greater|larger|bigger|higher|lower|smaller|older|newer|longer|later|earlier) than\b"
+    r"|\bat (?:least|most)\b|[<>]=? ?\d"
+    r"|\b(?:over|above|below|under|between|since|before|after|until|exceeding) (?:an? )?[$€£]?(?:\d|mon|tues|wednes"
+    r"|thurs|fri|satur|sun|jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec|last|yesterday|noon)"
+    r"|\b(?:in|within|during|for) the (?:last|past|first|next)\b"
+    r"|\b(?:this|last|past|next) (?:week|month|quarter|year|night|hour|spring|summer|autumn|winter|fall)"
+    r"|\b(?:today|yesterday|never|not|without|nobody|still|yet|no longer|neither)\b|\bun[a-z]{4,}(?:ed|en)\b"
+    r"|(?<=s) (?:that|who|whose|which|where) \w",
     re.I,
 )
-#: how much of a text is read: what matters stands at its beginning
-_CHARACTERS, _WORDS = 1000, 60
+_DEMAND = re.compile(r"\b(?:should|must|shall|ought|has to|have to|needs? to|is to|are to|can no longer)\b", re.I)
+_NEW = re.compile(r"(?:an?|another|one more|some new|new)\s", re.I)
+_ONE_NEW = re.compile(r"(?:an?|another|one)\s", re.I)
+_ALL = re.compile(r"(?:all|every|any|each|everything|everyone)\b", re.I)
+_NAME = re.compile(r"(?<=\w )[A-Z][a-z]+")
+_PRONOUN = re.compile(r"\b(?:it|its|them|that|this|those|these|there|him|her|his|their)\b", re.I)
+#: how much of a text is read
+_CHARACTERS, _WORDS = 1000, 80
 #: what follows says where the thing is, or what it belongs to
-_CONTEXT = frozenset("in from to into of on at below under across against for about by off".split())  # noqa: SIM905
-#: those after which an id is that of something around the thing asked for
-_AROUND = frozenset("in from to into on below under across".split())  # noqa: SIM905
+_CONTEXT = frozenset(
+    """
+    in from to into of on at below under underneath beneath across against for about by off with without within inside
+    onto over among between behind through during around via per
+    """.split()  # noqa: SIM905
+)
+_RELATIVE = frozenset("who whom whose which that where when".split())  # noqa: SIM905
+#: after these an id is not that of what the question is about: "created by user 7"
+_ASIDE = frozenset("by from to with for as".split())  # noqa: SIM905
+_JOINING = frozenset("and or then to".split())  # noqa: SIM905
+#: what follows is a text or a name, whose words the index need not have
+_TITLED = frozenset("called named titled entitled about saying says reading that".split())  # noqa: SIM905
 #: plurals that speak of one thing
-_OF_ONE = frozenset("details contents results totals properties attributes news".split())  # noqa: SIM905
+_OF_ONE = frozenset("details contents results totals properties attributes news status address access process".split())  # noqa: SIM905
 
-_VALUE_WEIGHT = 0.25
-_ASIDE_WEIGHT = 0.5
-_CONTEXT_WEIGHT = 0.55
-#: what each further word loses, and the least that one weighs for its place
+#: what words weigh in the clauses of a request, beside one that asks; a statement that a pronoun refers to weighs more
+_CONTINUATION, _STATEMENT, _REFERRED, _CIRCUMSTANCE = 0.8, 0.5, 0.75, 0.35
+#: what words weigh behind a preposition, and the noun before an id at least
+_CONTEXT_WEIGHT, _ID_NOUN_WEIGHT = 0.55, 0.8
+_CONDITION_WEIGHT, _VALUE_WEIGHT, _HINT_WEIGHT = 0.3, 0.25, 0.3
+#: what a command weighs that is more often a noun: "file a ticket" is not about files
+_NOUN_AS_VERB = 0.5
+#: what each further word of a clause loses, and the least that one weighs for its place
 _FADING, _LEAST = 0.04, 0.6
-#: how much less each further verb says than the one before
-_LATER_VERB = 0.5
-_VERB_OF_A_QUESTION = 0.35
-#: a verb in another form than that of a command: `files`, `posted`
-_OTHER_FORM = 0.3
-#: what an action is worth that nobody asked for, and that a command asks for something else than
-_UNASKED, _REFUSED = 0.2, 0.1
-_READS = frozenset(["list", "get", "api_search", "context_store_search", "download"])
-#: what phrases of a write are worth to those who ask for knowledge
-_COVERAGE_OF_WRITES = 0.5
+#: how certain a verb is: each further one, one of a question, one within a clause, one in another form than a command's
+_LATER_VERB, _VERB_OF_A_QUESTION, _MIDDLE_VERB, _OTHER_FORM = 0.5, 0.35, 0.5, 0.3
 
 
 class Number(Enum):
@@ -60,149 +90,239 @@ class Number(Enum):
     OPEN = "open"
 
 
-#: what actions are worth where no verb tells: in a question, and elsewhere
-_ASKING: Mapping[str, float] = {"list": 1, "api_search": 0.75, "context_store_search": 0.7, "get": 0.6}
-_TELLING: Mapping[str, float] = {"list": 0.6, "api_search": 0.5, "context_store_search": 0.45, "get": 0.4}
-#: what a get and a list are worth by the number of records
-_BY_NUMBER: Mapping[Number, Mapping[str, float]] = {
-    Number.ONE: {"get": 1, "list": 0.5},
-    Number.MANY: {"get": 0.5, "list": 1},
-}
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb of the request."""
+
+    #: how certainly it is what is to be done, from 0 to 1
+    weight: float
+    #: the actions that it may mean
+    meanings: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """An id that the question names."""
+
+    #: the stem of the word before it: `task` of "task 7780"
+    noun: str
+    #: whether the thing asked for is another one: "pages created by user 7"
+    is_aside: bool
+
+
+@dataclass(slots=True)
 class Question:
     """A question taken apart."""
 
     #: stems and how much each says
-    terms: Mapping[str, float]
-    #: stems of verbs and how certainly each is what is to be done
-    verbs: Mapping[str, float]
-    #: whether one of them stands as a command does
-    is_command: bool
-    #: what each action is worth where no verb tells
-    priors: Mapping[str, float]
-    number: Number
-    #: whether it asks for knowledge: a question, or a plural that is named
-    is_about: bool
+    terms: dict[str, float] = field(default_factory=dict)
+    #: the stems that name the thing asked for
+    head: set[str] = field(default_factory=set)
+    #: the verbs by their stems
+    verbs: dict[str, Verb] = field(default_factory=dict)
+    #: how much words weigh that the index does not have
+    unknown: float = 0.0
+    reference: Reference | None = None
+    number: Number = Number.OPEN
+    #: whether a verb stands as a command does
+    is_command: bool = False
+    #: whether it asks for knowledge
+    is_asking: bool = False
+    #: whether it names a new thing without a verb: "a login for our customer"
+    is_new: bool = False
+    #: whether it says how things ought to be: "newcomers should read …"
+    is_demand: bool = False
+    #: whether it narrows a set: "older than a week"
+    has_condition: bool = False
 
 
-def question_of(text: str, spelling_of: Callable[[str], str | None], applications: Collection[str] = ()) -> Question:
-    """The question in a text.
-
-    `spelling_of` gives a word as it is spelled rightly, or None for one that says nothing; `applications` are the stems
-    of names.
-    """
+def question_of(text: str, spelling_of: Spelling) -> Question:
+    """The question in a text, of which the first 1,000 characters are read."""
     text = text[:_CHARACTERS]
-    bare, values = _VALUES.sub(" ", text), " ".join(_VALUES.findall(text))
-    main, aside = _parted(bare)
-    listed = words(main)[:_WORDS]
-    is_asking = bool(listed) and listed[0] in ASKING
-    terms, spelled = _terms(listed, spelling_of)
-    verbs, is_command = _verbs(spelled, is_asking, applications)
-    for part, weight in ((aside, _ASIDE_WEIGHT), (values, _VALUE_WEIGHT)):
-        for term in _terms(words(part)[:_WORDS], spelling_of)[0]:
-            terms.setdefault(term, weight)
-    number = Number.ONE if _BY_ID.search(bare) else _number(words(bare), spelled)
-    priors = _priors(is_asking, number, has_condition=bool(values) or bool(_CONDITION.search(bare)))
-    is_about = is_asking or (number is Number.MANY and not is_command)
-    return Question(terms, verbs, is_command, priors, number, is_about)
+    values = " ".join(_VALUES.findall(text))
+    bare = _READABLE_ID.sub(r"\1 ", _VALUES.sub(" ", text))
+    clauses = clauses_of(bare) or [Clause(bare, Role.STATEMENT)]
+    question = Question(has_condition=any(map(_narrows, clauses)))
+    reader = _Reader(question, spelling_of, clauses)
+    for clause in clauses:
+        reader.read(clause)
+    reader.read_values(values, " ".join(hint for pattern, hint in _HINTS if pattern.search(f"{bare} {values}")))
+    if reader.is_one(_BY_ID.search(bare) is not None):
+        question.number = Number.ONE
+    return question
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """What is asked for, and what is said about it."""
-    for match in _ASIDE.finditer(text):
-        if len(words(text[: match.start()])) >= _BEFORE_ASIDE:
-            return text[: match.start()], text[match.start() :]
-    return text, ""
+class _Reader:
+    """Fills in a question, clause by clause."""
+
+    def __init__(self, question: Question, spelling_of: Spelling, clauses: Sequence[Clause]) -> None:
+        roles = {clause.role for clause in clauses}
+        self._question = question
+        self._spelling_of = spelling_of
+        self._has_request = Role.REQUEST in roles
+        self._refers_back = any(c.role is Role.REQUEST and _PRONOUN.search(c.text) for c in clauses)
+        self._weights = _weights_of_roles(roles, self._refers_back)
+        self._next_verb = 1.0
+        self._is_first = True
+        self._words_left = _WORDS
+        #: whether the reference stands in a clause that asks
+        self._is_reference_main = False
+
+    def read(self, clause: Clause) -> None:
+        listed = words(clause.text)[: self._words_left]
+        self._words_left -= len(listed)
+        if not listed:
+            return
+        is_main = clause.role in (Role.REQUEST, Role.CONTINUATION) or (
+            not self._has_request and clause.role is Role.STATEMENT
+        )
+        question, opens = self._question, is_main and self._is_first
+        asks = is_main and listed[0] in ASKING
+        if opens:
+            question.is_asking, question.is_new = asks, bool(_NEW.match(clause.text))
+        if is_main and not asks and _DEMAND.search(clause.text):
+            question.is_demand = True
+        nouns = self._read_words(clause, listed, is_main, opens)
+        if opens:
+            self._count(clause.text, nouns)
+            self._is_first = False
+
+    def _read_words(self, clause: Clause, listed: Sequence[str], is_main: bool, opens: bool) -> list[str]:
+        """The nouns of the clause before its first preposition."""
+        question, names = self._question, {name.lower() for name in _NAME.findall(clause.text)}
+        seen, nouns, within = 0, 0, 1.0
+        head: list[str] = []
+        is_title = False
+        for place, written in enumerate(listed):
+            is_title = is_title or (written in _TITLED and seen > 0)
+            if (written in _CONTEXT and seen) or (written in _RELATIVE and nouns):
+                within = _CONTEXT_WEIGHT
+            if _is_id(listed, place):
+                self._refer(listed, place, is_main and clause.role is not Role.CONTINUATION)
+            if written in EMPTY:
+                continue
+            if place == 0 and is_main and written not in COMMANDS and is_imperative(listed):
+                self._other_verb(stem(written))
+            word = self._spelling_of(written, written in names)
+            if word is None:
+                is_content = not (written in names or written in CONDITION_WORDS or any(map(str.isdigit, written)))
+                is_unknown = is_main and is_content and not is_title
+                question.unknown += self._weights[clause.role] * within if is_unknown else 0
+                continue
+            term = stem(word)
+            is_verb = _is_verb(word, place, clause.role)
+            if is_main and is_verb and term not in question.verbs:
+                self._verb(word, term, listed, place, clause.role, is_first=seen == 0)
+            role = self._weights[clause.role] * (_NOUN_AS_VERB if is_verb and word in NOUNS_TOO else 1)
+            self._weigh(term, word, listed, place, role, within, seen)
+            seen, nouns = seen + 1, nouns + (not is_verb)
+            if opens and within == 1.0 and not is_verb:
+                question.head.add(term)
+                head.append(word)
+        return head
+
+    def _weigh(
+        self, term: str, word: str, listed: Sequence[str], place: int, role: float, within: float, seen: int
+    ) -> None:
+        weight = role * within * max(1 - _FADING * seen, _LEAST)
+        if word in CONDITION_WORDS or word.isdigit():
+            weight *= _CONDITION_WEIGHT
+        if _is_followed_by_id(listed, place):
+            weight = max(weight, _ID_NOUN_WEIGHT * role)
+        self._question.terms[term] = max(self._question.terms.get(term, 0.0), weight)
+
+    def _verb(self, word: str, term: str, listed: Sequence[str], place: int, role: Role, *, is_first: bool) -> None:
+        question, meanings = self._question, ACTIONS_OF_VERB[term]
+        if "create" in meanings and listed[place + 1 : place + 2] in (["a"], ["an"], ["another"], ["new"]):
+            meanings = frozenset(["create"])
+        if word not in COMMANDS or role is Role.CONTINUATION:
+            question.verbs[term] = Verb(self._next_verb * _OTHER_FORM, meanings)
+            return
+        is_command = is_first or listed[place - 1] in _JOINING
+        certainty = _VERB_OF_A_QUESTION if question.is_asking else 1.0 if is_command else _MIDDLE_VERB
+        question.verbs[term] = Verb(self._next_verb * certainty, meanings)
+        question.is_command = question.is_command or (is_command and not question.is_asking)
+        self._next_verb *= _LATER_VERB
+
+    def _other_verb(self, term: str) -> None:
+        """Note a command whose verb is not listed; only operations that are known by it do it."""
+        self._question.verbs[term] = Verb(self._next_verb, frozenset([OTHER]))
+        self._question.is_command = True
+        self._next_verb *= _LATER_VERB
+
+    def _refer(self, listed: Sequence[str], place: int, is_main: bool) -> None:
+        """Note the id; one in a clause that asks counts before one elsewhere."""
+        if self._question.reference is not None and (self._is_reference_main or not is_main):
+            return
+        before = [word for word in listed[:place] if not (word in EMPTY or word in _ID_WORDS or word.isdigit())]
+        prepositions = [word for word in listed[:place] if word in _CONTEXT]
+        if before:
+            is_aside = bool(prepositions) and prepositions[-1] in _ASIDE
+            self._question.reference = Reference(stem(before[-1]), is_aside)
+            self._is_reference_main = is_main
+
+    def _count(self, text: str, nouns: Sequence[str]) -> None:
+        is_plural = any(_is_plural(word) for word in nouns)
+        if is_plural:
+            self._question.is_new = bool(_ONE_NEW.match(text))
+        self._question.number = Number.MANY if is_plural or _ALL.match(text) else Number.OPEN
+
+    def is_one(self, is_by_id: bool) -> bool:
+        """Whether the question is about the one record whose id it names."""
+        question = self._question
+        if question.number is Number.MANY or (question.reference is None and not is_by_id):
+            return False
+        return question.reference is None or question.reference.noun in question.head
+
+    def read_values(self, values: str, hints: str) -> None:
+        """Values may hold words of the index, and their sort says something."""
+        for text, weight in ((hints, _HINT_WEIGHT), (values, _VALUE_WEIGHT)):
+            for written in words(text):
+                word = None if written in EMPTY else self._spelling_of(written, False)
+                if word is not None:
+                    self._question.terms.setdefault(stem(word), weight)
 
 
-def _terms(listed: Sequence[str], spelling_of: Callable[[str], str | None]) -> tuple[dict[str, float], list[str]]:
-    """The stems with their weights, and the words as they are spelled rightly."""
-    terms: dict[str, float] = {}
-    spelled: list[str] = []
-    within = 1.0
-    for written in listed:
-        if written in _CONTEXT and terms:
-            within = _CONTEXT_WEIGHT
-        word = None if written in EMPTY else spelling_of(written)
-        if word is None:
-            continue
-        spelled.append(word)
-        weight = within * max(1 - _FADING * len(terms), _LEAST)
-        terms[stem(word)] = max(terms.get(stem(word), 0.0), weight)
-    return terms, spelled
+def _narrows(clause: Clause) -> bool:
+    """Whether a clause narrows a set; of circumstances only a time does: "since March"."""
+    match = _CONDITION.search(clause.text)
+    return match is not None and (clause.role is not Role.CIRCUMSTANCE or match.start() == 0)
 
 
-def _verbs(spelled: Sequence[str], is_asking: bool, applications: Collection[str]) -> tuple[dict[str, float], bool]:
-    """The verbs with how certainly each is meant, and whether one of them is a command."""
-    verbs: dict[str, float] = {}
-    is_command = False
-    next_verb = _VERB_OF_A_QUESTION if is_asking else 1.0
-    others = [word for word in spelled if stem(word) not in applications]
-    for place, word in enumerate(others):
-        term = stem(word)
-        if term not in ACTIONS_OF_VERB or term in verbs or (place > 0 and word in NOUNS_TOO):
-            continue
-        if word in COMMANDS:
-            verbs[term] = next_verb
-            is_command = is_command or not is_asking
-            next_verb *= _LATER_VERB
-        else:
-            verbs[term] = next_verb * _OTHER_FORM
-    return verbs, is_command
+def _weights_of_roles(roles: set[Role], refers_back: bool) -> Mapping[Role, float]:
+    has_request = Role.REQUEST in roles
+    statement = max(_STATEMENT, _REFERRED if refers_back else 0) if has_request else 1.0
+    return {
+        Role.REQUEST: 1.0,
+        Role.CONTINUATION: _CONTINUATION,
+        Role.STATEMENT: statement,
+        Role.CIRCUMSTANCE: _CIRCUMSTANCE if has_request or Role.STATEMENT in roles else 1.0,
+    }
 
 
-def _number(listed: Sequence[str], spelled: Sequence[str]) -> Number:
-    """One where the thing asked for has an id; many where it is spoken of in the plural."""
-    at = _place_of_id(listed)
-    before = listed if at is None else listed[:at]
-    if any(_is_plural(word) for word in before if word in spelled):
-        return Number.MANY
-    return Number.OPEN if at is None or _AROUND.intersection(before) else Number.ONE
+def _is_verb(word: str, place: int, role: Role) -> bool:
+    """Whether a word is used as a verb: `task comment` and `pages` are nouns."""
+    if stem(word) not in ACTIONS_OF_VERB or (word.endswith("s") and word not in COMMANDS):
+        return False
+    return not (word in NOUNS_TOO and (place > 0 or role is Role.STATEMENT))
 
 
-def _place_of_id(listed: Sequence[str]) -> int | None:
-    """Where an id stands: an opaque one, or a number after the word for what it numbers."""
-    for at, word in enumerate(listed):
-        is_numbered = word.isdigit() and at > 0 and listed[at - 1] not in EMPTY and not listed[at - 1].isdigit()
-        if is_numbered or _OPAQUE_ID.fullmatch(word):
-            return at
-    return None
+def _is_id(listed: Sequence[str], place: int) -> bool:
+    """Whether an id stands there: an opaque one, or a number behind the word for what it numbers."""
+    word = listed[place]
+    if _OPAQUE_ID.fullmatch(word):
+        return True
+    return word.isdigit() and place > 0 and listed[place - 1] not in EMPTY and not listed[place - 1].isdigit()
+
+
+def _is_followed_by_id(listed: Sequence[str], place: int) -> bool:
+    following = place + 1
+    while following < len(listed) and listed[following] in _ID_WORDS:
+        following += 1
+    return following < len(listed) and (
+        listed[following].isdigit() or _OPAQUE_ID.fullmatch(listed[following]) is not None
+    )
 
 
 def _is_plural(word: str) -> bool:
-    return word.endswith("s") and not word.endswith(("ss", "us")) and word not in _OF_ONE and word not in COMMANDS
-
-
-def _priors(is_asking: bool, number: Number, has_condition: bool) -> Mapping[str, float]:
-    """What each action is worth by the look of the question, verbs aside."""
-    worth = dict(_ASKING if is_asking else _TELLING)
-    most = worth["list"]
-    for action, share in _BY_NUMBER.get(number, {}).items():
-        worth[action] = most * share
-    if has_condition:
-        worth["api_search"] = max(worth["api_search"], worth["list"] * 1.05)
-    return worth
-
-
-def fit(question: Question, action: str, own_verbs: frozenset[str], coverage: float) -> float:
-    """How well an action does what the question wants, from 0 to 1; its own verbs fit it best.
-
-    `coverage` is how far the question has a phrase of the action, which makes up for verbs as long as none commands.
-    """
-    if question.is_about and action not in _READS:
-        coverage *= _COVERAGE_OF_WRITES
-    best = _REFUSED if question.is_command else max(coverage, question.priors.get(action, _UNASKED))
-    for verb, weight in question.verbs.items():
-        best = max(best, weight * _fit_of_verb(verb, action, own_verbs, question.number))
-    return best
-
-
-def _fit_of_verb(verb: str, action: str, own_verbs: frozenset[str], number: Number) -> float:
-    meanings = ACTIONS_OF_VERB[verb]
-    by_number = _BY_NUMBER.get(number, {})
-    if action in by_number:
-        # To show or read what has an id is to get it, whatever the verb.
-        return by_number[action] * max(affinity(meanings, each) for each in by_number)
-    return 1.0 if verb in own_verbs else affinity(meanings, action)
+    return word.endswith("s") and not word.endswith(("ss", "us")) and word not in _OF_ONE

@@ -3,18 +3,40 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.suggestions import singular
 from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.schemas import tool_schema
 
 #: how much a line shows: params beside the required ones, members of an object, values of an enum
 _PARAMS, _MEMBERS, _VALUES = 6, 4, 3
+#: the actions that filter, the one first that knows most fields
+_FILTERING = (SEARCH_ACTION, "api_search")
 
 
 def signature_of(entry: OperationEntry) -> str:
-    """Params in brief, the required ones first and marked with `*`, and what is answered."""
+    """Params in brief, the required ones first and marked with `*`, what is answered, and where a list cannot filter
+    the operation that can."""
     schema = tool_schema(entry)
-    return f"{entry.entity_id}.{entry.action_id}({_members(schema, schema, _PARAMS)}) → {_answer(entry)}"
+    filtering = filtering_of(entry)
+    instead = f"; to filter: {entry.entity_id}.{filtering}" if filtering else ""
+    return f"{entry.entity_id}.{entry.action_id}({_members(schema, schema, _PARAMS)}) → {_answer(entry)}{instead}"
+
+
+def filtering_of(entry: OperationEntry) -> str | None:
+    """The action that filters the records of a list that cannot; None where it can, or where none does."""
+    if entry.action_id != "list" or any(_filters(entry, name) for name in entry.schema.get("properties", {})):
+        return None
+    return next((each for each in _FILTERING if each in entry.kind.actions_of(entry.entity_id)), None)
+
+
+def _filters(entry: OperationEntry, name: str) -> bool:
+    """Whether a param picks records: it is the name of a field, or a query; not by an id or by yes and no alone."""
+    plain = name.split(".")[0]
+    if plain in ("q", "query", "filter", "text"):
+        return True
+    schema = entry.schema["properties"][name]
+    return plain in entry.fields and not plain.lower().endswith(("id", "ids")) and schema.get("type") != "boolean"
 
 
 def _members(schema: Mapping[str, Any], root: Mapping[str, Any], max_members: int, depth: int = 0) -> str:

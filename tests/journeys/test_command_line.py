@@ -142,11 +142,22 @@ async def test_an_operation_is_found_by_plain_words(command, desk):
     _, offline, _ = await command("find", "--offline", "close a zendesk ticket")
 
     assert code == 0
-    assert json.loads(found)[0]["operation"] == "support-desk.tickets.update"
-    assert len(json.loads(found)) == 2
-    assert [connector["id"] for connector in json.loads(of_desk)[0]["connectors"]] == [desk]
-    assert table.startswith("support-desk tickets.update(ticket_id*, ")
-    assert json.loads(offline)[0]["operation"] == "support-desk.tickets.update"
+    assert json.loads(found)["data"][0]["operation"] == "support-desk.tickets.update"
+    assert len(json.loads(found)["data"]) == 2
+    assert [connector["id"] for connector in json.loads(of_desk)["data"][0]["connectors"]] == [desk]
+    assert table.startswith("Zendesk support-desk tickets.update(ticket_id*, ")
+    assert json.loads(offline)["data"][0]["operation"] == "support-desk.tickets.update"
+
+
+async def test_a_task_that_no_operation_does_is_answered_by_what_is_missing(command):
+    code, found, _ = await command("find", "create a deal", "--kind", "HubSpot")
+    _, table, told = await command("find", "create a deal", "--kind", "HubSpot", "-o", "table")
+
+    missing = "HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search"
+    assert code == 0
+    assert (json.loads(found)["data"], json.loads(found)["message"]) == ([], missing)
+    assert told.strip() == f"{missing} Closest:"
+    assert table.startswith("HubSpot crm-records deals.")
 
 
 async def test_tools_are_printed_in_the_format_that_is_asked_for(command, desk):

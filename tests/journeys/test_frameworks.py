@@ -75,7 +75,7 @@ async def test_tools_without_a_loop(account, gateway):
     def journey():
         with SyncGateway(*account) as synchronous:
             [tool] = synchronous.tools(operations=["support-desk.tickets.get"])
-            return tool.name, tool(ticket_id=1)["id"], synchronous.find_operations("close a ticket")[0].operation
+            return tool.name, tool(ticket_id=1)["id"], synchronous.find_operations("close a ticket").data[0].operation
 
     assert await asyncio.to_thread(journey) == (GET, 1, "support-desk.tickets.update")
 

@@ -54,7 +54,7 @@ async def test_an_agent_finds_describes_and_reads(api, support_desk, mode):
             },
         )
 
-    assert found.structured_content["operations"][0]["operation"] == "support-desk.tickets.list"
+    assert found.structured_content["data"][0]["operation"] == "support-desk.tickets.list"
     assert "per_page" in described.structured_content["params"]["properties"]
     assert [set(ticket) for ticket in read.structured_content["result"]] == [{"id", "subject"}] * 2
     assert read.structured_content["next"]["page"] == 2

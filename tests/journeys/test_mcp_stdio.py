@@ -62,7 +62,7 @@ async def test_a_host_reaches_an_application_without_a_gateway(running, mode):
         part = await client.read_resource(f"{result.structured_content['resource']}?offset=1&limit=2")
 
     assert tools == ["find_operations", "describe_operation", "read", "write"]
-    assert found.structured_content["operations"][0]["operation"] == "support-desk.tickets.list"
+    assert found.structured_content["data"][0]["operation"] == "support-desk.tickets.list"
     assert len(part.contents[0].text.splitlines()) == 2
 
 

@@ -17,6 +17,18 @@ async def test_a_task_finds_its_operation_with_the_connectors_that_could_run_it(
     assert len(found["data"]) == 6
     assert [each["score"] for each in found["data"]] == sorted((each["score"] for each in found["data"]), reverse=True)
     assert isinstance(found["took_ms"], int)
+    assert (found["closest"], found["message"], best["application"]) == ([], None, "Zendesk")
+
+
+@pytest.mark.parametrize("kind", ["crm-records", "HubSpot", "hubspot"])
+async def test_a_task_that_no_operation_does_is_answered_by_what_is_missing(api, kind):
+    found = (await api.get("/api/v1/operations", params={"query": "create a deal", "kind": kind})).json()
+
+    assert found["data"] == []
+    assert {each["entity"] for each in found["closest"][:3]} == {"deals"}
+    assert found["message"] == (
+        "HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search"
+    )
 
 
 async def test_without_a_query_all_operations_come_in_one_order(api):

@@ -22,6 +22,8 @@ from gateway.operation_search.signatures import signature_of
 
 #: operations that a search names unless told otherwise
 _FOUND = 6
+#: operations that are named where none does the task
+_CLOSEST = 3
 
 
 class SixTools:
@@ -54,46 +56,50 @@ class SixTools:
         return [_tool(name, errors_as_results(call)) for name, call in calls.items()]
 
     async def find(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """The operations that fit, one line each, those of connected kinds first among equals."""
+        """The operations that do a task, one line each, those of connected kinds first among equals."""
         connectors = await self._backend.connectors(context.caller)
         kind = arguments.get("kind")
-        matches = self._backend.index.search(
+        found = self._backend.index.search(
             arguments["task"],
             kind=None if kind is None else self._backend.catalog.kind(kind).name,
             effect=arguments.get("effect"),
             limit=arguments.get("limit", _FOUND),
             connected={each.kind for each in connectors},
         )
-        operations = [
+        return structured(
             {
-                "operation": match.entry.name,
-                "signature": signature_of(match.entry),
-                "effect": match.entry.effect.value,
-                "connectors": _names(connectors, match.entry.kind.name),
+                "data": [_shown(match.entry, connectors) for match in found.data],
+                "closest": [_shown(match.entry, connectors) for match in found.closest[:_CLOSEST]],
+                "message": found.message,
             }
-            for match in matches
-        ]
-        return structured({"operations": operations})
+        )
 
     async def describe(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """Everything there is to know before a call."""
-        entry = entry_of(self._backend.catalog, arguments["operation"])
         connectors = await self._backend.connectors(context.caller)
+        entry = entry_of(self._backend.catalog, arguments["operation"], {each.kind for each in connectors})
         return structured({**describe(entry), "connectors": _names(connectors, entry.kind.name)})
 
     async def read(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """Run what changes nothing."""
-        entry = entry_of(self._backend.catalog, arguments["operation"])
+        entry = await self._entry(context, arguments["operation"])
         if entry.effect is not Effect.READ:
             raise InvalidParams(f"{entry.name} changes data (effect {entry.effect.value}); use write")
         return await self.run(context, entry, arguments)
 
     async def write(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """Run what changes data, or show what would be sent."""
-        entry = entry_of(self._backend.catalog, arguments["operation"])
+        entry = await self._entry(context, arguments["operation"])
         if entry.effect is Effect.READ:
             raise InvalidParams(f"{entry.name} changes nothing; use read")
         return await self.run(context, entry, arguments)
+
+    async def _entry(self, context: Context, name: str) -> OperationEntry:
+        """The operation; which kinds are connected is looked up only for a name without a kind."""
+        connected: set[str] = set()
+        if name.count(".") == 1:
+            connected = {each.kind for each in await self._backend.connectors(context.caller)}
+        return entry_of(self._backend.catalog, name, connected)
 
     async def run(self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any]) -> Result:
         """Run an operation; where a person has to connect the application first, ask for that."""
@@ -187,6 +193,16 @@ def _tool(name: str, call: Call) -> ServerTool:
         surface.OUTPUTS[name],
         surface.ANNOTATIONS[name],
     )
+
+
+def _shown(entry: OperationEntry, connectors: Sequence[ConnectorInfo]) -> dict[str, Any]:
+    return {
+        "application": entry.kind.spec.application,
+        "operation": entry.name,
+        "signature": signature_of(entry),
+        "effect": entry.effect.value,
+        "connectors": _names(connectors, entry.kind.name),
+    }
 
 
 def _names(connectors: Sequence[ConnectorInfo], kind: str) -> list[str]:

@@ -68,7 +68,7 @@ _REQUIRED = {
 }
 
 OUTPUTS: Mapping[str, Mapping[str, Any]] = {
-    "find_operations": {"type": "object", "properties": {"operations": {"type": "array"}}, "required": ["operations"]},
+    "find_operations": {"type": "object", "properties": {"data": {"type": "array"}}, "required": ["data"]},
     "describe_operation": _ANY_OBJECT,
     "read": _ANY_OBJECT,
     "write": _ANY_OBJECT,

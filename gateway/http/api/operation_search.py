@@ -15,6 +15,7 @@ from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.operation_search.descriptions import summary
 from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entry_of, passes
+from gateway.operation_search.findings import Findings, Match
 from gateway.operation_search.formats import FORMATS
 from gateway.operation_search.tools import tool_of
 from gateway.services import Services
@@ -32,7 +33,9 @@ class OperationQuery(QueryString):
     EXAMPLE: ClassVar = {"query": "close a ticket"}
 
     query: str | None = Field(None, max_length=1000, description="the task in plain words; left out, all operations")
-    kind: str | None = Field(None, max_length=100, description="only operations of this kind, such as support-desk")
+    kind: str | None = Field(
+        None, max_length=100, description="only operations of this kind or application, such as support-desk or Zendesk"
+    )
     effect: Effect | None = Field(None, description="only operations of this effect")
     connector_id: UUID | None = Field(None, description="only operations of this connector")
     limit: int | None = Field(None, ge=1, le=1000, description="6 with a query, else all")
@@ -44,7 +47,9 @@ class ToolQuery(QueryString):
     EXAMPLE: ClassVar = {"format": "openai", "kind": "support-desk", "effect": "read"}
 
     format: Literal["mcp", "openai", "anthropic"] = Field("mcp", description="whose API the definitions are for")
-    kind: str | None = Field(None, max_length=100, description="only operations of this kind, such as support-desk")
+    kind: str | None = Field(
+        None, max_length=100, description="only operations of this kind or application, such as support-desk or Zendesk"
+    )
     effect: Effect | None = Field(None, description="only operations of this effect")
     connector_id: UUID | None = Field(None, description="only operations of this connector")
     operations: str | None = Field(
@@ -53,8 +58,9 @@ class ToolQuery(QueryString):
 
 
 async def search_operations(request: web.Request) -> OperationMatches:
-    """The operations that fit a task in plain words, the best first, with the connectors that could run them; without
-    `query` all operations in a fixed order.
+    """The operations that do a task in plain words, the best first, with the connectors that could run them; without
+    `query` all operations in a fixed order. Where no operation does the task, `data` is empty, `closest` has the
+    operations that come closest, and `message` says what is missing.
     """
     query, services = read_query(request, OperationQuery), request.app[SERVICES]
     connectors = await _connectors(request, query.connector_id)
@@ -63,8 +69,12 @@ async def search_operations(request: web.Request) -> OperationMatches:
     started = time.perf_counter()
     found = _found(index, query, kind, connectors)
     took_ms = round((time.perf_counter() - started) * 1000)
-    data = [_view(entry, score, connectors) for entry, score in found]
-    return OperationMatches(data, took_ms)
+    return OperationMatches(
+        data=[_view(match, connectors) for match in found.data],
+        closest=[_view(match, connectors) for match in found.closest],
+        message=found.message,
+        took_ms=took_ms,
+    )
 
 
 async def list_tools(request: web.Request) -> ToolsView:
@@ -101,15 +111,13 @@ def _found(
     query: OperationQuery,
     kind: str | None,
     connectors: Mapping[str, Sequence[ConnectorRecord]],
-) -> list[tuple[OperationEntry, float | None]]:
+) -> Findings:
     among = None if query.connector_id is None else connectors
     if query.query is None:
         entries = _only(index.entries, kind, query.effect, among)
-        return [(entry, None) for entry in entries[: query.limit]]
-    matches = index.search(
-        query.query, kind, query.effect, query.limit or DEFAULT_LIMIT, connected=connectors, among=among
-    )
-    return [(match.entry, match.score) for match in matches]
+        return Findings([Match(entry, None) for entry in entries[: query.limit]])
+    limit = query.limit or DEFAULT_LIMIT
+    return index.search(query.query, kind, query.effect, limit, connected=connectors, among=among)
 
 
 async def _named(services: Services, names: str | None) -> Sequence[OperationEntry]:
@@ -126,14 +134,12 @@ def _only(
     return [entry for entry in entries if passes(entry, kind, effect, among)]
 
 
-def _view(
-    entry: OperationEntry, score: float | None, connectors: Mapping[str, Sequence[ConnectorRecord]]
-) -> OperationMatch:
+def _view(match: Match, connectors: Mapping[str, Sequence[ConnectorRecord]]) -> OperationMatch:
     return OperationMatch(
-        **summary(entry),
-        score=score,
+        **summary(match.entry),
+        score=match.score,
         connectors=[
             MatchedConnectorView(str(record.id), record.name, record.workspace_name, record.status)
-            for record in connectors.get(entry.kind.name, ())
+            for record in connectors.get(match.entry.kind.name, ())
         ],
     )

@@ -30,13 +30,14 @@ async def show_playground(request: web.Request) -> web.Response:
     query, services = request.query.get("query", ""), request.app[SERVICES]
     records = await connectors_to_choose(request, None)
     entry = entry_of(services.catalog, request.query["operation"]) if request.query.get("operation") else None
-    matches = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
+    found = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
     return console_page(
         request,
         "playground.html",
         active="playground",
         query=query,
-        matches=[_summary(match.entry) for match in matches],
+        matches=[_summary(match.entry) for match in found.data or found.closest],
+        message=found.message,
         **_chosen(request, entry, records, entry.example if entry else {}),
     )
 
@@ -172,6 +173,7 @@ def _call(
 def _summary(entry: OperationEntry) -> dict[str, str]:
     return {
         "name": entry.name,
+        "application": entry.kind.spec.application,
         "kind": entry.kind.name,
         "title": entry.title,
         "signature": signature_of(entry),

@@ -38,7 +38,7 @@ ROUTES: tuple[Route, ...] = (
         response=OperationMatches,
         scope=READ,
         command="gateway find close a ticket",
-        python='print(await gateway.find_operations("close a ticket"))',
+        python='print((await gateway.find_operations("close a ticket")).data)',
     ),
     Route(
         "GET",

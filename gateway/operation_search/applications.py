@@ -1,0 +1,32 @@
+"""The names of applications in a question: they say which kinds are meant, and nothing of what is to be done."""
+
+import re
+from collections import defaultdict
+
+from gateway.kinds.catalog import Catalog
+from gateway.operation_search.words import stems
+
+
+class Applications:
+    """The applications of a catalog by their names."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        kinds: dict[str, set[str]] = defaultdict(set)
+        for kind in catalog:
+            kinds[kind.spec.application.lower()].add(kind.name)
+        self._kinds = {name: frozenset(each) for name, each in kinds.items()}
+        names = "|".join(re.escape(name) for name in sorted(self._kinds, key=len, reverse=True))
+        #: with the preposition before it: "in Zendesk" says no more than "Zendesk"
+        self._pattern = re.compile(
+            rf"(?<![\w@#.])(?:(?:in|from|to|on|at|our|the)\s+)?({names or '(?!)'})(?:['’]s)?(?![\w@])", re.I
+        )
+
+    def taken_from(self, text: str) -> tuple[str, frozenset[str]]:
+        """The text without the names, and the kinds that they stand for."""
+        found = [self._kinds[match[1].lower()] for match in self._pattern.finditer(text)]
+        return self._pattern.sub(" ", text), frozenset().union(*found)
+
+    def by_stem(self) -> dict[str, frozenset[str]]:
+        """The kinds by the stems of names that are one word, for those that are misspelt."""
+        single = {stems(name): kinds for name, kinds in self._kinds.items()}
+        return {terms[0]: kinds for terms, kinds in single.items() if len(terms) == 1}

@@ -1,0 +1,148 @@
+"""What the search knows of each operation: phrases, words, verbs, and the ids that it takes."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.operation_search.applications import Applications
+from gateway.operation_search.entries import OperationEntry, entries_of
+from gateway.operation_search.phrases import Owner, Phrases, groups_of
+from gateway.operation_search.references import EntityKey, entities_taken, nouns_of
+from gateway.operation_search.verbs import COMMANDS
+from gateway.operation_search.words import EMPTY, stem, stems, words
+
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one operation."""
+
+    entry: OperationEntry
+    owner: Owner
+    #: the stems of its description, params and fields
+    text: frozenset[str]
+    #: the stems of the verbs that begin its phrases
+    verbs: frozenset[str]
+    #: the entities whose ids it takes, and how surely it does
+    taken: Mapping[str, float]
+
+
+class Corpus:
+    """Everything that the search knows of a catalog's operations."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.applications = Applications(catalog)
+        entries = tuple(entries_of(catalog))
+        self.operations = tuple(
+            Known(entry, owner_of(entry), _text_of(entry), self._verbs_of(entry), entities_taken(entry))
+            for entry in entries
+        )
+        self.phrases = Phrases(self._phrases(catalog, entries))
+        self.nouns = nouns_of(catalog)
+        self._terms: dict[Owner, set[str]] = defaultdict(set)
+        for owner, terms in self.phrases:
+            self._terms[owner] |= terms
+        #: by stem, the operations whose text has it
+        self.texts_with: dict[str, list[Owner]] = defaultdict(list)
+        for known in self.operations:
+            for term in known.text:
+                self.texts_with[term].append(known.owner)
+        #: the words of kinds: "help desk"
+        self.kind_phrases = [(owner[0], terms) for owner, terms in self.phrases if len(owner) == 1]
+        self.shares = self._shares_of_kinds()
+        self.vocabularies = self._vocabularies()
+        self.written = frozenset(self._words_as_written())
+
+    def terms_of(self, owner: Owner) -> Set[str]:
+        """The stems of an owner's phrases."""
+        return self._terms.get(owner, frozenset())
+
+    def _phrases(self, catalog: Catalog, entries: tuple[OperationEntry, ...]) -> Iterator[tuple[Owner, str]]:
+        """All phrases without names of applications, which stand for kinds and not for what is to be done."""
+        for kind in catalog:
+            for text in (kind.spec.title, kind.name, *kind.spec.synonyms):
+                yield (kind.name,), self._bare(text)
+            for entity_id, entity in kind.spec.entities.items():
+                for text in (entity_id.replace("_", " "), *entity.synonyms):
+                    yield (kind.name, entity_id), self._bare(text)
+        for entry in entries:
+            for text in (entry.title, *_phrases_of(entry)):
+                yield owner_of(entry), self._bare(text)
+
+    def _bare(self, text: str) -> str:
+        return self.applications.taken_from(text)[0]
+
+    def _verbs_of(self, entry: OperationEntry) -> frozenset[str]:
+        first = [words(self._bare(phrase))[:1] for phrase in (*_phrases_of(entry), entry.description)]
+        return frozenset(stem(word) for each in first for word in each if word not in EMPTY)
+
+    def _shares_of_kinds(self) -> dict[str, dict[str, float]]:
+        """By stem, how much of its use in phrases is in each kind, times how few kinds use it."""
+        uses: dict[str, Counter[str]] = defaultdict(Counter)
+        for owner, terms in self.phrases:
+            for term in terms:
+                uses[term][owner[0]] += 1
+        kinds = len(self.catalog.kinds)
+        return {
+            term: {kind: count / used.total() * log(kinds / len(used)) for kind, count in used.items()}
+            for term, used in uses.items()
+        }
+
+    def _vocabularies(self) -> dict[EntityKey, set[str]]:
+        """By entity, every stem and group of everyday words that is said of it, of its operations and of its kind."""
+        of_kinds: dict[str, set[str]] = defaultdict(set)
+        for kind, terms in self.kind_phrases:
+            of_kinds[kind] |= terms
+        said: dict[EntityKey, set[str]] = defaultdict(set)
+        for owner, terms in self.phrases:
+            if len(owner) > 1:
+                said[owner[0], owner[1]] |= terms
+        for known in self.operations:
+            said[known.owner[0], known.owner[1]] |= known.text
+        return {key: terms | groups_of(terms) | of_kinds[key[0]] for key, terms in said.items()}
+
+    def _words_as_written(self) -> Iterator[str]:
+        """Every word that a misspelt one may stand for."""
+        yield from EMPTY
+        yield from COMMANDS
+        for kind in self.catalog:
+            for text in _texts_of_kind(kind):
+                yield from words(text.replace("_", " "))
+        for known in self.operations:
+            for text in (known.entry.description, *_phrases_of(known.entry), *_names(known.entry.schema)):
+                yield from words(text.replace("_", " "))
+
+
+def owner_of(entry: OperationEntry) -> Owner:
+    return entry.kind.name, entry.entity_id, entry.action_id
+
+
+def _phrases_of(entry: OperationEntry) -> tuple[str, ...]:
+    return entry.action.phrases if entry.action else ()
+
+
+def _texts_of_kind(kind: Kind) -> Iterator[str]:
+    spec = kind.spec
+    yield from (spec.kind, spec.application, spec.title, *spec.synonyms)
+    for entity_id, entity in spec.entities.items():
+        yield from (entity_id, entity.description, *entity.synonyms)
+
+
+def _text_of(entry: OperationEntry) -> frozenset[str]:
+    names = (*entry.schema.get("properties", ()), *entry.fields)
+    texts = (entry.description, entry.entity.description, *names)
+    return frozenset(stems(_CAMEL.sub(" ", " ".join(texts)).replace("_", " ").replace(".", " ")))
+
+
+def _names(schema: Mapping[str, Any]) -> Iterator[str]:
+    """The names of params and of the members of objects among them, and the values of enums."""
+    for name, member in schema.get("properties", {}).items():
+        yield name
+        yield from (value for value in member.get("enum", ()) if isinstance(value, str))
+        yield from _names(member)

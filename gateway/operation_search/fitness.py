@@ -1,0 +1,67 @@
+"""How well an action does what a question wants, from 0 to 1: by its verbs, and where it has none by its form."""
+
+from collections.abc import Mapping
+
+from gateway.operation_search.questions import Number, Question, Verb
+from gateway.operation_search.verbs import OTHER, affinity
+
+WRITES = frozenset(["create", "update", "delete"])
+
+#: what actions are worth where no verb tells: in a question, elsewhere, and for a new thing
+_ASKING: Mapping[str, float] = {"list": 1, "api_search": 0.75, "context_store_search": 0.7, "get": 0.6}
+_TELLING: Mapping[str, float] = {"list": 0.6, "api_search": 0.5, "context_store_search": 0.45, "get": 0.4}
+_NEW: Mapping[str, float] = {"create": 0.7, "get": 0.4, "api_search": 0.4, "list": 0.3, "context_store_search": 0.25}
+#: what a get and lists are worth by the number of records
+_BY_NUMBER: Mapping[Number, Mapping[str, float]] = {
+    Number.ONE: {"get": 1, "list": 0.5, "api_search": 0.4, "context_store_search": 0.35},
+    Number.MANY: {"get": 0.5, "list": 1},
+}
+#: what an action is worth that was not asked for: in a question, elsewhere, for a new thing, beside a command
+_UNASKED_IN_QUESTION, _UNASKED, _UNASKED_FOR_NEW, _REFUSED = 0.1, 0.2, 0.3, 0.1
+#: what a write is worth that how things ought to be may call for, and what is left of one about many records
+_DEMANDED, _OF_MANY = 0.5, 0.5
+#: how much a phrase of the action makes up for a missing verb, and what is left of it for an unasked write
+_PHRASE, _PHRASE_OF_WRITE = 0.3, 0.5
+#: the cosine from which a phrase of the action holds its verb in the same sense
+_SAME_SENSE = 0.55
+
+
+def fitness(question: Question, action: str, own_verbs: frozenset[str], closest: float) -> float:
+    """How well an action fits; `own_verbs` begin its phrases, `closest` is the cosine of the closest of them."""
+    by_verbs = max(
+        (_by_verb(question, stem, verb, action, own_verbs, closest) for stem, verb in question.verbs.items()),
+        default=0.0,
+    )
+    if question.is_command:
+        return max(by_verbs, _REFUSED)
+    is_knowledge = question.is_asking or question.number is Number.MANY
+    by_phrase = closest * _PHRASE * (_PHRASE_OF_WRITE if is_knowledge and action in WRITES else 1)
+    return max(by_verbs, by_phrase, _by_form(question, action))
+
+
+def _by_verb(
+    question: Question, stem: str, verb: Verb, action: str, own_verbs: frozenset[str], closest: float
+) -> float:
+    by_number = _BY_NUMBER.get(question.number, {})
+    if action in by_number:
+        # To show or read what has an id is to get it, whatever the verb.
+        return verb.weight * by_number[action] * max(affinity(verb.meanings, each) for each in ("get", "list"))
+    fit = affinity(verb.meanings, action)
+    is_same_sort = OTHER in verb.meanings or (action in WRITES) == bool(verb.meanings & WRITES)
+    if stem in own_verbs and (fit > 0 or is_same_sort or closest >= _SAME_SENSE):
+        fit = 1.0
+    return verb.weight * fit
+
+
+def _by_form(question: Question, action: str) -> float:
+    """What an action is worth by the look of the question: an id, a plural, an article."""
+    if question.is_new and not question.is_asking:
+        return _NEW.get(action, _UNASKED_FOR_NEW)
+    worth = _ASKING if question.is_asking else _TELLING
+    unasked = _UNASKED_IN_QUESTION if question.is_asking else _UNASKED
+    by_number = _BY_NUMBER.get(question.number, {})
+    value = worth["list"] * by_number[action] if action in by_number else worth.get(action, unasked)
+    if action in WRITES:
+        value *= _OF_MANY if question.number is Number.MANY else 1
+        return max(value, _DEMANDED) if question.is_demand else value
+    return value

@@ -1,0 +1,59 @@
+"""The sentence that says what is missing where no operation does what is asked for."""
+
+from collections.abc import Sequence
+
+from gateway.kinds.catalog import Kind
+from gateway.operation_search.confidence import Evidence, subject, wants_write
+from gateway.operation_search.corpus import Corpus
+from gateway.operation_search.fitness import WRITES
+from gateway.operation_search.questions import Question
+from gateway.operation_search.words import stems
+
+NOTHING = "No matching operations. Try different words."
+
+#: actions as the third person says them
+_DOES = {"create": "creates", "update": "changes", "delete": "deletes"}
+#: entities that a sentence names at most
+_ENTITIES = 12
+
+
+def what_is_missing(question: Question, found: Sequence[Evidence], kinds: frozenset[str], corpus: Corpus) -> str:
+    """`HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search`.
+
+    `kinds` are those that were asked for, by a parameter or by name; less is said where less is known.
+    """
+    about = subject(found) if found else None
+    if about is not None and (not kinds or about.known.owner[0] in kinds) and _is_named(question, about):
+        kind, entity_id = about.known.entry.kind, about.known.entry.entity_id
+        actions = [*kind.entity(entity_id).actions]
+        does = _that_does(question, actions)
+        return f"{_has_no_operation(kind)} {does} {entity_id}; {entity_id}: {', '.join(actions)}"
+    if len(kinds) == 1:
+        kind = corpus.catalog.kind(*kinds)
+        entities = [*kind.spec.entities]
+        shown = ", ".join(entities[:_ENTITIES]) + (", …" if len(entities) > _ENTITIES else "")
+        return f"{_has_no_operation(kind)} for this; it has {shown}"
+    return NOTHING
+
+
+def _has_no_operation(kind: Kind) -> str:
+    return f"{kind.spec.application}: {kind.name} has no operation"
+
+
+def _is_named(question: Question, about: Evidence) -> bool:
+    """Whether the question names the entity, by its own name or by a synonym."""
+    entity = about.known.entry.entity
+    names = (about.known.entry.entity_id.replace("_", " "), *entity.synonyms)
+    return any(terms and set(terms) <= question.terms.keys() for terms in map(stems, names))
+
+
+def _that_does(question: Question, actions: Sequence[str]) -> str:
+    """What is wanted, as far as it is certain, and where the entity has no action for it."""
+    if not wants_write(question):
+        return "for this with"
+    certain = sorted(question.verbs.values(), key=lambda verb: -verb.weight)
+    meanings = certain[0].meanings & WRITES if certain else frozenset(["create"])
+    wanted = [does for action, does in _DOES.items() if action in meanings]
+    if not meanings.isdisjoint(actions):
+        return "for this with"
+    return f"that {wanted[0]}" if len(wanted) == 1 else "that changes"

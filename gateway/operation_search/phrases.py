@@ -1,0 +1,94 @@
+"""Phrases by which things are known, and how close a question comes to those of each.
+
+A phrase and a question are vectors over stems, and over the groups of everyday words that the stems are in; a component
+is as large as the stem is rare among the phrases (inverse document frequency). Each phrase votes for its owner by a
+power of its cosine with the question, so that a close phrase outweighs many that share a word.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from gateway.operation_search.everyday import GROUPS
+from gateway.operation_search.verbs import ACTIONS_OF_VERB
+from gateway.operation_search.words import stems
+
+#: what a phrase speaks of: (kind,), (kind, entity) or (kind, entity, action)
+Owner = tuple[str, ...]
+
+#: how much less verbs say than nouns, and groups than the words in them
+_VERB, _GROUP = 0.8, 0.5
+#: the power of a vote, and of the number of phrases that an owner's votes are divided by
+_VOTE, _CROWD = 2.2, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Closeness:
+    """How close a question comes to owners."""
+
+    #: the sum of the votes of an owner's phrases
+    votes: Mapping[Owner, float]
+    #: the cosine of an owner's closest phrase
+    best: Mapping[Owner, float]
+    #: the question as a vector of length 1
+    vector: Mapping[str, float]
+
+
+class Phrases:
+    """All phrases, to be compared with questions."""
+
+    def __init__(self, phrases: Iterable[tuple[Owner, str]]) -> None:
+        listed = [(owner, frozenset(stems(text))) for owner, text in phrases]
+        self._phrases = [(owner, terms) for owner, terms in listed if terms]
+        self._counts = Counter(owner for owner, _ in self._phrases)
+        self.rarity = self._rarities()
+        self._containing: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for place, (_, terms) in enumerate(self._phrases):
+            for term, component in self._vector(dict.fromkeys(terms, 1.0)).items():
+                self._containing[term].append((place, component))
+
+    def __iter__(self) -> Iterator[tuple[Owner, frozenset[str]]]:
+        return iter(self._phrases)
+
+    def closeness(self, terms: Mapping[str, float]) -> Closeness:
+        """How close a question, as stems and their weights, comes to each owner that it has a word of."""
+        vector = self._vector(terms)
+        cosines: dict[int, float] = defaultdict(float)
+        for term, component in vector.items():
+            for place, other in self._containing.get(term, ()):
+                cosines[place] += component * other
+        votes: dict[Owner, float] = defaultdict(float)
+        best: dict[Owner, float] = defaultdict(float)
+        for place, cosine in cosines.items():
+            owner = self._phrases[place][0]
+            votes[owner] += cosine**_VOTE
+            best[owner] = max(best[owner], cosine)
+        shares = {owner: vote / self._counts[owner] ** _CROWD for owner, vote in votes.items()}
+        return Closeness(shares, best, vector)
+
+    def _rarities(self) -> dict[str, float]:
+        """How rare each stem, and each group of everyday words, is among the phrases."""
+        stems_of = Counter(term for _, terms in self._phrases for term in terms)
+        in_groups = Counter(group for _, terms in self._phrases for group in groups_of(terms))
+        count = len(self._phrases)
+        rarity = {term: math.log(1 + count / n) * _weight(term) for term, n in stems_of.items()}
+        return rarity | {group: math.log(1 + count / n) * _GROUP for group, n in in_groups.items()}
+
+    def _vector(self, terms: Mapping[str, float]) -> dict[str, float]:
+        vector: dict[str, float] = {}
+        for term, weight in terms.items():
+            for component in (term, *GROUPS.get(term, ())):
+                if component in self.rarity:
+                    vector[component] = max(vector.get(component, 0.0), weight * self.rarity[component])
+        length = math.sqrt(sum(component * component for component in vector.values())) or 1.0
+        return {term: component / length for term, component in vector.items()}
+
+
+def groups_of(terms: Iterable[str]) -> set[str]:
+    """The groups of everyday words that stems are in."""
+    return {group for term in terms for group in GROUPS.get(term, ())}
+
+
+def _weight(term: str) -> float:
+    return _VERB if term in ACTIONS_OF_VERB else 1.0

@@ -1,0 +1,28 @@
+"""Every phrase of a spec finds the operation that it was written for, where the kind is known."""
+
+import pytest
+
+from gateway.operation_search.entries import entries_of
+from gateway.operation_search.index import OperationIndex
+from tests.harness.catalog import shipped_catalog
+
+CATALOG = shipped_catalog()
+INDEX = OperationIndex(CATALOG)
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in CATALOG])
+def test_a_phrase_finds_its_operation_among_five(kind):
+    lost = [
+        (entry.name, phrase)
+        for entry in entries_of(CATALOG)
+        if entry.kind.name == kind and entry.action
+        for phrase in entry.action.phrases
+        if entry.name not in _found(phrase, kind)
+    ]
+
+    assert lost == []
+
+
+def _found(phrase, kind):
+    found = INDEX.search(phrase, kind=kind, limit=5)
+    return [match.entry.name for match in (found.data or found.closest)]
