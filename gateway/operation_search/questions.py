@@ -143,7 +143,7 @@ def question_of(text: str, spelling_of: Spelling) -> Question:
     bare = _READABLE_ID.sub(r"\1 ", _VALUES.sub(" ", text))
     clauses = clauses_of(bare) or [Clause(bare, Role.STATEMENT)]
     question = Question(has_condition=any(map(_narrows, clauses)))
-    reader = _Reader(question, spelling_of, clauses)
+    reader = _QuestionReader(question, spelling_of, clauses)
     for clause in clauses:
         reader.read(clause)
     reader.read_values(values, " ".join(hint for pattern, hint in _HINTS if pattern.search(f"{bare} {values}")))
@@ -152,7 +152,7 @@ def question_of(text: str, spelling_of: Spelling) -> Question:
     return question
 
 
-class _Reader:
+class _QuestionReader:
     """Fills in a question, clause by clause."""
 
     def __init__(self, question: Question, spelling_of: Spelling, clauses: Sequence[Clause]) -> None:
