@@ -232,9 +232,9 @@ class UpstreamRateLimited(RateLimited):
 
 
 class UpstreamQueueFull(RateLimited):
-    """Of the application's long operations, not of its requests: whoever started some waits for one of them to end."""
+    """The application runs as many long operations as it allows; a new one waits until another has ended."""
 
-    code, title = "upstream_queue_full", "The application works at as much as it takes"
+    code, title = "upstream_queue_full", "The application's concurrency limit is reached"
 
 
 class UpstreamError(GatewayError):
@@ -254,7 +254,7 @@ class UpstreamTooLarge(UpstreamError):
 
 
 class UpstreamTruncated(UpstreamError):
-    code, title = "upstream_truncated", "Response from the application was cut short"
+    code, title = "upstream_truncated", "Truncated response from the application"
 
 
 class UpstreamTimeout(UpstreamError):
@@ -262,7 +262,7 @@ class UpstreamTimeout(UpstreamError):
 
 
 class NotCached(GatewayError):
-    code, title = "not_cached", "No fresh answer is remembered"
+    code, title = "not_cached", "No fresh cached response"
 
 
 class Unavailable(GatewayError):
