@@ -1,5 +1,7 @@
 """`gateway specs`: check, show and describe the specs of kinds."""
 
+import asyncio
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,13 +9,17 @@ from typing import Any
 
 import click
 
+from gateway.cli.arguments import PARAMS_HELP, read_params
 from gateway.cli.output import Format, output_option, write
+from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, complete_param
 from gateway.kinds.catalog import Kind
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.kinds.editor_schema import editor_schema_text
 from gateway.kinds.lint.kind import lint
 from gateway.kinds.loading import load_catalog, load_kind, spec_folders
 from gateway.kinds.sources import SpecError
+from gateway.kinds.spec import KIND_NAME
+from gateway.kinds.starter import starter_files
 from gateway.settings import settings_of
 
 
@@ -77,6 +83,55 @@ def _shown(kind: Kind, entity: str | None, action: str | None) -> dict[str, Any]
     view: dict[str, Any] = kind_view(kind)["entities"][entity]["actions"][operation.action_id]
     placed = {each.name: f"{each.where}: {each.wire}" for each in operation.placements}
     return {"request": operation.action.request, "placed": placed, **view}
+
+
+@specs.command("new")
+@click.argument("kind")
+@click.option(
+    "--into",
+    "root",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    show_default="here",
+    help="The folder in which the kind's folder is made; name it in GATEWAY_SPECS.",
+)
+def new_spec(kind: str, root: Path) -> None:
+    """Make the folder of a new kind: a connector.yaml and one entity, ready to be changed and tried."""
+    if not re.fullmatch(KIND_NAME, kind):
+        raise click.BadParameter(
+            "write lower-case letters, digits and hyphens, such as parcel-tracking", param_hint="KIND"
+        )
+    folder = root / kind
+    if folder.exists():
+        raise click.ClickException(f"{folder} exists already; choose another name, or change what is there")
+    folder.mkdir(parents=True)
+    for name, text in starter_files(kind).items():
+        (folder / name).write_text(text, "utf-8")
+        click.echo(str(folder / name))
+    click.echo(f"next: gateway specs lint {folder}; gateway specs try {folder} items list", err=True)
+
+
+@specs.command("try", epilog=PARAMS_HELP)
+@click.argument("kind", shell_complete=complete_kind)
+@click.argument("entity", shell_complete=complete_entity)
+@click.argument("action", shell_complete=complete_action)
+@click.argument("params", nargs=-1, shell_complete=complete_param)
+@output_option
+def try_spec(kind: str, entity: str, action: str, params: Sequence[str], output_format: str | None) -> None:
+    """Call one action of a kind against the sandbox and show request and response.
+
+    KIND is a name or a folder. Without PARAMS the action's example is called. Nothing leaves this machine.
+    """
+    # The sandbox and the engine take a moment to load.
+    from gateway.cli.spec_trial import tried
+
+    found = _kind(kind)
+    operation = found.operation(entity, action)
+    given = read_params(params, operation.schema) if params else dict(operation.action.example)
+    shown, failure = asyncio.run(tried(found, entity, action, given))
+    write(shown, Format(output_format) if output_format else Format.JSON)
+    if failure is not None:
+        raise failure
 
 
 @specs.command("schema")

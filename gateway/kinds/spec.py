@@ -25,7 +25,8 @@ from pydantic import (
 from gateway.contract.kinds import Effect, PagingStyle
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
-KindName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
+KIND_NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+KindName = Annotated[str, StringConstraints(pattern=KIND_NAME)]
 JsonSchema = dict[str, Any]
 Phrases = tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=100)], ...]
 

@@ -24,7 +24,14 @@ OWN_PATH = "/_kinds"
 _BODY_CAP = 32 << 20
 
 
-def create_sandbox(catalog: Catalog, *, seed: int = 0, scale: int = 1, job_seconds: float = 1.0) -> web.Application:
+def create_sandbox(
+    catalog: Catalog,
+    *,
+    seed: int = 0,
+    scale: int = 1,
+    job_seconds: float = 1.0,
+    journal: CallJournal | None = None,
+) -> web.Application:
     """A stand-in for every kind of the catalog; `scale` times the usual records, a batch job takes `job_seconds`.
 
     A kind answers at its own paths below `/_kinds/KIND`, and at the root where no kind before it has the same path.
@@ -33,7 +40,7 @@ def create_sandbox(catalog: Catalog, *, seed: int = 0, scale: int = 1, job_secon
         APPLICATIONS.get(kind.name, SpecApplication)(kind, seed=seed, scale=scale, job_seconds=job_seconds)
         for kind in catalog
     ]
-    faults, journal = Faults(), CallJournal()
+    faults, journal = Faults(), journal or CallJournal()
     app = web.Application(client_max_size=_BODY_CAP)
     app.add_routes(control.routes(applications, faults, journal))
     taken: set[tuple[str, str]] = set()
