@@ -251,9 +251,15 @@ class JobStore:
 
     async def _accept_all(self, new: Sequence[NewJob]) -> Sequence[StoredJob]:
         async with self._database.system() as connection:
-            rows = {row["id"]: row for row in await connection.fetch(_INSERT, *inserted_columns(new, self._sealing))}
-            missing = [each.id for each in new if each.id not in rows]
-            before = await connection.fetch(_ACCEPTED, missing) if missing else []
+            return await self.accept_all_within(connection, new)
+
+    async def accept_all_within(self, connection: Connection, new: Sequence[NewJob]) -> Sequence[StoredJob]:
+        """Accept in the caller's own transaction; a job whose id is known stays as it is."""
+        if not new:
+            return []
+        rows = {row["id"]: row for row in await connection.fetch(_INSERT, *inserted_columns(new, self._sealing))}
+        missing = [each.id for each in new if each.id not in rows]
+        before = await connection.fetch(_ACCEPTED, missing) if missing else []
         accepted = {row["id"]: job_of(row, self._sealing) for row in before}
         return [accepted_job(rows[each.id], each) if each.id in rows else accepted[each.id] for each in new]
 

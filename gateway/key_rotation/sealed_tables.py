@@ -3,10 +3,12 @@
 from gateway.jobs import rows
 from gateway.key_rotation.rotation import CONNECTOR_SECRETS, SealedTable
 from gateway.oauth_client import apps, store
+from gateway.schedules import model as schedules
 
 SEALED_TABLES = (
     CONNECTOR_SECRETS,
     SealedTable("oauth_apps", "kind", apps.binding),
     SealedTable("oauth_flows", "id", store.binding),
+    SealedTable("schedules", "id", schedules.binding),
     SealedTable("jobs", "id", rows.binding, sealed="''::bytea"),
 )

@@ -111,6 +111,9 @@ JOBS_ENDED = Counter("gateway_jobs_ended", "Jobs that this process ended.", ("ta
 QUEUE_WAIT = Histogram("gateway_job_queue_wait_seconds", "From a job's acceptance to its first start.")
 LEASES_LOST = Counter("gateway_leases_lost", "Jobs that were taken from this process for its silence.")
 
+SCHEDULE_SLOTS = Counter("gateway_schedule_slots", "Slots of schedules that came: run or missed.", ("outcome",))
+SCHEDULE_LATENESS = Histogram("gateway_schedule_lateness_seconds", "From a slot of a schedule to its decision.")
+
 DOWNLOADS = Gauge("gateway_downloads_in_progress", "Files that are being sent to callers.")
 DOWNLOAD_BYTES = Counter("gateway_download_bytes", "Bytes of files sent to callers.")
 
@@ -130,6 +133,8 @@ ALL: Sequence[Counter | Histogram | Gauge] = (
     JOBS_ENDED,
     QUEUE_WAIT,
     LEASES_LOST,
+    SCHEDULE_SLOTS,
+    SCHEDULE_LATENESS,
     DOWNLOADS,
     DOWNLOAD_BYTES,
     BACKGROUND_FAILURES,

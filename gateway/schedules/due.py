@@ -1,0 +1,114 @@
+"""Slots that have come: each is run once, whichever worker looks and whichever dies."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gateway.audit.log import Audit
+from gateway.db.pool import Connection, Database
+from gateway.errors import GatewayError
+from gateway.events.model import EventType
+from gateway.events.recording import add_event
+from gateway.jobs.model import NewJob, moment
+from gateway.jobs.store import JobStore
+from gateway.jobs.wakeup import Wakeup
+from gateway.kinds.catalog import Catalog
+from gateway.schedules import runs
+from gateway.schedules.model import Schedule
+from gateway.schedules.slots import DueSlot, reason_to_miss
+from gateway.schedules.store import ScheduleStore, SlotOutcome
+from gateway.telemetry.metrics import SCHEDULE_LATENESS, SCHEDULE_SLOTS
+
+log = logging.getLogger(__name__)
+
+#: slots in one transaction
+_BATCH = 200
+
+
+@dataclass(frozen=True)
+class DueRuns:
+    """Starts the runs of all organizations; every worker has one."""
+
+    audit: Audit
+    catalog: Catalog
+    database: Database
+    store: ScheduleStore
+    jobs: JobStore
+    wakeup: Wakeup
+
+    async def start(self) -> int:
+        """Accept the jobs of the slots that have come; how many slots. Without any it is one statement."""
+        if not await self.store.is_any_due():
+            return 0
+        done = 0
+        while (slots := await self._start_some()) > 0:
+            done += slots
+        return done
+
+    async def _start_some(self) -> int:
+        """One transaction: the slots move on, and their jobs are accepted."""
+        async with self.database.system() as connection, connection.transaction():
+            due_slots, now = await self.store.lock_due_within(connection, _BATCH)
+            if now is None:
+                return 0
+            decided = [self._decided(due, now) for due in due_slots]
+            moved = await self.store.move_on_within(connection, [outcome for outcome, _ in decided])
+            outcomes = [(outcome, new) for outcome, new in decided if outcome.due.schedule.id in moved]
+            accepted = await self.jobs.accept_all_within(connection, [new for _, new in outcomes if new is not None])
+            for outcome, _ in outcomes:
+                await _add_missed_event(connection, outcome)
+        self._report(outcomes, now)
+        for job in accepted:
+            await self.wakeup.notify(job.id, job.attempt)
+        return len(due_slots)
+
+    def _decided(self, due: DueSlot, now: datetime) -> tuple[SlotOutcome, NewJob | None]:
+        """What becomes of the slot, and the job where it is run."""
+        schedule = due.schedule
+        next_run_at = schedule.cron.next_after(max(now, due.slot))
+        reason = reason_to_miss(due, now)
+        if reason is not None:
+            return SlotOutcome(due, next_run_at, reason), None
+        try:
+            new = runs.job_of(schedule, self.catalog, schedule.job_id_of(due.slot), due.slot)
+        except GatewayError as error:  # a later version of the kind may refuse what an earlier one took
+            return SlotOutcome(due, next_run_at, error.detail), None
+        return SlotOutcome(due, next_run_at, None), new
+
+    def _report(self, outcomes: Sequence[tuple[SlotOutcome, NewJob | None]], now: datetime) -> None:
+        for outcome, new in outcomes:
+            schedule = outcome.due.schedule
+            SCHEDULE_SLOTS.add("run" if new is not None else "missed")
+            SCHEDULE_LATENESS.observe((now - outcome.due.slot).total_seconds())
+            extra = {"schedule_id": str(schedule.id), "slot": moment(outcome.due.slot)}
+            if new is None:
+                log.warning("a slot is not run: %s", outcome.reason, extra=extra)
+            else:
+                self._audit_run(schedule, new)
+
+    def _audit_run(self, schedule: Schedule, new: NewJob) -> None:
+        intent = f"schedule {schedule.definition.name}"
+        what = f"{new.entity}.{new.action}"
+        with self.audit.deed(what, schedule, connector_id=new.connector_id, target=str(new.id), intent=intent) as entry:
+            entry.outcome = "accepted"
+
+
+async def _add_missed_event(connection: Connection, outcome: SlotOutcome) -> None:
+    if outcome.reason is None:
+        return
+    schedule = outcome.due.schedule
+    data = {
+        "schedule_id": str(schedule.id),
+        "name": schedule.definition.name,
+        "slot": moment(outcome.due.slot),
+        "reason": outcome.reason,
+        "next_run_at": moment(outcome.next_run_at),
+    }
+    await add_event(
+        connection,
+        schedule.organization_id,
+        EventType.SCHEDULE_MISSED,
+        data,
+        schedule.definition.connector_id,
+    )

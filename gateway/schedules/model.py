@@ -1,0 +1,92 @@
+"""A schedule, and how its slots are treated. A slot is one of the times that its cron expression names."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid5
+
+import msgspec
+
+from gateway.schedules.cron import Cron
+from gateway.upstream.field_selection import FieldSelection
+from gateway.vault.vault import Binding
+
+#: the label of every run
+SCHEDULE_LABEL = "schedule_id"
+#: the label of a run that a slot started: the slot, RFC 3339 in UTC
+SLOT_LABEL = "scheduled_for"
+#: runs of a schedule that it remembers
+REMEMBERED_RUNS = 20
+
+
+class Overlap(StrEnum):
+    """What becomes of a slot that comes while a run of the schedule has not ended."""
+
+    #: it is not run
+    SKIP = "skip"
+    #: it is run when the other run has ended; slots that come meanwhile are one run
+    QUEUE = "queue"
+
+
+class CatchUp(StrEnum):
+    """What becomes of slots that came while no worker ran."""
+
+    #: they are one run
+    ONE = "one"
+    #: they are not run
+    NONE = "none"
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """What a caller says of a schedule: which operation is run, and when."""
+
+    name: str
+    connector_id: UUID
+    entity: str
+    action: str
+    cron: str
+    params: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    selection: FieldSelection = msgspec.field(default_factory=FieldSelection)
+    timezone: str = "UTC"
+    is_enabled: bool = True
+    overlap: Overlap = Overlap.SKIP
+    catch_up: CatchUp = CatchUp.ONE
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """A schedule as it is stored."""
+
+    id: UUID
+    organization_id: UUID
+    #: the client that made or changed it last, in whose name it runs
+    client_id: UUID
+    workspace_name: str
+    kind: str
+    definition: Definition
+    #: None while it is disabled
+    next_run_at: datetime | None
+    last_run_at: datetime | None = None
+    #: the jobs of its last runs, the newest first
+    job_ids: Sequence[UUID] = ()
+    #: the last slot that was not run, and why
+    missed_at: datetime | None = None
+    missed_reason: str | None = None
+    #: why its slots are not run now
+    paused_reason: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def cron(self) -> Cron:
+        return Cron(self.definition.cron, self.definition.timezone)
+
+    def job_id_of(self, slot: datetime) -> UUID:
+        """The id of the job that runs a slot: the same in every process, so that a slot has one job."""
+        return uuid5(self.id, slot.isoformat())
+
+
+def binding(organization_id: UUID, schedule_id: UUID) -> Binding:
+    """What the sealed params of a schedule belong to; they open nowhere else."""
+    return Binding(organization_id, schedule_id, "schedule")

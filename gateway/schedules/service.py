@@ -1,0 +1,156 @@
+"""The use cases around schedules: make, read, change, delete, and run now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from msgspec.structs import replace
+
+from gateway.aio.clock import CLOCK
+from gateway.audit.log import Audit
+from gateway.connectors.model import ConnectorRecord
+from gateway.connectors.store import ConnectorStore
+from gateway.errors import ConnectorNotReady, FieldError, InvalidParams, NotFound
+from gateway.identity.model import Caller, Scope
+from gateway.jobs.model import StoredJob
+from gateway.jobs.quota import JobQuota
+from gateway.jobs.store import JobStore
+from gateway.jobs.wakeup import Wakeup
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.spec import Effect
+from gateway.schedules import runs
+from gateway.schedules.cron import Cron, parsed
+from gateway.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Definition, Schedule
+from gateway.schedules.store import ScheduleStore
+from gateway.upstream.field_selection import ensure_declared
+
+#: members of a schedule that decide when it runs
+_TIMING = ("cron", "timezone", "is_enabled")
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Schedules of an organization, for its callers; `DueRuns` starts their runs."""
+
+    audit: Audit
+    catalog: Catalog
+    connectors: ConnectorStore
+    store: ScheduleStore
+    jobs: JobStore
+    quota: JobQuota
+    wakeup: Wakeup
+
+    async def create(self, caller: Caller, definition: Definition) -> Schedule:
+        """The new schedule; raises InvalidParams that names every fault, and NotFound for the connector."""
+        schedule_id = uuid4()
+        with self.audit.deed(
+            "schedule.create", caller, connector_id=definition.connector_id, target=str(schedule_id)
+        ):
+            record = await self._connector(caller, definition.connector_id)
+            schedule = Schedule(
+                schedule_id,
+                record.organization_id,
+                caller.client_id,
+                record.workspace_name,
+                record.kind,
+                definition,
+                next_run_at=None,
+            )
+            await self.store.insert(self._checked(caller, schedule, definition))
+            return await self.store.get(caller, schedule_id)
+
+    async def get(self, caller: Caller, schedule_id: UUID) -> Schedule:
+        """The schedule; raises NotFound."""
+        return await self.store.get(caller, schedule_id)
+
+    async def find(
+        self, caller: Caller, after: tuple[datetime, UUID] | None, limit: int, connector_id: UUID | None = None
+    ) -> Sequence[Schedule]:
+        """The oldest first."""
+        return await self.store.find(caller, after, limit, connector_id)
+
+    async def change(self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any]) -> Schedule:
+        """The schedule with other members of its definition; from now on it runs in the caller's name.
+
+        A slot that has come stays unless the change is about when the schedule runs. Raises as `create` does.
+        """
+        with self.audit.deed("schedule.update", caller, target=str(schedule_id)) as entry:
+            record = await self._connector(caller, change["connector_id"]) if "connector_id" in change else None
+            async with self.store.locked(caller, schedule_id) as (connection, before):
+                entry.connector_id = before.definition.connector_id
+                bound = before
+                if record is not None:
+                    bound = replace(before, workspace_name=record.workspace_name, kind=record.kind)
+                after = self._checked(caller, bound, replace(before.definition, **change))
+                if not any(member in change for member in _TIMING):
+                    after = replace(after, next_run_at=before.next_run_at)
+                await self.store.update_within(connection, after)
+            return await self.store.get(caller, schedule_id)
+
+    async def delete(self, caller: Caller, schedule_id: UUID) -> None:
+        """Remove the schedule; a run that has begun goes on. Raises NotFound."""
+        with self.audit.deed("schedule.delete", caller, target=str(schedule_id)):
+            caller.require(Scope.WRITE)
+            await self.store.delete(caller, schedule_id)
+
+    async def run(self, caller: Caller, schedule_id: UUID, request_id: str) -> StoredJob:
+        """The job of a run that begins now, whether or not another one goes on; raises NotFound, ConnectorNotReady."""
+        with self.audit.deed("schedule.run", caller, target=str(schedule_id)) as entry:
+            caller.require(Scope.WRITE)
+            await self.quota.require_room(caller.organization_id)
+            async with self.store.locked(caller, schedule_id) as (connection, schedule):
+                entry.connector_id = schedule.definition.connector_id
+                if schedule.paused_reason is not None:
+                    raise ConnectorNotReady(f"the schedule is paused: {schedule.paused_reason}")
+                new = runs.job_of(
+                    schedule,
+                    self.catalog,
+                    uuid4(),
+                    client_id=caller.client_id,
+                    request_id=request_id,
+                )
+                [job] = await self.jobs.accept_all_within(connection, [new])
+                await self.store.add_run_within(connection, schedule, job.id)
+            entry.outcome = "accepted"
+        await self.wakeup.notify(job.id, job.attempt)
+        return job
+
+    async def _connector(self, caller: Caller, connector_id: UUID) -> ConnectorRecord:
+        record = await self.connectors.get(caller.organization_id, connector_id)
+        workspaces = caller.client.workspaces
+        if workspaces is not None and record.workspace_name not in workspaces:
+            raise NotFound("there is no such connector")
+        return record
+
+    def _checked(self, caller: Caller, schedule: Schedule, definition: Definition) -> Schedule:
+        """The schedule as it is to be, from now on; raises InvalidParams, UnknownEntity, UnknownAction."""
+        caller.require(Scope.WRITE)
+        cron = checked_timing(definition)
+        call = runs.prepared(definition, self.catalog.kind(schedule.kind))
+        operation = call.operation
+        if call.effect is Effect.READ:
+            caller.require(Scope.READ)
+        ensure_declared(definition.selection, str(operation), operation.fields, operation.example)
+        definition = replace(
+            definition, entity=operation.entity_id, action=operation.action_id, cron=cron.expression
+        )
+        next_run_at = cron.next_after(CLOCK.now()) if definition.is_enabled else None
+        return replace(schedule, client_id=caller.client_id, definition=definition, next_run_at=next_run_at)
+
+
+def checked_timing(definition: Definition) -> Cron:
+    """When the schedule runs; raises InvalidParams that names every fault of its time and its labels."""
+    reserved = [
+        FieldError(f"/labels/{name}", f"labels.{name}", "reserved", f"labels.{name} is set by the gateway; leave it out")
+        for name in (SCHEDULE_LABEL, SLOT_LABEL)
+        if name in definition.labels
+    ]
+    try:
+        cron = parsed(definition.cron, definition.timezone)
+    except InvalidParams as error:
+        raise InvalidParams(faults=[*error.faults, *reserved]) from error
+    if reserved:
+        raise InvalidParams(faults=reserved)
+    return cron
