@@ -59,6 +59,9 @@ from gateway.operations.copy_search import CopySearch
 from gateway.operations.deletion import Deletion
 from gateway.operations.execution import Execution
 from gateway.operations.response_cache import WRITING, ResponseCache
+from gateway.schedules.due import DueRuns
+from gateway.schedules.service import Schedules
+from gateway.schedules.store import ScheduleStore
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.sign_in.model import ProviderSettings
 from gateway.sign_in.store import SignInStore
@@ -122,6 +125,9 @@ class WorkerServices(Engine):
     maintenance: Maintenance
     execution: Execution
     deletion: Deletion
+    quota: JobQuota
+    schedule_store: ScheduleStore
+    due_runs: DueRuns
     synchronization: Synchronization
     loop_lag: LoopLag
 
@@ -138,6 +144,7 @@ class Services(WorkerServices):
     context_store: ContextStore
     copy_search: CopySearch
     connect_links: ConnectLinks
+    schedules: Schedules
     console_sessions: ConsoleSessions
     authorization: AuthorizationServer
     #: None where the settings name no provider
@@ -263,6 +270,8 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
         notifications.subscribe({"events": feed.on_notify}, feed.wake_all)
         # A cancellation that the runner missed reaches it with the next heartbeat.
         notifications.subscribe({"cancel": runner.on_notify}, None)
+        quota = JobQuota(database, settings.organization_jobs)
+        schedule_store = ScheduleStore(database, engine.vault)
         loop_lag = stack.enter_context(LoopLag().watching())
         loop_lag.subscribe(LOOP_LAG.observe)
         yield WorkerServices(
@@ -272,7 +281,10 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             feed=feed,
             runner=runner,
             maintenance=Maintenance(database, settings.job_retention, engine.sealing),
-            execution=_execution(engine, wakeup, waiters, runner, cache),
+            execution=_execution(engine, wakeup, waiters, runner, cache, quota),
+            quota=quota,
+            schedule_store=schedule_store,
+            due_runs=DueRuns(engine.audit, engine.catalog, database, schedule_store, engine.jobs, wakeup),
             deletion=Deletion(
                 engine.audit,
                 database,
@@ -299,7 +311,9 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
         )
 
 
-def _execution(engine: Engine, wakeup: Wakeup, waiters: JobWaiters, runner: Runner, cache: ResponseCache) -> Execution:
+def _execution(
+    engine: Engine, wakeup: Wakeup, waiters: JobWaiters, runner: Runner, cache: ResponseCache, quota: JobQuota
+) -> Execution:
     settings = engine.settings
     return Execution(
         engine.audit,
@@ -309,7 +323,7 @@ def _execution(engine: Engine, wakeup: Wakeup, waiters: JobWaiters, runner: Runn
         waiters,
         runner,
         engine.files,
-        JobQuota(engine.database, settings.organization_jobs),
+        quota,
         WriteThrough(engine.database),
         cache,
         inline_budget=settings.inline_budget,
@@ -338,6 +352,9 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             connector_service=connector_service,
             context_store=context_store,
             copy_search=CopySearch(audit, jobs.connectors, database, context_store),
+            schedules=Schedules(
+                audit, jobs.catalog, jobs.connector_store, jobs.schedule_store, jobs.jobs, jobs.quota, jobs.wakeup
+            ),
             connect_links=ConnectLinks(
                 audit,
                 database,

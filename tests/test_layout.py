@@ -24,7 +24,7 @@ LAYERS = (
     {"audit", "operation_search", "sandbox", "upstream"},
     {"identity"},
     {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
-    {"context_store", "embedded", "gateway", "oauth_client"},
+    {"context_store", "embedded", "gateway", "oauth_client", "schedules"},
     {"connect_links", "key_rotation", "operations", "sign_in"},
     {"monitoring", "services"},
     {"agents", "workers"},
@@ -44,6 +44,7 @@ FORBIDDEN = {
 LIBRARIES = {
     "arq": {"gateway.jobs.wakeup"},
     "authlib": {"gateway.oauth_client", "gateway.upstream.oauth_tokens", "gateway.oauth_server", "gateway.sign_in"},
+    "cronsim": {"gateway.schedules.cron"},
     "joserfc": {"gateway.sign_in"},
     "jinja2": {"gateway.http.pages", "gateway.oauth_server"},
     "mcp_types": {"gateway.agents.mcp", "gateway.agents.tools", "gateway.client"},

@@ -75,6 +75,7 @@ class Worker:
             every(0, self._fetcher.fetch, name="fetcher"),
             every(INTERVAL, self._maintain, name="maintenance"),
             every(1, synchronization.enqueue_due, name="due synchronizations"),
+            every(1, services.due_runs.start, name="due schedules"),
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.deletion.resume, name="unfinished deletions"),
             every(60, partial(prune_jobs, services.database), name="job pruning"),

@@ -90,7 +90,9 @@ class DueRuns:
     def _audit_run(self, schedule: Schedule, new: NewJob) -> None:
         intent = f"schedule {schedule.definition.name}"
         what = f"{new.entity}.{new.action}"
-        with self.audit.deed(what, schedule, connector_id=new.connector_id, target=str(new.id), intent=intent) as entry:
+        with self.audit.record(
+            what, schedule, connector_id=new.connector_id, target=str(new.id), intent=intent
+        ) as entry:
             entry.outcome = "accepted"
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
 import msgspec
 
+from gateway.contract.schedules import CatchUp, Overlap
 from gateway.schedules.cron import Cron
 from gateway.upstream.field_selection import FieldSelection
 from gateway.vault.vault import Binding
@@ -18,24 +18,6 @@ SCHEDULE_LABEL = "schedule_id"
 SLOT_LABEL = "scheduled_for"
 #: runs of a schedule that it remembers
 REMEMBERED_RUNS = 20
-
-
-class Overlap(StrEnum):
-    """What becomes of a slot that comes while a run of the schedule has not ended."""
-
-    #: it is not run
-    SKIP = "skip"
-    #: it is run when the other run has ended; slots that come meanwhile are one run
-    QUEUE = "queue"
-
-
-class CatchUp(StrEnum):
-    """What becomes of slots that came while no worker ran."""
-
-    #: they are one run
-    ONE = "one"
-    #: they are not run
-    NONE = "none"
 
 
 class Definition(msgspec.Struct, frozen=True):
@@ -81,6 +63,12 @@ class Schedule(msgspec.Struct, frozen=True):
     @property
     def cron(self) -> Cron:
         return Cron(self.definition.cron, self.definition.timezone)
+
+    def next_slots(self, count: int) -> list[datetime]:
+        """The next slots; none while it is disabled."""
+        if self.next_run_at is None:
+            return []
+        return [self.next_run_at, *self.cron.next_times(self.next_run_at, count - 1)]
 
     def job_id_of(self, slot: datetime) -> UUID:
         """The id of the job that runs a slot: the same in every process, so that a slot has one job."""

@@ -15,9 +15,7 @@ def prepared(definition: Definition, kind: Kind) -> PreparedCall:
     return prepare(kind.operation(definition.entity, definition.action), definition.params)
 
 
-def job_of(
-    schedule: Schedule, catalog: Catalog, job_id: UUID, slot: datetime | None = None, **members: Any
-) -> NewJob:
+def job_of(schedule: Schedule, catalog: Catalog, job_id: UUID, slot: datetime | None = None, **members: Any) -> NewJob:
     """The job that runs a schedule, for a slot or for a caller; raises as `prepared` does, after an upgrade as well."""
     definition = schedule.definition
     call = prepared(definition, catalog.kind(schedule.kind))

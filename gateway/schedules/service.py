@@ -12,6 +12,7 @@ from gateway.aio.clock import CLOCK
 from gateway.audit.log import Audit
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.store import ConnectorStore
+from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, FieldError, InvalidParams, NotFound
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import StoredJob
@@ -19,7 +20,6 @@ from gateway.jobs.quota import JobQuota
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.spec import Effect
 from gateway.schedules import runs
 from gateway.schedules.cron import Cron, parsed
 from gateway.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Definition, Schedule
@@ -45,7 +45,7 @@ class Schedules:
     async def create(self, caller: Caller, definition: Definition) -> Schedule:
         """The new schedule; raises InvalidParams that names every fault, and NotFound for the connector."""
         schedule_id = uuid4()
-        with self.audit.deed(
+        with self.audit.record(
             "schedule.create", caller, connector_id=definition.connector_id, target=str(schedule_id)
         ):
             record = await self._connector(caller, definition.connector_id)
@@ -71,19 +71,24 @@ class Schedules:
         """The oldest first."""
         return await self.store.find(caller, after, limit, connector_id)
 
-    async def change(self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any]) -> Schedule:
-        """The schedule with other members of its definition; from now on it runs in the caller's name.
+    async def change(
+        self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any], selection: Mapping[str, Any]
+    ) -> Schedule:
+        """The schedule with other members of its definition and its selection; it runs in the caller's name now.
 
         A slot that has come stays unless the change is about when the schedule runs. Raises as `create` does.
         """
-        with self.audit.deed("schedule.update", caller, target=str(schedule_id)) as entry:
+        with self.audit.record("schedule.update", caller, target=str(schedule_id)) as entry:
             record = await self._connector(caller, change["connector_id"]) if "connector_id" in change else None
             async with self.store.locked(caller, schedule_id) as (connection, before):
                 entry.connector_id = before.definition.connector_id
                 bound = before
                 if record is not None:
                     bound = replace(before, workspace_name=record.workspace_name, kind=record.kind)
-                after = self._checked(caller, bound, replace(before.definition, **change))
+                definition = replace(
+                    before.definition, **change, selection=replace(before.definition.selection, **selection)
+                )
+                after = self._checked(caller, bound, definition)
                 if not any(member in change for member in _TIMING):
                     after = replace(after, next_run_at=before.next_run_at)
                 await self.store.update_within(connection, after)
@@ -91,13 +96,13 @@ class Schedules:
 
     async def delete(self, caller: Caller, schedule_id: UUID) -> None:
         """Remove the schedule; a run that has begun goes on. Raises NotFound."""
-        with self.audit.deed("schedule.delete", caller, target=str(schedule_id)):
+        with self.audit.record("schedule.delete", caller, target=str(schedule_id)):
             caller.require(Scope.WRITE)
             await self.store.delete(caller, schedule_id)
 
     async def run(self, caller: Caller, schedule_id: UUID, request_id: str) -> StoredJob:
         """The job of a run that begins now, whether or not another one goes on; raises NotFound, ConnectorNotReady."""
-        with self.audit.deed("schedule.run", caller, target=str(schedule_id)) as entry:
+        with self.audit.record("schedule.run", caller, target=str(schedule_id)) as entry:
             caller.require(Scope.WRITE)
             await self.quota.require_room(caller.organization_id)
             async with self.store.locked(caller, schedule_id) as (connection, schedule):
@@ -133,9 +138,7 @@ class Schedules:
         if call.effect is Effect.READ:
             caller.require(Scope.READ)
         ensure_declared(definition.selection, str(operation), operation.fields, operation.example)
-        definition = replace(
-            definition, entity=operation.entity_id, action=operation.action_id, cron=cron.expression
-        )
+        definition = replace(definition, entity=operation.entity_id, action=operation.action_id, cron=cron.expression)
         next_run_at = cron.next_after(CLOCK.now()) if definition.is_enabled else None
         return replace(schedule, client_id=caller.client_id, definition=definition, next_run_at=next_run_at)
 
@@ -143,7 +146,9 @@ class Schedules:
 def checked_timing(definition: Definition) -> Cron:
     """When the schedule runs; raises InvalidParams that names every fault of its time and its labels."""
     reserved = [
-        FieldError(f"/labels/{name}", f"labels.{name}", "reserved", f"labels.{name} is set by the gateway; leave it out")
+        FieldError(
+            f"/labels/{name}", f"labels.{name}", "reserved", f"labels.{name} is set by the gateway; leave it out"
+        )
         for name in (SCHEDULE_LABEL, SLOT_LABEL)
         if name in definition.labels
     ]

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from gateway.schedules.model import CatchUp, Overlap, Schedule
+from gateway.contract.schedules import CatchUp, Overlap
+from gateway.schedules.model import Schedule
 
 #: how late a slot may be until it counts as missed: a restart of the workers takes less
 _GRACE = timedelta(seconds=60)
 
-NOT_ENDED = "the run before has not ended"
+NOT_ENDED = "the previous run has not ended"
 NO_ORGANIZATION = "the organization is disabled"
-NO_WORKER = "no worker ran at the time"
+NO_WORKER = "no worker ran when it came"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def reason_to_miss(due: DueSlot, now: datetime) -> str | None:
 
 
 def _possible_since(due: DueSlot) -> datetime:
-    """Since when the slot could be run: a queued one waited for the run before."""
+    """Since when the slot could be run: a queued one waited for the previous run."""
     if due.schedule.definition.overlap is Overlap.QUEUE and due.last_finished_at is not None:
         return max(due.slot, due.last_finished_at)
     return due.slot

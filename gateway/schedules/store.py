@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from gateway.contract.schedules import CatchUp, Overlap
 from gateway.db.pool import Connection, Database
 from gateway.db.where import Where
 from gateway.errors import Conflict, NotFound
 from gateway.identity.model import Caller
-from gateway.schedules.model import REMEMBERED_RUNS, CatchUp, Definition, Overlap, Schedule, binding
+from gateway.schedules.model import REMEMBERED_RUNS, Definition, Schedule, binding
 from gateway.schedules.slots import DueSlot, paused_reason
 from gateway.upstream.field_selection import FieldSelection
 from gateway.vault.vault import Sealed, Vault
@@ -53,13 +54,14 @@ _ADD_RUN = f"""
     UPDATE schedules SET job_ids = (ARRAY[$3::uuid] || job_ids)[1:{REMEMBERED_RUNS}], last_run_at = now()
     WHERE organization_id = $1 AND id = $2
 """
-# A queued slot waits for the run before: it is not due until that has ended.
+# A queued slot waits for the previous run: it is not due until that has ended.
 _IS_RUNNING = """
-    EXISTS (SELECT FROM jobs WHERE jobs.id = ANY (schedules.job_ids) AND jobs.status IN ('queued', 'running', 'waiting'))
+    EXISTS (
+        SELECT FROM jobs WHERE jobs.id = ANY (schedules.job_ids) AND jobs.status IN ('queued', 'running', 'waiting'))
 """
 _IS_DUE = f"next_run_at <= now() AND NOT (overlap = 'queue' AND {_IS_RUNNING})"
 _ANY_DUE = f"SELECT EXISTS (SELECT FROM schedules WHERE {_IS_DUE})"
-# However many workers look: each locks other rows, until the transaction that accepts their jobs has moved the slots on.
+# Workers that look at the same time lock other rows; a row is locked until the transaction has accepted its job.
 _LOCK_DUE = f"""
     SELECT {_COLUMNS}, now() AS now, organizations.disabled_at IS NOT NULL AS is_disabled, {_IS_RUNNING} AS is_running,
         (SELECT max(finished_at) FROM jobs WHERE jobs.id = ANY (schedules.job_ids)) AS last_finished_at
@@ -71,7 +73,8 @@ _MOVE_ON = f"""
     SET next_run_at = moved.next_run_at,
         last_run_at = CASE WHEN reason IS NULL THEN now() ELSE last_run_at END,
         job_ids = CASE WHEN reason IS NULL THEN (ARRAY[job_id] || job_ids)[1:{REMEMBERED_RUNS}] ELSE job_ids END,
-        missed_at = CASE WHEN reason IS NULL THEN missed_at ELSE slot END, missed_reason = COALESCE(reason, missed_reason)
+        missed_at = CASE WHEN reason IS NULL THEN missed_at ELSE slot END,
+        missed_reason = COALESCE(reason, missed_reason)
     FROM unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::uuid[], $5::text[])
         AS moved (id, slot, next_run_at, job_id, reason)
     WHERE schedules.id = moved.id AND schedules.next_run_at = slot

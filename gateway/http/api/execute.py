@@ -27,7 +27,8 @@ from gateway.operations.response_cache import Freshness
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.upstream.field_selection import FieldSelection
 
-_MAX_FIELDS = 500
+#: paths that a caller may select
+MAX_FIELDS = 500
 
 
 class ExecuteBody(Body):
@@ -56,8 +57,8 @@ class ExecuteBody(Body):
     entity: str = Field(max_length=100, description="what the operation is of, such as tickets")
     action: str = Field(max_length=100, description="what to do, such as list; `search` stands for api_search")
     params: dict[str, Any] | None = Field(None, description="what the operation takes; discovery has its schema")
-    select_fields: list[Text] | None = Field(None, max_length=_MAX_FIELDS, description="dotted paths to keep")
-    exclude_fields: list[Text] | None = Field(None, max_length=_MAX_FIELDS, description="dotted paths to leave out")
+    select_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to keep")
+    exclude_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to leave out")
     skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")
     intent: Text | None = Field(None, description="why, for the audit log")
     labels: dict[Text, Text] | None = Field(None, max_length=50, description="labels of the job, should it become one")

@@ -17,6 +17,7 @@ _VARIABLES = {
     "workspace_id": "WORKSPACE",
     "flow_id": "FLOW",
     "session_id": "SESSION",
+    "schedule_id": "SCHEDULE",
 }
 
 

@@ -10,6 +10,7 @@ TAGS = {
     "Context store": "The synchronized copy of an application's records.",
     "Connect links": "Links at which a person connects an application.",
     "Jobs": "Work that outlives the call: follow it, take its result, cancel it, run it again.",
+    "Schedules": "Operations that run as jobs at the times of a cron expression.",
     "Discovery": "What there is to call: kinds, operations, tools and documents for agents.",
     "Clients": "Programs and people that may act for the organization.",
     "Audit": "Who did what, when and with which outcome.",

@@ -11,6 +11,7 @@ from gateway.http.routes import (
     jobs,
     oauth,
     pages,
+    schedules,
     service,
 )
 
@@ -18,6 +19,7 @@ from gateway.http.routes import (
 ROUTES: tuple[Route, ...] = (
     *calls.ROUTES,
     *jobs.ROUTES,
+    *schedules.ROUTES,
     *connectors.ROUTES,
     *oauth.ROUTES,
     *discovery.ROUTES,

@@ -1,0 +1,80 @@
+"""Schedules."""
+
+from gateway.contract.jobs import AcceptedJobView
+from gateway.contract.schedules import SchedulePage, ScheduleView
+from gateway.http.api import schedules
+from gateway.http.route import ACCEPTED_HEADERS, Route
+from gateway.identity.model import Scope
+
+READ, WRITE = Scope.READ, Scope.WRITE
+_SCHEDULES = "/api/v1/schedules"
+_SCHEDULE = _SCHEDULES + "/{schedule_id}"
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        _SCHEDULES,
+        schedules.create_schedule,
+        "Run an operation at the times of a cron expression",
+        "Schedules",
+        body=schedules.CreateSchedule,
+        response=ScheduleView,
+        answers={201: "The schedule"},
+        sends={201: ("Location",)},
+        errors=(404,),
+        scope=WRITE,
+        audit="schedule.create",
+    ),
+    Route(
+        "GET",
+        _SCHEDULES,
+        schedules.list_schedules,
+        "List schedules, the oldest first",
+        "Schedules",
+        query=schedules.ScheduleQuery,
+        response=SchedulePage,
+        scope=READ,
+    ),
+    Route(
+        "GET",
+        _SCHEDULE,
+        schedules.get_schedule,
+        "Get a schedule",
+        "Schedules",
+        response=ScheduleView,
+        scope=READ,
+    ),
+    Route(
+        "PATCH",
+        _SCHEDULE,
+        schedules.change_schedule,
+        "Change a schedule",
+        "Schedules",
+        body=schedules.ChangeSchedule,
+        response=ScheduleView,
+        scope=WRITE,
+        audit="schedule.update",
+    ),
+    Route(
+        "DELETE",
+        _SCHEDULE,
+        schedules.delete_schedule,
+        "Delete a schedule",
+        "Schedules",
+        answers={204: "The schedule is gone"},
+        scope=WRITE,
+        audit="schedule.delete",
+    ),
+    Route(
+        "POST",
+        f"{_SCHEDULE}/run",
+        schedules.run_schedule,
+        "Run a schedule's operation now",
+        "Schedules",
+        response=AcceptedJobView,
+        answers={202: "The job of the run"},
+        sends={202: ACCEPTED_HEADERS},
+        scope=WRITE,
+        audit="schedule.run",
+    ),
+)
