@@ -24,6 +24,8 @@ FILE_HEADERS = (
     "Cache-Control",
 )
 PART_HEADERS = ("Content-Range", *FILE_HEADERS)
+#: files have any media type; generators of clients know the first one
+FILE_MEDIA = ("application/octet-stream", "*/*")
 ACCEPTED_HEADERS = ("Location", "Retry-After", "Preference-Applied")
 NO_STORE = ("Cache-Control", "Pragma")
 PRIVATE = ("Cache-Control", "Referrer-Policy")

@@ -24,7 +24,7 @@ from gateway.http.openapi.schemas import (
     response_schemas,
 )
 from gateway.http.openapi.tags import TAGS
-from gateway.http.route import Route
+from gateway.http.route import FILE_MEDIA, Route
 from gateway.http.routes import ROUTES
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.search_schema import search_components
@@ -149,7 +149,7 @@ def _content(route: Route, status: int, schemas: dict[str, Schema]) -> dict[str,
 
 
 def _media(media_type: str) -> dict[str, Any]:
-    if media_type == "*/*":
+    if media_type in FILE_MEDIA:
         return {"schema": {"type": "string", "format": "binary"}}
     if media_type == "application/json":
         return {"schema": {"type": "object", "additionalProperties": True}}

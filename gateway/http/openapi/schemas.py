@@ -1,6 +1,7 @@
 """Schemas of the OpenAPI document: of the Structs that are answered and of the models that are read."""
 
 from collections.abc import Iterable, Mapping
+from itertools import compress
 from typing import Any
 
 import msgspec
@@ -25,14 +26,23 @@ def ref(name: str) -> Schema:
 def response_schemas(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
     """The schemas of Structs that are answered, with those that they contain; each has an example.
 
-    A Struct without `omit_defaults` is encoded with all its members, so that callers can rely on each of them.
+    The members that are always written are required, so that callers can rely on them.
     """
     schemas = _struct_schemas(structs)
     for struct in _structs_within(structs):
-        schema = schemas[component_name(struct)]
-        if not struct.__struct_config__.omit_defaults:
-            schema["required"] = list(schema["properties"])
+        schemas[component_name(struct)]["required"] = _always_written(struct)
     return _with_examples(schemas)
+
+
+def _always_written(struct: type[msgspec.Struct]) -> list[str]:
+    """The members that are encoded whatever their value; `omit_defaults` leaves out simple defaults alone."""
+    written = [
+        not struct.__struct_config__.omit_defaults
+        or field.required
+        or field.default_factory not in (msgspec.NODEFAULT, dict, list)
+        for field in msgspec.structs.fields(struct)
+    ]
+    return list(compress(struct.__struct_encode_fields__, written))
 
 
 def body_schemas(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
@@ -58,7 +68,7 @@ def normalized(schema: Any) -> Any:
     found = {key: part if key in ("examples", "example") else normalized(part) for key, part in schema.items()}
     if isinstance(found.get("$ref"), str):
         found["$ref"] = found["$ref"].removesuffix("View")
-    if found.get("type") == "array":
+    if "array" in found.get("type", ()):
         found.setdefault("items", {})
     if isinstance(found.get("enum"), list) and all(isinstance(each, str) for each in found["enum"]):
         found.setdefault("type", "string")

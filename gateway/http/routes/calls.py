@@ -4,7 +4,7 @@ from gateway.contract.answers import Answer
 from gateway.contract.connectors import ContextStoreView
 from gateway.contract.jobs import AcceptedJobView
 from gateway.http.api import context_store, downloads, execute
-from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, PART_HEADERS, RANGE_HEADERS, Route
+from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, FILE_MEDIA, PART_HEADERS, RANGE_HEADERS, Route
 from gateway.identity.model import Scope
 
 READ = Scope.READ
@@ -31,7 +31,7 @@ ROUTES: tuple[Route, ...] = (
             303: "The way to the result, for callers that send X-ADP-Agent-SDK",
             304: "The file has not changed",
         },
-        media={200: ("*/*",), 206: ("*/*",)},
+        media={200: FILE_MEDIA, 206: FILE_MEDIA},
         errors=_ERRORS,
         reads=("Prefer", "Idempotency-Key", "Cache-Control", *RANGE_HEADERS, "X-ADP-Agent-SDK"),
         sends={
@@ -67,7 +67,7 @@ ROUTES: tuple[Route, ...] = (
         "Downloads",
         query=downloads.FileQuery,
         answers=_FILE,
-        media={200: ("*/*",), 206: ("*/*",)},
+        media={200: FILE_MEDIA, 206: FILE_MEDIA},
         errors=_ERRORS,
         reads=RANGE_HEADERS,
         sends={
@@ -93,7 +93,7 @@ ROUTES: tuple[Route, ...] = (
         "Downloads",
         query=downloads.FileQuery,
         answers=_FILE,
-        media={200: ("*/*",), 206: ("*/*",)},
+        media={200: FILE_MEDIA, 206: FILE_MEDIA},
         errors=_ERRORS,
         reads=RANGE_HEADERS,
         sends={

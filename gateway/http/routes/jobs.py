@@ -3,7 +3,7 @@
 from gateway.contract.answers import Answer
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobView
 from gateway.http.api import job_events, jobs
-from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, PART_HEADERS, RANGE_HEADERS, Route
+from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, FILE_MEDIA, PART_HEADERS, RANGE_HEADERS, Route
 from gateway.identity.model import Scope
 
 READ, WRITE = Scope.READ, Scope.WRITE
@@ -69,7 +69,7 @@ ROUTES: tuple[Route, ...] = (
             416: "The stored file has none of the bytes asked for",
         },
         errors=_ERRORS,
-        media={200: ("application/x-ndjson", "*/*"), 206: ("*/*",)},
+        media={200: ("application/x-ndjson", *FILE_MEDIA), 206: FILE_MEDIA},
         reads=("Prefer", *RANGE_HEADERS, "X-ADP-Agent-SDK"),
         sends={
             200: FILE_HEADERS,
@@ -92,7 +92,7 @@ ROUTES: tuple[Route, ...] = (
         query=jobs.WaitQuery,
         answers={200: "It is there", 202: "Not done yet", 206: "A range of it", 304: "It has not changed"},
         errors=_ERRORS,
-        media={200: ("*/*",), 202: ("*/*",), 206: ("*/*",)},
+        media={200: FILE_MEDIA, 202: FILE_MEDIA, 206: FILE_MEDIA},
         reads=("Prefer", *RANGE_HEADERS),
         sends={
             200: FILE_HEADERS,
