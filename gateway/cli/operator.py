@@ -60,8 +60,15 @@ def _settings(**overrides: Any) -> Settings:
 @click.option("--front-ends", default=1, show_default=True, help="Number of front-end processes on the same port.")
 @click.option("--workers", default=1, show_default=True, help="Number of worker processes.")
 @click.option("--sandbox", is_flag=True, help="Also start a stand-in for all applications.")
+@click.option("--reload", is_flag=True, help="Restart when a file below the folders of GATEWAY_SPECS changes.")
 def up(
-    data_dir: Path | None, bind: str | None, ready_file: Path | None, front_ends: int, workers: int, sandbox: bool
+    data_dir: Path | None,
+    bind: str | None,
+    ready_file: Path | None,
+    front_ends: int,
+    workers: int,
+    sandbox: bool,
+    reload: bool,
 ) -> None:
     """Run the whole gateway, with its own PostgreSQL and Redis.
 
@@ -88,12 +95,22 @@ def up(
         workers=workers,
         sandbox=sandbox,
         log_format=log_format_of(settings.log_format),
-        kinds=tuple(load_catalog(settings.specs).kinds),
+        specs=settings.specs,
+        reload=reload and bool(settings.specs),
+        kinds=_served_kinds(settings),
     )
     try:
         run(lambda: start(options, FirstSteps(_migrated, ensure_service_role, _first_client)))
     except StartupError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _served_kinds(settings: Settings) -> tuple[str, ...]:
+    """The kinds that are served; those that are not are named with every error of their specs."""
+    catalog = load_catalog(settings.specs)
+    for name, refused in catalog.refused.items():
+        click.echo(f"{name} is not served, its spec has {len(refused.errors)} errors:\n{refused}", err=True)
+    return tuple(catalog.kinds)
 
 
 async def _migrated(database_url: str) -> None:

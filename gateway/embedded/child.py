@@ -42,6 +42,7 @@ class Child:
         self._lines: deque[str] = deque(maxlen=10)
         self._refusal: StartupError | None = None
         self._stopping = asyncio.Event()
+        self._is_restarting = False
         self._running = asyncio.create_task(self._run())
 
     def failure(self) -> StartupError:
@@ -55,6 +56,11 @@ class Child:
             if self.deaths or time.monotonic() > deadline:
                 raise self.failure()
             await asyncio.sleep(0.01)
+
+    def restart(self) -> None:
+        """Ask the process to stop and start it again at once; this is no death."""
+        self._is_restarting = self.process is not None
+        self._send(self.program.stop_signal)
 
     async def end(self, forced: asyncio.Task[Any]) -> None:
         """Ask it to stop, wait its grace or until `forced`, then insist."""
@@ -82,6 +88,9 @@ class Child:
             outcome = await self._attempt()
             if self._stopping.is_set():
                 return
+            if self._is_restarting:
+                self._is_restarting = False
+                continue
             if time.monotonic() - began > STEADY_AFTER:
                 self.deaths, delay = 0, FIRST_DELAY
             self.deaths += 1

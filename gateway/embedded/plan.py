@@ -32,12 +32,21 @@ class UpOptions:
     sandbox: bool = False
     #: how front ends and workers write their logs
     log_format: str = "auto"
+    #: the operator's folders of specs, and whether their changes restart what reads them
+    specs: tuple[Path, ...] = ()
+    reload: bool = False
     #: every kind there is, to be pointed at the sandbox
     kinds: tuple[str, ...] = ()
     #: what `serve`, `worker` and `sandbox` are appended to
     command: tuple[str, ...] = (sys.executable, "-m", "gateway")
     #: what children inherit
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+
+    @property
+    def environment_of_upstreams(self) -> dict[str, str]:
+        """Where the operator sends the requests of kinds, and their OAuth apps."""
+        prefixes = ("GATEWAY_UPSTREAM_", "GATEWAY_OAUTH_")
+        return {name: value for name, value in self.environment.items() if name.startswith(prefixes)}
 
     @property
     def brings_keys(self) -> bool:

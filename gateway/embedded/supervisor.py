@@ -51,6 +51,12 @@ class Supervisor:
         self._groups.append(group)
         await asyncio.gather(*(child.ready() for child in group))
 
+    def restart(self, *roles: str) -> None:
+        """Restart the children of these roles; returns at once."""
+        for child in self._children():
+            if child.program.role in roles:
+                child.restart()
+
     async def stop(self) -> None:
         """End all children, the last started group first."""
         forced = asyncio.create_task(self._forced.wait())

@@ -28,6 +28,7 @@ from gateway.embedded.plan import UpOptions
 from gateway.embedded.postgres import SERVICE_ROLE, EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from gateway.embedded.server import LocalServer
+from gateway.embedded.spec_watch import changes
 from gateway.embedded.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
@@ -119,6 +120,20 @@ class _Up:
             sandbox_url=sandbox_url,
         )
         self._refresh_ready_file()
+        if options.reload:
+            await self._follow_specs(environment, sandbox)
+
+    async def _follow_specs(self, environment: dict[str, str], sandbox: Address | None) -> None:
+        """Restart front ends, workers and sandbox whenever a spec of the operator changes; runs until cancelled."""
+        async for catalog in changes(self._options.specs):
+            refused = catalog.refused.items()
+            for name, error in refused:
+                click.echo(f"{name} is not served, its spec has errors:\n{error}", err=True)
+            click.echo(f"specs changed: {len(catalog.kinds)} kinds, {len(refused)} refused; restarting", err=True)
+            if sandbox is not None:
+                # Programs hold this very mapping: a new kind is at the sandbox from its first start on.
+                environment |= plan.sandbox_settings(catalog.kinds, sandbox) | self._options.environment_of_upstreams
+            self._supervisor.restart("sandbox", "gateway", "worker")
 
     def _write_address(self, sandbox_url: str | None) -> None:
         """Write the files by which callers find the gateway; they are removed when it stops."""

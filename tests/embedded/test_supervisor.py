@@ -49,6 +49,20 @@ async def test_a_line_of_any_length_does_not_stop_the_forwarding(supervisor, lin
     await eventually(lambda: ("talker", "up") in lines)
 
 
+async def test_a_child_is_restarted_on_request_and_that_is_no_death(supervisor, lines):
+    await supervisor.start(child("mortal"), child("other"))
+    await eventually(lambda: len(lines) == 2)
+    [first], [other] = supervisor.pids("mortal"), supervisor.pids("other")
+
+    for count in range(3, 8):
+        supervisor.restart("mortal")
+        await eventually(lambda count=count: len(lines) == count)
+
+    assert supervisor.pids("mortal") != [first]
+    assert supervisor.pids("other") == [other]
+    supervisor.ensure_hopeful()
+
+
 async def test_a_child_that_dies_is_started_again(supervisor, lines):
     await supervisor.start(child("mortal"))
     await eventually(lambda: len(lines) == 1)

@@ -1,0 +1,50 @@
+"""Notices changes in folders of specs, and says what they mean: which kinds there are, and which have errors."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.loading import load_catalog
+from gateway.kinds.sources import SpecError
+
+#: seconds between two looks at the files; a change counts once two looks agree, so that no half-written file is read
+INTERVAL = 0.5
+
+#: path, time of the last change (ns) and size of every file
+Signature = tuple[tuple[str, int, int], ...]
+
+
+def signature(folders: Sequence[Path]) -> Signature:
+    """What changes when a spec file is written, added or removed."""
+    found = []
+    for folder in folders:
+        for path in sorted(folder.rglob("*.yaml")):
+            try:
+                status = path.stat()
+            except FileNotFoundError:  # removed since it was listed
+                continue
+            found.append((str(path), status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def changes(folders: Sequence[Path], *, interval: float = INTERVAL) -> AsyncIterator[Catalog]:
+    """The catalog after each change, from now on, of a file below the folders.
+
+    While a folder is missing nothing is told.
+    """
+    return _changes(folders, signature(folders), interval)
+
+
+async def _changes(folders: Sequence[Path], known: Signature, interval: float) -> AsyncIterator[Catalog]:
+    latest = known
+    while True:
+        await asyncio.sleep(interval)
+        before, latest = latest, await asyncio.to_thread(signature, folders)
+        if latest == known or latest != before:
+            continue
+        known = latest
+        try:
+            yield await asyncio.to_thread(load_catalog, folders)
+        except SpecError:  # a folder is gone for now
+            continue
