@@ -28,7 +28,7 @@ def require_port(bind: str) -> None:
     """Raise ValueError where an address to listen at ends with no port."""
     port = bind.rpartition(":")[2]
     if not (port.isascii() and port.isdigit() and int(port) <= _MAX_PORT):
-        raise ValueError(f"{bind!r} is no address to listen at; it looks like 127.0.0.1:8080")
+        raise ValueError(f"{bind!r} is not a valid listen address; write HOST:PORT, such as 127.0.0.1:8080")
 
 
 class Settings(BaseSettings):
@@ -227,7 +227,7 @@ class Settings(BaseSettings):
     @classmethod
     def _some_sign_in(cls, value: bool, others: ValidationInfo) -> bool:
         if not value and not others.data.get("oidc_issuer"):
-            raise ValueError("nobody could sign in: set GATEWAY_OIDC_ISSUER too")
+            raise ValueError("without GATEWAY_OIDC_ISSUER nothing is left to sign in with; set it too")
         return value
 
     @field_validator("bind")

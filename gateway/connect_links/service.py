@@ -196,7 +196,7 @@ class ConnectLinks:
         stored = await self._identity.client(session.client_id)
         organization_id = session.organization_id
         if stored is None or stored.client.disabled_at or organization_id not in stored.client.organization_ids:
-            raise NotFound("this link is no longer good; ask for a new one where you got it")
+            raise NotFound("this link is no longer valid; request a new one where you got it")
         return stored.client.caller(str(organization_id))
 
     async def _create(self, session: ConnectSession, verified: VerifiedCredentials) -> ConnectorRecord:

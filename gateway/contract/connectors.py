@@ -78,7 +78,7 @@ class Connector(Struct, frozen=True):
     auth_method: Annotated[str | None, member("The authentication method.", "api_token")] = None
     definition_id: Annotated[Id, member("The kind's id.", KIND_ID)] = ""
     environment: Annotated[
-        dict[str, Any], member("The kind's variables that are no secrets.", {"subdomain": "acme"})
+        dict[str, Any], member("The kind's variables that are not secret.", {"subdomain": "acme"})
     ] = {}
     created_at: Annotated[Time | None, member("When the connector was created.", TIME)] = None
     updated_at: Annotated[Time | None, member("When the connector was last changed.", TIME)] = None

@@ -94,7 +94,7 @@ class KindMembers(Struct, frozen=True, kw_only=True):
     title: Annotated[str, member("The name for people.", "Support desk")]
     description: Annotated[str, member("What the kind is for.", "Read and write tickets, comments and users.")]
     auth_methods: Annotated[list[AuthMethodView], member("How a connector can authenticate.")]
-    environment: Annotated[dict[str, VariableView], member("The variables that are no secrets, by name.")]
+    environment: Annotated[dict[str, VariableView], member("The variables that are not secret, by name.")]
     oauth: Annotated[bool, member("Whether a person's consent can create a connector.", True)]
     deprecations: Annotated[list[DeprecatedPathView], member("Paths of the application that are switched off.", [])]
     docs_skill_id: Annotated[str, member("`id` of GET /api/v1/skills/docs.", "support-desk")]

@@ -106,7 +106,7 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
         text = (await _read(request)).decode()
         members = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError as error:
-        raise MalformedRequest(f"the body is no form in UTF-8 of at most {_MAX_FIELDS} fields") from error
+        raise MalformedRequest(f"the body is not a form in UTF-8 with at most {_MAX_FIELDS} fields") from error
     if any("\x00" in name or "\x00" in text for name, text in members):
         raise MalformedRequest("the form holds NUL; remove it")
     form = dict(members)

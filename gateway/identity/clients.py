@@ -80,7 +80,7 @@ class Clients:
         """A client of this organization alone: no organization changes what another relies on. Raises NotFound."""
         stored = await self._store.client(client_id)
         if stored is None or stored.client.organization_ids != {caller.organization_id}:
-            raise NotFound("there is no such client of this organization alone")
+            raise NotFound("the client does not exist, or belongs to other organizations too")
         return stored.client
 
 

@@ -110,7 +110,7 @@ def entry_of(catalog: Catalog, name: str, connected: Collection[str] = ()) -> Op
         return _entry_of_any_kind(catalog, parts[0], parts[1], connected)
     if len(parts) != 3:
         names = (entry.name for entry in entries_of(catalog))
-        raise InvalidParams(f"{name!r} is no operation, which is kind.entity.action; {did_you_mean(name, names)}")
+        raise InvalidParams(f"{name!r} is not an operation; write kind.entity.action; {did_you_mean(name, names)}")
     kind = catalog.kind(parts[0])
     kind.entity(parts[1])
     action_id = _action_id(parts[2])

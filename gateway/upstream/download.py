@@ -191,7 +191,7 @@ def _joined(base: URL, location: str) -> str:
     try:
         return str(base.join(URL(location, encoded=True)))
     except ValueError as error:
-        raise UpstreamInvalidResponse("the file's address redirects to what is no address") from error
+        raise UpstreamInvalidResponse("the file's address redirects to an invalid URL") from error
 
 
 def _without_range(call: PreparedCall) -> PreparedCall:

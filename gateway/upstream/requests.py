@@ -167,7 +167,7 @@ def upstream_segment(operation: Operation, value: Any) -> str:
     """An id that the application gave, as one path segment; raises UpstreamInvalidResponse for what cannot be one."""
     if isinstance(value, str | int) and not isinstance(value, bool) and _is_segment(str(value)):
         return quote(str(value), safe="", errors="replace")
-    raise UpstreamInvalidResponse(f"{operation}: the application named what it started by what is no id")
+    raise UpstreamInvalidResponse(f"{operation}: the application returned an invalid id for the operation it started")
 
 
 def _is_segment(text: str) -> bool:

@@ -397,4 +397,4 @@ def _cause(error: aiohttp.ClientConnectorError) -> str:
         case _ if isinstance(error.os_error, ConnectionRefusedError):
             return "the connection is refused"
         case _:
-            return "the network has no way there"
+            return "the host cannot be reached"

@@ -49,7 +49,7 @@ PARENT = {"entity": "shipments", "params": {"parent_id": "id"}}
         ({"incremental": {"style": "cursor", "param": "a", "end": "dun"}}, "dun is not a member"),
         ({"incremental": {"style": "end_time", "param": "a", "end": "b"}, "paging": None}, "goes on by it"),
         ({"incremental": {"style": "window", "field": "a"}}, "searches for changes there"),
-        ({"verify_param": "id"}, "id is no param of get"),
+        ({"verify_param": "id"}, "id is not a param of get"),
         ({"incremental": None, "changes": {"request": "GET /c", "records": "c"}}, "is never read"),
     ],
 )

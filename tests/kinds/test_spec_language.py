@@ -261,7 +261,7 @@ MISTAKES = [
         "is not the name of a header",
     ),
     (CONNECTOR, "    next: next_cursor\n", "", 21, "the style cursor needs `next`"),
-    (CONNECTOR, "next_cursor: paging.next}", "next_cursor: $head.x}", 26, "is no place in a response"),
+    (CONNECTOR, "next_cursor: paging.next}", "next_cursor: $head.x}", 26, "is not a place in a response"),
     (CONNECTOR, "    style: cursor\n", "    style: cursor\n    first: 1\n", 23, "belongs to page and offset"),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),
     # entities

@@ -169,7 +169,7 @@ CERTIFICATE = ssl.SSLCertVerificationError("expired")
             UpstreamError,
             "the connection is refused",
         ),
-        (aiohttp.ClientConnectorError(KEY, OSError(113, "no route")), UpstreamError, "the network has no way there"),
+        (aiohttp.ClientConnectorError(KEY, OSError(113, "no route")), UpstreamError, "the host cannot be reached"),
         (
             aiohttp.ClientConnectorCertificateError(KEY, CERTIFICATE),
             UpstreamError,

@@ -159,7 +159,7 @@ class Calls:
         try:
             return await self._hosted().get(context.caller, UUID(job_id))
         except ValueError as error:
-            raise InvalidParams(f"{job_id!r} is no job id; a job's id is a UUID") from error
+            raise InvalidParams(f"{job_id!r} is not a job id; job ids are UUIDs") from error
 
     async def _give_up(self, context: Context, job: JobSummary) -> None:
         try:

@@ -123,7 +123,7 @@ class _Reader:
             return
         operator, value = _intended_condition(operand)
         example = f'{{"{operator}": {{{shown(field)}: {shown(value)}}}}}'
-        message = f"{shown(name)} is no operator: the operator comes first; write {example}"
+        message = f"{shown(name)} is not an operator; the operator comes first: write {example}"
         self._add_fault(at, name, "unknown_operator", message)
 
     def _group(self, name: str, operand: Any, at: str, depth: int) -> Filter:

@@ -133,4 +133,4 @@ def _time(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC) if text else None
     except ValueError as error:
-        raise InvalidParams(f"{text!r} is no time such as 2026-03-01T09:00") from error
+        raise InvalidParams(f"{text!r} is not a time; write 2026-03-01T09:00") from error

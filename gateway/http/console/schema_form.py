@@ -126,7 +126,7 @@ def _members(value: Any) -> Iterable[Any]:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(number: float) -> float:

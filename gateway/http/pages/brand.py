@@ -37,6 +37,6 @@ def _logo(path: Path) -> StaticFile:
             raise SettingsError(f"GATEWAY_BRAND_LOGO: {path} has more than {_MAX_LOGO >> 10} KiB")
         return StaticFile.of(path.name, content)
     except KeyError as error:
-        raise SettingsError(f"GATEWAY_BRAND_LOGO: {path} is no svg, png, jpg or webp") from error
+        raise SettingsError(f"GATEWAY_BRAND_LOGO: {path} is not an svg, png, jpg or webp file") from error
     except OSError as error:
         raise SettingsError(f"GATEWAY_BRAND_LOGO: {path} cannot be read: {error.strerror}") from error

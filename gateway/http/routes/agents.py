@@ -38,7 +38,7 @@ ROUTES: tuple[Route, ...] = (
         "DELETE",
         "/api/v1/grants/{grant_id}",
         grants.revoke_grant,
-        "End what somebody let a host do, with its tokens, at once",
+        "Revoke a grant of a host and all its tokens",
         "Agents",
         answers={204: "The host is out"},
         scope=ADMIN,

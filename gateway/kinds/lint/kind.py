@@ -237,7 +237,10 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
                 yield (*place, what), f"{member} is not a member of `meta`; {did_you_mean(member, paging.meta)}"
         for member, path in paging.meta.items():
             if not path or (path[0][:1] == "$" and (path[0] not in (HEADER_PATH, LINK_PATH) or len(path) < 2)):
-                yield (*place, "meta", member), "is no place in a response; write a.b, @.a, $header.name or $link.next"
+                yield (
+                    (*place, "meta", member),
+                    "is not a place in a response; write a.b, @.a, $header.name or $link.next",
+                )
         for member, styles in _OF_PAGING_STYLE.items():
             if member in paging.model_fields_set and paging.style not in styles:
                 yield (

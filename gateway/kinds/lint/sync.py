@@ -96,7 +96,7 @@ def _confirmed(kind: Kind, sync: Sync, entity_id: str) -> Iterator[PlacedError]:
     elif sync.verify_param not in get.action.params:
         yield (
             ("verify_param",),
-            f"{sync.verify_param} is no param of get; {did_you_mean(sync.verify_param, get.action.params)}",
+            f"{sync.verify_param} is not a param of get; {did_you_mean(sync.verify_param, get.action.params)}",
         )
     if sync.parent is not None and sync.parent.scopes_ids:
         yield ("verify_param",), "cannot be asked for records whose ids count below a parent only"

@@ -223,7 +223,7 @@ def _content_length(headers: Mapping[str, str]) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 19):
-        raise UpstreamInvalidResponse("the application states a length that is no number")
+        raise UpstreamInvalidResponse("the application's Content-Length is not a number")
     return int(text)
 
 

@@ -134,5 +134,5 @@ def require_refresh_token(credentials: Mapping[str, str]) -> str:
     """The refresh token; raises ReauthorizationRequired where there is none."""
     token = credentials.get("refresh_token")
     if not token:
-        raise ReauthorizationRequired("the access token has ended and there is no refresh token; authorize again")
+        raise ReauthorizationRequired("the access token has expired and there is no refresh token; authorize again")
     return token
