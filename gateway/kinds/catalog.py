@@ -54,7 +54,7 @@ class Operation:
 
     @cached_property
     def path(self) -> str:
-        return self.action.request.split(" ", 1)[1]
+        return self.spec.current_path(self.action.request.split(" ", 1)[1])
 
     @cached_property
     def placements(self) -> tuple[Placement, ...]:

@@ -211,6 +211,8 @@ class PathDeprecation(Deprecation):
 
     #: how the paths of the requests concerned begin
     path: str
+    #: whether requests go to `replacement` already: their paths then begin with it
+    switched: bool = False
 
 
 class AuthMethod(Deprecation):
@@ -644,6 +646,13 @@ class ConnectorSpec(Model):
     def display_name(self) -> str:
         """The kind's name as `connector_type` shows it: `support-desk` is `Support-Desk`."""
         return "-".join(part.capitalize() for part in self.kind.split("-"))
+
+    def current_path(self, path: str) -> str:
+        """The path of a request, at its replacement where the kind has switched."""
+        for each in self.deprecations:
+            if each.switched and path.startswith(each.path):
+                return f"{each.replacement}{path.removeprefix(each.path)}"
+        return path
 
     @cached_property
     def oauth_method(self) -> str | None:

@@ -200,6 +200,7 @@ class Application(Operations):
         is_cacheable = special is None and method == "GET" and operations[0].is_list
         server = operations[0].action.server if operations else None
         prefix = self.prefix if server is None else self._path_of(server)
+        path = self.kind.spec.current_path(path)
         return Route(method, prefix + path, handler, operations, is_cacheable)
 
     def _usual(self, method: str, operation: Operation) -> Handler:

@@ -5,6 +5,7 @@ from datetime import date
 import pytest
 
 from gateway.errors import ReauthorizationRequired
+from gateway.kinds.catalog import Kind
 from gateway.kinds.describe import kind_summary
 from gateway.kinds.sunsets import all_sunsets, call_sunsets, described_sunset, explain_refusal, sunset_headers
 from tests.harness.catalog import shipped_catalog
@@ -41,8 +42,19 @@ def test_nothing_is_said_where_nothing_ends():
 def test_addresses_that_end_concern_the_calls_that_go_there():
     [ending] = call_sunsets(CRM.spec, "oauth", CRM.operation("contacts", "list").path)
 
-    assert (ending.path, ending.sunset) == ("/crm/v3", date(2027, 9, 1))
+    assert (ending.path, ending.sunset) == ("/crm/v3/objects", date(2027, 9, 1))
     assert sunset_headers([ending])["Sunset"] == "Wed, 01 Sep 2027 00:00:00 GMT"
+
+
+def test_a_kind_goes_to_the_replacement_once_it_has_switched():
+    switched = tuple(each.model_copy(update={"switched": True}) for each in CRM.spec.deprecations)
+    kind = Kind(CRM.spec.model_copy(update={"deprecations": switched}))
+
+    contacts, schema = kind.operation("contacts", "get"), kind.operation("schemas", "get")
+
+    assert contacts.path == "/crm/objects/2026-03/contacts/{contactId}"
+    assert schema.path == "/crm-object-schemas/2026-03/schemas/{objectType}"
+    assert call_sunsets(kind.spec, "oauth", contacts.path) == []
 
 
 def test_discovery_tells_of_ends():
@@ -51,7 +63,7 @@ def test_discovery_tells_of_ends():
     assert (methods["api_token"]["sunset"], methods["api_token"]["replacement"]) == ("2027-04-30", "oauth")
     assert methods["oauth"]["sunset"] is None
     assert {each["path"]: each["sunset"] for each in kind_summary(CRM)["deprecations"]} == {
-        "/crm/v3": "2027-09-01",
+        "/crm/v3/objects": "2027-09-01",
         "/crm-object-schemas/v3": "2027-09-01",
     }
 

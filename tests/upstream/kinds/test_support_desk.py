@@ -104,3 +104,16 @@ def test_a_files_address_lies_in_its_record(entity, record):
         (record, "file_name"),
         (record, "content_type"),
     )
+
+
+@pytest.mark.parametrize(
+    ("entity", "action", "params"),
+    [
+        ("tickets", "update", {"ticket_id": 7, "ticket": {"assignee_id": None}}),
+        ("ticket_bulk_updates", "create", {"ids": "7", "ticket": {"assignee_id": None}}),
+    ],
+)
+def test_a_ticket_can_be_unassigned(entity, action, params):
+    given = validated(KIND.operation(entity, action), params)
+
+    assert given["ticket"] == {"assignee_id": None}

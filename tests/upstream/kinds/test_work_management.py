@@ -79,3 +79,26 @@ def test_a_refresh_token_or_a_personal_token_is_enough(credentials, method):
 def test_a_bare_refresh_token_proves_nothing_until_it_was_exchanged():
     with pytest.raises(ReauthorizationRequired, match="no access_token yet"):
         headers_for(KIND.spec.authentication["oauth"], {"refresh_token": "r"})
+
+
+@pytest.mark.parametrize(
+    ("entity", "action", "params", "fits"),
+    [
+        ("tags", "update", {"tag_gid": "1", "data": {"color": None}}, True),
+        ("tags", "update", {"tag_gid": "1", "data": {"color": "none"}}, False),
+        ("projects", "update", {"project_gid": "1", "data": {"color": "none"}}, True),
+        ("workspace_task_search", "list", {"workspace_gid": "1", "sort_by": "relevance"}, True),
+        ("workspace_task_search", "list", {"workspace_gid": "1", "resource_subtype": "custom"}, True),
+        ("workspace_task_search", "list", {"workspace_gid": "1", "resource_subtype": "section"}, False),
+    ],
+)
+def test_values_are_those_that_the_vendor_documents(entity, action, params, fits):
+    operation = KIND.operation(entity, action)
+
+    assert operation.validator.is_valid(params) is fits
+
+
+def test_a_project_can_be_private_to_its_team():
+    data = {"name": "x", "workspace": "1", "privacy_setting": "private_to_team"}
+
+    assert KIND.operation("projects", "create").validator.is_valid({"data": data})
