@@ -8,7 +8,7 @@ if no use case was called.
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -34,15 +34,24 @@ _INTERVAL, _MAX_BUFFERED = 0.5, 50_000
 
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
 _INSERT = """
-    INSERT INTO audit (organization_id, at, actor, connector_id, what, target, outcome, intent, request_id,
-                       took_ms)
-    SELECT organization_id, to_timestamp(at), actor, connector_id, what, target, outcome, intent, request_id, took_ms
+    INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent,
+                       request_id, took_ms)
+    SELECT organization_id, to_timestamp(at), actor, connector_id, kind, what, target, changed, outcome, intent,
+           request_id, took_ms
     FROM json_to_recordset($1::json) AS entry (organization_id uuid, at float8, actor uuid, connector_id uuid,
-                                               what text, target text, outcome text, intent text, request_id text,
-                                               took_ms integer)
+                                               kind text, what text, target text, changed text[], outcome text,
+                                               intent text, request_id text, took_ms integer)
 """
 _ENTRIES_WHERE = """
-    SELECT id, at, actor, connector_id, what, target, outcome, intent, request_id, took_ms FROM audit WHERE
+    SELECT audit.id, at, actor, clients.name AS actor_name, connector_id, kind, what, target, changed, outcome, intent,
+           request_id, took_ms
+    FROM audit LEFT JOIN clients ON clients.id = actor
+    WHERE
+"""
+# An array and no subquery in the condition, so that the planner reads the index of each actor.
+_ACTOR_NAMED = """
+    actor = ANY(ARRAY(SELECT id FROM clients JOIN client_organizations ON client_id = id
+                      WHERE organization_id = {} AND name = {}))
 """
 
 
@@ -57,8 +66,12 @@ class Entry(msgspec.Struct, omit_defaults=True):
     organization_id: UUID | None = None
     actor: UUID | None = None
     connector_id: UUID | None = None
-    #: what else it is done to: a workspace, a job, a kind
+    #: the kind of that connector
+    kind: str | None = None
+    #: the record, workspace, job or client that it is done to
     target: str | None = None
+    #: dotted names of the members that were written, never their values
+    changed: list[str] | None = None
     intent: str | None = None
     #: where the use case knows better than the status of the response
     outcome: str | None = None
@@ -111,13 +124,33 @@ class StoredEntry:
     id: int
     at: datetime
     actor: UUID | None
+    actor_name: str | None
     connector_id: UUID | None
+    kind: str | None
     what: str
     target: str | None
+    changed: Sequence[str] | None
     outcome: str
     intent: str | None
     request_id: str | None
     took_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """Which entries of the log; None lets every value through."""
+
+    connector_id: UUID | None = None
+    #: a client by its id, or all clients of a name
+    actor: UUID | None = None
+    actor_name: str | None = None
+    #: what was done: `tickets.update`, `connector.create`
+    operation: str | None = None
+    target: str | None = None
+    outcome: str | None = None
+    request_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -159,6 +192,8 @@ class Batch:
 
 
 def _without_nul(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_nul(each) for each in value]
     return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
 
 
@@ -177,6 +212,7 @@ class Audit:
         *,
         connector_id: UUID | None = None,
         target: str | None = None,
+        changed: Iterable[str] = (),
         intent: str | None = None,
     ) -> Iterator[Entry]:
         """Record what the block does, with the outcome it has: `accepted` where the block says so, or an error's code.
@@ -190,6 +226,7 @@ class Audit:
         entry.what, entry.intent = what, intent
         entry.organization_id, entry.actor = caller.organization_id, caller.client_id
         entry.connector_id, entry.target = connector_id or entry.connector_id, target or entry.target
+        entry.changed = sorted(changed) or None
         started = time.monotonic()
         try:
             yield entry
@@ -250,23 +287,26 @@ class Audit:
         self,
         organization_id: UUID,
         *,
-        connector_id: UUID | None = None,
-        actor: UUID | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        entries: EntryFilter | None = None,
         before: int | None = None,
         limit: int = 100,
     ) -> Sequence[StoredEntry]:
-        """Entries of one organization, the newest first."""
+        """Entries of one organization that the filter lets through, the newest first."""
+        entries = entries or EntryFilter()
         after_entry = (organization_id, before, before)
         where = Where()
         where.add("organization_id = {}", organization_id)
-        where.add("connector_id = {}", connector_id)
-        where.add("actor = {}", actor)
-        where.add("at >= {}", since)
-        where.add("at < {}", until)
-        where.add("(at, id) < ((SELECT at FROM audit WHERE organization_id = {} AND id = {}), {})", *after_entry)
-        find = f"{_ENTRIES_WHERE} {where.text} ORDER BY at DESC, id DESC LIMIT {where.argument(limit)}"
+        where.add("connector_id = {}", entries.connector_id)
+        where.add("actor = {}", entries.actor)
+        where.add(_ACTOR_NAMED, organization_id, entries.actor_name)
+        where.add("what = {}", entries.operation)
+        where.add("target = {}", entries.target)
+        where.add("outcome = {}", entries.outcome)
+        where.add("request_id = {}", entries.request_id)
+        where.add("at >= {}", entries.since)
+        where.add("at < {}", entries.until)
+        where.add("(at, audit.id) < ((SELECT at FROM audit WHERE organization_id = {} AND id = {}), {})", *after_entry)
+        find = f"{_ENTRIES_WHERE} {where.text} ORDER BY at DESC, audit.id DESC LIMIT {where.argument(limit)}"
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(find, *where.arguments)
         return [StoredEntry(**row) for row in rows]

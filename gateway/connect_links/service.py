@@ -78,9 +78,11 @@ class ConnectLinks:
 
         Raises InsufficientScope, InvalidParams and NotFound.
         """
-        with self._audit.record("connect_session.create", caller, connector_id=connector_id):
+        with self._audit.record("connect_session.create", caller, connector_id=connector_id) as entry:
             caller.require(Scope.WRITE)
-            return await self._created(caller, workspace_name, connector_types, connector_id, redirect_url, seconds)
+            link = await self._created(caller, workspace_name, connector_types, connector_id, redirect_url, seconds)
+            entry.target = str(link.id)
+        return link
 
     async def _created(
         self,
@@ -135,13 +137,14 @@ class ConnectLinks:
         """The connector from a person's key, accepted by the application; raises InvalidCredentials and Conflict."""
         caller = await self._caller(session)
         what = "connector.update" if session.reauthorizes else "connector.create"
-        with self._audit.record(what, caller, connector_id=session.reauthorizes) as entry:
+        with self._audit.record(what, caller, connector_id=session.reauthorizes, changed=["credentials"]) as entry:
+            entry.kind = kind
             self._require_open(session, kind)
             if session.reauthorizes is not None:
                 return await self._renew(session, session.reauthorizes, credentials)
             verified = await self._service.verify(session.organization_id, kind, credentials, {}, validate=True)
             record = await self._create(session, verified)
-            entry.connector_id = record.id
+            entry.connector_id, entry.target = record.id, str(record.id)
         return record
 
     async def begin_consent(

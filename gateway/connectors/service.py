@@ -175,9 +175,11 @@ class ConnectorService:
 
         Raises NotFound when the workspace is deleted between the two, and Conflict for a name that must be new.
         """
-        with self._audit.record("connector.create", caller) as entry:
+        changed = {"workspace_name", "connector_type", "name", *_members("credentials", request.credentials)}
+        changed |= _members("environment", request.environment)
+        with self._audit.record("connector.create", caller, changed=changed) as entry:
             record, is_new = await self._created(caller.organization_id, request)
-            entry.connector_id = record.id
+            entry.connector_id, entry.target, entry.kind = record.id, str(record.id), record.kind
         return record, is_new
 
     async def _created(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
@@ -228,7 +230,10 @@ class ConnectorService:
     ) -> ConnectorRecord:
         """The record changed; new credentials replace the old ones only once the application has accepted them."""
         change = ConnectorChange(name=name, status=status)
-        with self._audit.record("connector.update", caller, connector_id=record.id):
+        changed = {member for member, value in (("name", name), ("status", status)) if value is not None}
+        changed |= _members("credentials", credentials or {})
+        with self._audit.record("connector.update", caller, connector_id=record.id, changed=changed) as entry:
+            entry.kind = record.kind
             if credentials is not None:
                 verified = await self.verify_change(record, credentials)
                 change |= credentials_change(record, verified)
@@ -245,6 +250,11 @@ class ConnectorService:
         """
         variables = {**record.environment, **(environment or {})}
         return await self.verify(record.organization_id, record.kind, credentials, variables, validate=True)
+
+
+def _members(name: str, members: Mapping[str, Any]) -> set[str]:
+    """The dotted names of members within a member, for the audit log."""
+    return {f"{name}.{each}" for each in members}
 
 
 def credentials_change(record: ConnectorRecord, verified: VerifiedCredentials) -> ConnectorChange:

@@ -31,7 +31,7 @@ class Clients:
 
     async def create(self, caller: Caller, name: str, scopes: Sequence[Scope]) -> tuple[UUID, str]:
         """Id and secret of a new client of the organization; raises InvalidParams, and Conflict for one too many."""
-        with self._audit.record("client.create", caller) as entry:
+        with self._audit.record("client.create", caller, changed=("name", "scopes")) as entry:
             _require_name(name)
             if not scopes:
                 raise InvalidParams("give the client at least one scope")
@@ -45,14 +45,14 @@ class Clients:
 
     async def rotate_secret(self, caller: Caller, client_id: UUID) -> str:
         """Another secret; the one before it still works. Raises NotFound."""
-        with self._audit.record("client.rotate_secret", caller, target=str(client_id)):
+        with self._audit.record("client.rotate_secret", caller, target=str(client_id), changed=["secret"]):
             secret = new_secret()
             await self._store.rotate_secret((await self._own(caller, client_id)).id, hashed(secret))
         return secret
 
     async def change_redirect_urls(self, caller: Caller, client_id: UUID, urls: Sequence[str]) -> Client:
         """The client with these redirect URLs in the place of those it had; raises NotFound and InvalidParams."""
-        with self._audit.record("client.update", caller, target=str(client_id)):
+        with self._audit.record("client.update", caller, target=str(client_id), changed=["redirect_urls"]):
             await self._own(caller, client_id)
             if len(urls) > MAX_URLS:
                 message = f"redirect_urls are more than {MAX_URLS}"

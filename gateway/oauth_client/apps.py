@@ -62,7 +62,8 @@ class RegisteredApps:
         """Make an app the organization's own, from the next consent on."""
         organization_id = caller.organization_id
         sealed = self._vault.seal({"client_secret": client_secret.get_secret_value()}, binding(organization_id, kind))
-        with self._audit.record("oauth_app.put", caller, target=kind):
+        with self._audit.record("oauth_app.put", caller, target=kind, changed=("client_id", "client_secret")) as entry:
+            entry.kind = kind
             async with self._database.tenant(organization_id) as connection:
                 row: Any = await connection.fetchrow(
                     _UPSERT, organization_id, kind, client_id, sealed.key_id, sealed.wrapped_key, sealed.sealed
@@ -75,7 +76,8 @@ class RegisteredApps:
 
     async def delete(self, caller: Caller, kind: str) -> None:
         """From the next consent on the platform's app again; there need not be an own one."""
-        with self._audit.record("oauth_app.delete", caller, target=kind):
+        with self._audit.record("oauth_app.delete", caller, target=kind) as entry:
+            entry.kind = kind
             async with self._database.tenant(caller.organization_id) as connection:
                 await connection.execute(_DELETE, caller.organization_id, kind)
 

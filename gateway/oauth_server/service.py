@@ -36,7 +36,7 @@ class AuthorizationServer:
     async def granted(self, request: AuthorizationRequest, caller: Caller, new: NewGrant) -> str:
         """Where the browser goes on with the code of a consent, which the caller has given."""
         code = secrets.token_urlsafe(32)
-        with self._audit.record("agent.grant", caller, target=request.host_id):
+        with self._audit.record("agent.grant", caller, target=request.host_id, changed=("scopes", "workspaces")):
             await self.store.grant(request, caller, new, hashed(code), _CODE_SECONDS)
         return self.redirect(request.redirect_uri, request.state, {"code": code})
 

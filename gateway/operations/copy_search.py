@@ -38,8 +38,11 @@ class CopySearch:
 
     async def search(self, caller: Caller, call: OperationCall) -> Done:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
-        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent):
-            page = await self._page(caller, call)
+        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+            resolved, _, query = await self._prepared(caller, call)
+            entry.kind = resolved.record.kind
+            async with self._database.tenant(caller.organization_id) as connection:
+                page = await self._context_store.search(connection, resolved.record.id, call.entity, query)
         result = msgspec.json.encode({"data": selected_records(page.data, call.selection), "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
         return Done(OperationResult(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
@@ -48,11 +51,6 @@ class CopySearch:
         """The search as it would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""
         _, params, query = await self._prepared(caller, call)
         return [{"entity": call.entity, "action": SEARCH_ACTION, "params": {**params, "limit": query.limit}}]
-
-    async def _page(self, caller: Caller, call: OperationCall) -> SearchPage:
-        resolved, _, query = await self._prepared(caller, call)
-        async with self._database.tenant(caller.organization_id) as connection:
-            return await self._context_store.search(connection, resolved.record.id, call.entity, query)
 
     async def _prepared(
         self, caller: Caller, call: OperationCall

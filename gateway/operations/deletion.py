@@ -79,7 +79,7 @@ class Deletion:
         """Gone at once for callers; the job drops everything that belonged to it. Raises NotFound."""
         with self.audit.record("connector.delete", caller, connector_id=connector_id) as entry:
             job = await self._accept_connector(caller, connector_id, request_id)
-            entry.outcome = "accepted"
+            entry.outcome, entry.kind = "accepted", job.kind
         return job
 
     async def _accept_connector(self, caller: Caller, connector_id: UUID, request_id: str | None) -> StoredJob:

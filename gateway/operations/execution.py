@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.aio.background import done_within
-from gateway.audit.log import Audit
+from gateway.audit.log import Audit, Entry
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.jobs import JobStatus
@@ -42,6 +42,7 @@ from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.accounting import Accounted
 from gateway.operations.call import Accepted, Done, OperationCall
+from gateway.operations.changes import changed_members, created_id, target_of
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected
@@ -129,10 +130,12 @@ class Execution:
     async def execute(self, caller: Caller, call: OperationCall) -> Done | Accepted:
         """The answer, or the job that will have it; raises GatewayError."""
         with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
-            prepared = await self._prepare(caller, call)
+            prepared = await self._prepare(caller, call, entry)
             outcome = await self._run_prepared(prepared)
             if isinstance(outcome, Accepted):
                 entry.outcome = "accepted"
+            elif entry.target is None and prepared.engine_call.effect is not Effect.READ:
+                entry.target = created_id(outcome.answer.result)
         headers = prepared.sunset_headers
         return replace(outcome, sunset_headers=headers) if headers else outcome
 
@@ -161,8 +164,8 @@ class Execution:
     @asynccontextmanager
     async def download(self, caller: Caller, call: OperationCall, range_request: RangeRequest) -> AsyncIterator[File]:
         """The file that the call names, or the requested part of it, as a stream; raises GatewayError."""
-        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent):
-            prepared = await self._prepare(caller, call)
+        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+            prepared = await self._prepare(caller, call, entry)
             resolved, engine_call = prepared.resolved, prepared.engine_call
             with Accounted(resolved, engine_call.operation):
                 async with resolved.connector.open_file(engine_call, range_request) as file:
@@ -175,10 +178,14 @@ class Execution:
         caller.require(_SCOPE_OF[engine_call.effect])
         return resolved.connector.preview(engine_call)
 
-    async def _prepare(self, caller: Caller, call: OperationCall) -> PreparedExecution:
+    async def _prepare(self, caller: Caller, call: OperationCall, entry: Entry) -> PreparedExecution:
         """What is to run, and that the caller may run it; raises what is wrong with the call."""
         resolved = await self._connectors.get(caller.organization_id, call.connector_id)
+        entry.kind = resolved.record.kind
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
+        entry.target = target_of(engine_call.operation, engine_call.params)
+        if engine_call.effect is not Effect.READ:
+            entry.changed = changed_members(engine_call.operation, engine_call.params) or None
         caller.require(_SCOPE_OF[engine_call.effect])
         if not call.selection.is_empty:
             operation = engine_call.operation

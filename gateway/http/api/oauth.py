@@ -171,6 +171,8 @@ def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:
     flow, pending = redirected.flow, request[AUDIT]
     pending.organization_id, pending.actor = flow.organization_id, flow.client_id
     pending.connector_id = redirected.connector.id if redirected.connector else flow.reauthorizes
+    pending.target = None if redirected.connector is None else str(redirected.connector.id)
+    pending.kind, pending.changed = flow.kind, ["credentials"]
     pending.outcome = redirected.error or "succeeded"
     if flow.reauthorizes:
         pending.what = "connector.reauthorize"
