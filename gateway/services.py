@@ -59,6 +59,7 @@ from gateway.operations.copy_search import CopySearch
 from gateway.operations.deletion import Deletion
 from gateway.operations.execution import Execution
 from gateway.operations.response_cache import WRITING, ResponseCache
+from gateway.request_log.log import RequestLog
 from gateway.schedules.due import DueRuns
 from gateway.schedules.service import Schedules
 from gateway.schedules.store import ScheduleStore
@@ -99,6 +100,7 @@ class Stores:
     database: Database
     notifications: NotificationListener
     audit: Audit
+    request_log: RequestLog
     identity: IdentityStore
     connector_store: ConnectorStore
     jobs: JobStore
@@ -203,6 +205,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
         pool as database,
         running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")),
         Audit(database).writing() as audit,
+        RequestLog(database).writing() as request_log,
     ):
         yield Stores(
             settings=settings,
@@ -214,6 +217,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
             database=database,
             notifications=NotificationListener(settings.session_url, process),
             audit=audit,
+            request_log=request_log,
             identity=IdentityStore(database),
             connector_store=ConnectorStore(database, vault),
             jobs=JobStore(database, settings.job_retention, sealing=sealing),
@@ -231,7 +235,10 @@ async def open_engine(stores: Stores) -> AsyncIterator[Engine]:
             SharedRateLimiter.open(settings.redis_url, stores.process, Pauses(database))
         )
         transport = Transport(
-            EgressPolicy.of(overrides.values()), limiter, max_connections=settings.max_upstream_connections
+            EgressPolicy.of(overrides.values()),
+            limiter,
+            max_connections=settings.max_upstream_connections,
+            observe=stores.request_log.note if settings.request_log_retention else None,
         )
         upstreams = Upstreams(await stack.enter_async_context(transport), overrides)
         oauth = await stack.enter_async_context(
@@ -295,6 +302,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
                 engine.files,
                 engine.oauth.authorizers,
                 wakeup,
+                engine.request_log,
             ),
             synchronization=Synchronization(
                 engine.audit,

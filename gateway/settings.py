@@ -101,6 +101,12 @@ class Settings(BaseSettings):
     audit_retention: int = Field(
         365 * 86400, ge=86400, description="Seconds that an audit entry is kept; a day or more."
     )
+    request_log_retention: int = Field(
+        86400, ge=0, description="Seconds that requests to applications are kept in the request log; 0 turns it off."
+    )
+    request_log_rows: int = Field(
+        1_000_000, ge=1000, description="Requests that the request log keeps; the oldest are deleted first."
+    )
     seal_jobs: bool = Field(True, description="Whether params and results of jobs are sealed like credentials.")
     event_retention: int = Field(7 * 86400, ge=60, description="Seconds that events are kept.")
     organization_events: int = Field(

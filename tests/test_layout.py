@@ -22,7 +22,7 @@ LAYERS = (
     {"aio", "contract", "saving"},
     {"db", "kinds", "vault"},
     {"audit", "operation_search", "sandbox", "upstream"},
-    {"identity"},
+    {"identity", "request_log"},
     {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
     {"context_store", "embedded", "gateway", "oauth_client", "schedules"},
     {"connect_links", "key_rotation", "operations", "sign_in"},

@@ -26,6 +26,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.monitoring.prometheus import exposed
 from gateway.oauth_client.store import prune_flows
 from gateway.oauth_server.store import prune_grants
+from gateway.request_log.log import prune_request_log
 from gateway.services import CLOSING, WorkerServices, announce_restart, open_worker
 from gateway.settings import Settings
 from gateway.sign_in.store import prune_provider_sign_ins
@@ -80,6 +81,7 @@ class Worker:
             every(60, services.deletion.resume, name="unfinished deletions"),
             every(60, partial(prune_jobs, services.database), name="job pruning"),
             every(60, self._prune_events, name="event pruning"),
+            every(60, self._prune_requests, name="request log pruning"),
             every(600, partial(prune_usage, services.database), name="usage pruning"),
             every(600, partial(prune_audit, services.database, retention), name="audit pruning"),
             every(60, partial(prune_flows, services.database), name="consent pruning"),
@@ -113,6 +115,10 @@ class Worker:
         await self._services.maintenance.heartbeat(self._services.runner.worker)
         if await self._services.maintenance.reap():
             self._fetcher.wake()
+
+    async def _prune_requests(self) -> None:
+        settings = self._services.settings
+        await prune_request_log(self._services.database, settings.request_log_retention, settings.request_log_rows)
 
     async def _prune_events(self) -> None:
         settings = self._services.settings

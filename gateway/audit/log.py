@@ -5,32 +5,24 @@ every surface that calls it is recorded. A request begins an entry of its own be
 if no use case was called.
 """
 
-import contextlib
-import logging
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import UUID
 
-import asyncpg
 import msgspec
 
 from gateway.aio.clock import CLOCK
-from gateway.aio.loops import every, running
 from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
+from gateway.db.batch_writer import BatchWriter
 from gateway.db.pool import Database
 from gateway.db.pruning import BATCH
 from gateway.db.where import Where
-from gateway.errors import GatewayError, Unavailable
-
-log = logging.getLogger(__name__)
-
-#: seconds between batches, and entries buffered while PostgreSQL is away
-_INTERVAL, _MAX_BUFFERED = 0.5, 50_000
+from gateway.errors import GatewayError
 
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
 _INSERT = """
@@ -153,56 +145,12 @@ class EntryFilter:
     until: datetime | None = None
 
 
-_ENCODER = msgspec.json.Encoder()
-_ENTRIES = msgspec.json.Decoder(list[msgspec.Raw])
-
-
-class Batch:
-    """Entries as one JSON text, which costs less than arrays of their members, each value looked at by the driver.
-
-    Text from the beginning: until it is written a batch is one buffer, and not thousands of objects.
-    """
-
-    __slots__ = ("_text", "size")
-
-    def __init__(self) -> None:
-        self._text = bytearray(b"[")
-        self.size = 0
-
-    def add(self, entry: Entry) -> None:
-        _ENCODER.encode_into(entry, self._text, -1)
-        self._text += b","
-        self.size += 1
-
-    def extend(self, later: "Batch") -> None:
-        """These entries, then the others."""
-        self._text += later._text[1:]
-        self.size += later.size
-
-    def document(self) -> bytes:
-        """The list of entries, of which there is one at least.
-
-        PostgreSQL has no word for NUL, and one entry that it refuses would take all of them along.
-        """
-        text = bytes(self._text[:-1]) + b"]"
-        if b"\\u0000" not in text:
-            return text
-        entries: list[dict[str, Any]] = msgspec.json.decode(text)
-        return _ENCODER.encode([{name: _without_nul(value) for name, value in entry.items()} for entry in entries])
-
-
-def _without_nul(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_nul(each) for each in value]
-    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
-
-
 class Audit:
     """The audit log of a process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._pending = Batch()
+        self._writer = BatchWriter(database, _INSERT, "audit")
 
     @contextmanager
     def record(
@@ -242,46 +190,13 @@ class Audit:
 
     def note(self, entry: Entry) -> None:
         """Take down an entry that has ended; it reaches PostgreSQL with the next batch."""
-        if self._pending.size >= _MAX_BUFFERED:
-            log.error("audit entries are dropped: PostgreSQL has been away for too long")
-            return
-        self._pending.add(entry)
+        self._writer.add(entry)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator["Audit"]:
         """Batches are written for as long as the block lasts, the last one at its end."""
-        try:
-            async with running(every(_INTERVAL, self._write, name="audit writer")):
-                yield self
-        finally:
-            with contextlib.suppress(Unavailable):
-                await self._write()
-
-    async def _write(self) -> None:
-        batch = self._pending
-        if not batch.size:
-            return
-        self._pending = Batch()
-        try:
-            await self._insert(batch.document())
-        except BaseException:  # its cancellation as well: the last batch is written after the loop has ended
-            batch.extend(self._pending)
-            self._pending = batch
-            raise
-
-    async def _insert(self, entries: bytes) -> None:
-        """One statement for all of them; what PostgreSQL refuses for good does not keep the rest out."""
-        try:
-            async with self._database.system() as connection:
-                await connection.execute(_INSERT, entries.decode())
-        except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
-            each = _ENTRIES.decode(entries)
-            if len(each) == 1:
-                request_id = msgspec.json.decode(each[0]).get("request_id")
-                log.error("an audit entry cannot be stored; it is dropped", extra={"request_id": request_id})
-                return
-            for entry in each:
-                await self._insert(b"[%b]" % bytes(entry))
+        async with self._writer.writing():
+            yield self
 
     async def find(
         self,

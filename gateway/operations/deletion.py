@@ -29,6 +29,7 @@ from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.wakeup import Wakeup
 from gateway.oauth_client.authorizers import OAuthAuthorizers
+from gateway.request_log.log import RequestLog
 from gateway.upstream.responses import OperationResult
 
 #: seconds for which running jobs may come to their own end, and between looks
@@ -72,6 +73,7 @@ class Deletion:
     files: StoredFiles
     authorizers: OAuthAuthorizers
     wakeup: Wakeup
+    request_log: RequestLog
     #: seconds for which running jobs of a deleted connector may come to their own end
     timeout: float = _TIMEOUT
 
@@ -156,6 +158,7 @@ class Deletion:
             partial(self._revoke, *whose),
             partial(self._remove_records, *whose),
             partial(self._empty_jobs, *whose),
+            partial(self.request_log.remove, *whose),
             partial(self.connectors.delete, *whose),
         )
 

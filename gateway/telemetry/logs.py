@@ -67,6 +67,11 @@ def add_context(**fields: str) -> None:
     _CONTEXT.set({**_CONTEXT.get(), **fields})
 
 
+def context() -> Mapping[str, str]:
+    """The fields of every event of this task: `request_id`, and `job_id` within a job."""
+    return _CONTEXT.get()
+
+
 def without_secrets(text: str) -> str:
     """The text with what looks like a credential masked; of a very long one the beginning and the last lines."""
     if len(text) > _MAX_TEXT:

@@ -123,7 +123,7 @@ class _Opening:
         for _ in range(REDIRECTS + 1):
             url = relocated(target.url, self.session.override)
             stream = await self.session.stream(
-                UpstreamRequest("GET", url, {**target.headers, **headers}),
+                UpstreamRequest("GET", url, {**target.headers, **headers}, operation=str(self.call.operation)),
                 self.exit_stack,
                 deadline=self.deadline,
                 is_trusted=target.is_trusted,

@@ -46,7 +46,8 @@ class OperationRun:
         if method != "GET":
             body = encoded_body(session.spec.content_type, {})
             headers["Content-Type"] = session.spec.content_type
-        return UpstreamRequest(method, URL(session.address + path, encoded=True), headers, body, Effect.READ)
+        url, operation = URL(session.address + path, encoded=True), str(self.call.operation)
+        return UpstreamRequest(method, url, headers, body, Effect.READ, operation)
 
     async def ask(self, method: str, path: str) -> OperationResult:
         """The whole answer to such a request."""

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
+from uuid import UUID
 
 from gateway.kinds.spec import ConnectorSpec, RateLimit
 
@@ -26,15 +27,19 @@ class RateScope:
     limit: RateLimit | None = None
     #: whether nobody waits for the request
     is_background: bool = False
+    #: the connector, or the consent, whose requests these are: for the request log
+    connector_id: UUID | None = None
+    #: the host of requests that leave the application's own hosts
+    foreign_host: str | None = None
 
     def __post_init__(self) -> None:
         if not self.id:
             raise ValueError("a rate scope needs an id: requests without one would share their limits")
 
     @classmethod
-    def of_connector(cls, spec: ConnectorSpec, connector_id: object) -> "RateScope":
+    def of_connector(cls, spec: ConnectorSpec, connector_id: UUID) -> "RateScope":
         """The calls of a stored connector."""
-        return cls(f"{spec.kind}:{connector_id}", spec.kind, spec.rate_limit)
+        return cls(f"{spec.kind}:{connector_id}", spec.kind, spec.rate_limit, connector_id=connector_id)
 
     @classmethod
     def of_credentials(cls, spec: ConnectorSpec, credentials: Mapping[str, str]) -> "RateScope":
@@ -42,9 +47,9 @@ class RateScope:
         return cls(f"{spec.kind}:credentials:{_digest(credentials)}", spec.kind, spec.rate_limit)
 
     @classmethod
-    def of_tokens(cls, spec: ConnectorSpec, subject: object) -> "RateScope":
+    def of_tokens(cls, spec: ConnectorSpec, subject: UUID) -> "RateScope":
         """The token requests of one connector or consent; the budget of the API does not count them."""
-        return cls(f"{spec.kind}:tokens:{subject}", spec.kind)
+        return cls(f"{spec.kind}:tokens:{subject}", spec.kind, connector_id=subject)
 
     def tokens(self) -> "RateScope":
         """The token requests that go with these calls."""
@@ -52,7 +57,7 @@ class RateScope:
 
     def at_host(self, host: str) -> "RateScope":
         """The requests that the same account causes at a host that is not the application's."""
-        return replace(self, id=f"{self.id}@{host}", limit=None)
+        return replace(self, id=f"{self.id}@{host}", limit=None, foreign_host=host)
 
     def in_background(self) -> "RateScope":
         """The same for requests that nobody waits for: where the application limits, callers go first."""

@@ -38,6 +38,8 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     body: bytes | None = None
     effect: Effect = Effect.READ
+    #: what it is sent for, as the request log names it: `tickets.list`, `oauth.token`
+    operation: str | None = None
 
 
 def build(operation: Operation, params: Mapping[str, Any], address: str, effect: Effect) -> UpstreamRequest:
@@ -60,7 +62,7 @@ def build(operation: Operation, params: Mapping[str, Any], address: str, effect:
     if operation.has_body:
         body, headers["Content-Type"] = body_of(operation, params)
     url = _url(address + path, query_of(operation.action.constant_query, in_query, params))
-    return UpstreamRequest(operation.method, url, headers, body, effect)
+    return UpstreamRequest(operation.method, url, headers, body, effect, str(operation))
 
 
 def authenticated(

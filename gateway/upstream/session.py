@@ -42,8 +42,8 @@ _LONGEST_WAIT = 10.0
 _REFUSAL_CAP = 64 << 10
 
 Outcome = TypeVar("Outcome")
-#: one try with these credentials within so many seconds: what came, and the error that it means
-Attempt = Callable[[Mapping[str, str], float], Awaitable[tuple[Outcome, GatewayError | None]]]
+#: one try with these credentials within so many seconds, numbered from 1: what came, and the error that it means
+Attempt = Callable[[Mapping[str, str], float, int], Awaitable[tuple[Outcome, GatewayError | None]]]
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -121,10 +121,18 @@ class UpstreamSession:
         on_send = None if run_context is None else run_context.first_byte_sent
         failure = self.failure or self.spec.failure
 
-        async def attempt(credentials: Mapping[str, str], remaining: float) -> tuple[Exchange, GatewayError | None]:
+        async def attempt(
+            credentials: Mapping[str, str], remaining: float, number: int
+        ) -> tuple[Exchange, GatewayError | None]:
             sent, headers = authenticated(request, credentials)
             response = await self.transport.fetch(
-                sent, self.scope, credentials=headers, timeout=remaining, before=before, on_send=on_send
+                sent,
+                self.scope,
+                credentials=headers,
+                timeout=remaining,
+                before=before,
+                on_send=on_send,
+                attempt=number,
             )
             error = responses.failure(failure, response, credentials)
             return Exchange(response, error), error
@@ -147,12 +155,12 @@ class UpstreamSession:
         """
 
         async def attempt(
-            credentials: Mapping[str, str], remaining: float
+            credentials: Mapping[str, str], remaining: float, number: int
         ) -> tuple[UpstreamStream, GatewayError | None]:
             await exit_stack.aclose()
             scope = self.scope if is_trusted else self.scope.at_host(request.url.host or "")
             sent, headers = authenticated(request, credentials)
-            opening = self.transport.open(sent, scope, credentials=headers)
+            opening = self.transport.open(sent, scope, credentials=headers, attempt=number)
             try:
                 async with asyncio.timeout(remaining):
                     stream = await exit_stack.enter_async_context(opening)
@@ -178,10 +186,12 @@ class UpstreamSession:
         """The outcome of the last try; refused credentials are renewed once."""
         credentials = await self.authorizer.headers() if is_trusted else {}
         number, may_renew = 1, is_trusted
+        sent = 0
         while True:
+            sent += 1
             outcome, error, was_sent = None, None, True
             try:
-                outcome, error = await attempt(credentials, max(0.0, deadline - monotonic()))
+                outcome, error = await attempt(credentials, max(0.0, deadline - monotonic()), sent)
             except NotSent as unsent:
                 error, was_sent = _without_frames(unsent.error), False
             except UpstreamError as lost:

@@ -29,6 +29,7 @@ from gateway.upstream.rate_limits import RateLimiter, RateScope, Unlimited
 from gateway.upstream.read_budget import ReadBudget
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import UpstreamResponse
+from gateway.upstream.sent_requests import INTERRUPTED, Observe, Received, SentRequest, sent_request
 
 #: bytes of a decoded JSON answer; more is a mistake of the application or of the query
 ANSWER_CAP = 32 << 20
@@ -46,6 +47,8 @@ PERMIT_TIMEOUT = 10.0
 _NEXT_CONNECTION = 1
 
 _NO_HEADERS: Mapping[str, str] = {}
+#: what stands for a response that did not come
+_NO_RESPONSE = UpstreamResponse(0, _NO_HEADERS, b"")
 
 
 class NotSent(Exception):
@@ -106,11 +109,14 @@ class _Chunks(Wait):
     Only waiting for the application counts as its silence: a reader may take its time.
     """
 
-    __slots__ = ("_content",)
+    __slots__ = ("_content", "error", "size")
 
     def __init__(self, content: aiohttp.StreamReader, total: float, idle: float) -> None:
         super().__init__(total, idle)
         self._content = content
+        #: bytes that came, and the code of the error that cut them short
+        self.size = 0
+        self.error: str | None = None
 
     def __aiter__(self) -> "_Chunks":
         return self
@@ -120,13 +126,16 @@ class _Chunks(Wait):
         try:
             chunk = await self._content.readany()
         except TimeoutError as error:
+            self.error = UpstreamTimeout.code
             raise UpstreamTimeout("the application fell silent in the middle of the file") from error
         except (aiohttp.ClientError, OSError) as error:
+            self.error = UpstreamTruncated.code
             raise UpstreamTruncated("the file was cut short on its way from the application") from error
         finally:
             self.hold()
         if not chunk:
             raise StopAsyncIteration
+        self.size += len(chunk)
         return chunk
 
     def expire(self) -> None:
@@ -190,7 +199,10 @@ class Transport:
         *,
         idle: float = IDLE_TIMEOUT,
         max_connections: int = MAX_CONNECTIONS,
+        observe: Observe | None = None,
     ) -> None:
+        #: takes note of each attempt
+        self._observe = observe
         self._policy = policy or EgressPolicy()
         self.limiter = limiter or Unlimited()
         self._connections = ConnectionBudget(max_connections)
@@ -234,6 +246,7 @@ class Transport:
         timeout: float = 60,
         before: Callable[[], Awaitable[None]] | None = None,
         on_send: Callable[[], None] | None = None,
+        attempt: int = 1,
     ) -> UpstreamResponse:
         """The complete answer to one try, be it a refusal.
 
@@ -243,6 +256,7 @@ class Transport:
         UpstreamRateLimited when there is no permit, Unavailable when no connection is left.
         """
         began, outcome, sending = monotonic(), "", _Sending(on_send)
+        response = _NO_RESPONSE
         token = _SENDING.set(sending)
         try:
             async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
@@ -272,8 +286,16 @@ class Transport:
             if outcome:
                 UPSTREAM_ANSWERS.add(scope.kind, outcome)
                 UPSTREAM_SECONDS.observe(monotonic() - began, scope.kind)
+            if outcome or sending.has_begun:
+                error = None if response.status else outcome or INTERRUPTED
+                received = Received(response.status, response.headers, len(response.body), error)
+                self._note(sent_request(request, scope, attempt, began, received))
         self.limiter.observe(scope, response.headers)
         return response
+
+    def _note(self, sent: SentRequest | None) -> None:
+        if self._observe is not None and sent is not None:
+            self._observe(sent)
 
     async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout) -> bytes:
         """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
@@ -315,6 +337,7 @@ class Transport:
         *,
         credentials: Mapping[str, str] = _NO_HEADERS,
         timeout: float = LONGEST_STREAM,
+        attempt: int = 1,
     ) -> AsyncIterator[UpstreamStream]:
         """An answer to be streamed; the connection is closed when the block ends, read to the end or not.
 
@@ -323,20 +346,26 @@ class Transport:
         extra_headers = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
         with self._connections.one(scope):
             async with self.limiter.permit(scope, PERMIT_TIMEOUT):
+                began = monotonic()
                 try:
                     with IdleTimeout(self._timeouts, timeout, self._idle):
                         answer = await self._sent(request, extra_headers)
                 except TimeoutError as error:
                     raise _translated(error, request.url.host or "") from error
-            chunks = _Chunks(answer.content, timeout, self._idle)
+                except (NotSent, UpstreamError) as error:
+                    lost = error.error if isinstance(error, NotSent) else error
+                    self._note(sent_request(request, scope, attempt, began, Received(error=lost.code)))
+                    raise
+            chunks, headers = _Chunks(answer.content, timeout, self._idle), _lower(answer.headers)
             self._timeouts.add(chunks)
             try:
                 async with answer:
-                    headers = _lower(answer.headers)
                     self.limiter.observe(scope, headers)
                     yield UpstreamStream(answer.status, headers, chunks)
             finally:
                 self._timeouts.remove(chunks)
+                received = Received(answer.status, headers, chunks.size, chunks.error)
+                self._note(sent_request(request, scope, attempt, began, received))
 
     async def _sent(self, request: UpstreamRequest, extra_headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """The answer up to its headers, to a request with `extra_headers` beside its own; the caller closes it."""

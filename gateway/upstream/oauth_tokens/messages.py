@@ -100,16 +100,26 @@ def revoke_request(
     access, refresh = credentials.get("access_token"), credentials.get("refresh_token")
     if oauth.revocation_style == "bearer":
         headers = {"Authorization": f"Bearer {access}", "Accept": _JSON}
-        return UpstreamRequest(oauth.revocation_method, address, headers, None, Effect.IDEMPOTENT) if access else None
+        if not access:
+            return None
+        return UpstreamRequest(oauth.revocation_method, address, headers, None, Effect.IDEMPOTENT, "oauth.revoke")
     if app is None or not (refresh or access):
         return None
     # Where the body is JSON, it is the application's own form of RFC 7009, which knows no hint.
     hint = None if oauth.encoding == "json" else "refresh_token" if refresh else "access_token"
     form, _ = prepare_revoke_token_request(refresh or access, hint)
-    return _request(oauth, oauth.revocation_method, address, app, form, Effect.IDEMPOTENT)
+    return _request(oauth, oauth.revocation_method, address, app, form, Effect.IDEMPOTENT, "oauth.revoke")
 
 
-def _request(oauth: OAuthEndpoints, method: str, address: URL, app: App, form: str, effect: Effect) -> UpstreamRequest:
+def _request(
+    oauth: OAuthEndpoints,
+    method: str,
+    address: URL,
+    app: App,
+    form: str,
+    effect: Effect,
+    operation: str = "oauth.token",
+) -> UpstreamRequest:
     """A form with the app's proof (RFC 6749 §2.3.1), written as JSON where the application reads no forms."""
     secret = app.client_secret.get_secret_value()
     # An app without a secret is a public client: it only names itself.
@@ -119,4 +129,5 @@ def _request(oauth: OAuthEndpoints, method: str, address: URL, app: App, form: s
         content_type, body = _JSON, msgspec.json.encode(dict(parse_qsl(form, keep_blank_values=True)))
     else:
         content_type, body = _FORM, form.encode()
-    return UpstreamRequest(method, address, {"Accept": _JSON, "Content-Type": content_type, **headers}, body, effect)
+    headers = {"Accept": _JSON, "Content-Type": content_type, **headers}
+    return UpstreamRequest(method, address, headers, body, effect, operation)

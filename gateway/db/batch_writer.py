@@ -1,0 +1,116 @@
+"""Rows that are written in batches, off the path of the calls that they describe."""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+import asyncpg
+import msgspec
+
+from gateway.aio.loops import every, running
+from gateway.db.pool import Database
+from gateway.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+#: seconds between batches, and rows buffered while PostgreSQL is away
+_INTERVAL, _MAX_BUFFERED = 0.5, 50_000
+
+_ENCODER = msgspec.json.Encoder()
+_ROWS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class Batch:
+    """Rows as one JSON text, which costs less than arrays of their members, each value looked at by the driver.
+
+    Text from the beginning: until it is written a batch is one buffer, and not thousands of objects.
+    """
+
+    __slots__ = ("_text", "size")
+
+    def __init__(self) -> None:
+        self._text = bytearray(b"[")
+        self.size = 0
+
+    def add(self, row: msgspec.Struct) -> None:
+        _ENCODER.encode_into(row, self._text, -1)
+        self._text += b","
+        self.size += 1
+
+    def extend(self, later: "Batch") -> None:
+        """These rows, then the others."""
+        self._text += later._text[1:]
+        self.size += later.size
+
+    def document(self) -> bytes:
+        """The list of rows, of which there is one at least.
+
+        PostgreSQL has no word for NUL, and one row that it refuses would take all of them along.
+        """
+        text = bytes(self._text[:-1]) + b"]"
+        if b"\\u0000" not in text:
+            return text
+        rows: list[dict[str, Any]] = msgspec.json.decode(text)
+        return _ENCODER.encode([{name: _without_nul(value) for name, value in row.items()} for row in rows])
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_nul(each) for each in value]
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
+
+
+class BatchWriter:
+    """Writes rows to one table; `insert` takes the rows of a batch as one JSON array, `$1`."""
+
+    def __init__(self, database: Database, insert: str, name: str) -> None:
+        self._database = database
+        self._insert_statement = insert
+        #: what the rows are called in the log
+        self._name = name
+        self._pending = Batch()
+
+    def add(self, row: msgspec.Struct) -> None:
+        """Take a row; it reaches PostgreSQL with the next batch. Rows beyond 50,000 are dropped, and logged."""
+        if self._pending.size >= _MAX_BUFFERED:
+            log.error("rows are dropped: PostgreSQL has been away for too long", extra={"rows": self._name})
+            return
+        self._pending.add(row)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Self]:
+        """Batches are written for as long as the block lasts, the last one at its end."""
+        try:
+            async with running(every(_INTERVAL, self._write, name=f"{self._name} writer")):
+                yield self
+        finally:
+            with contextlib.suppress(Unavailable):
+                await self._write()
+
+    async def _write(self) -> None:
+        batch = self._pending
+        if not batch.size:
+            return
+        self._pending = Batch()
+        try:
+            await self._insert(batch.document())
+        except BaseException:  # its cancellation as well: the last batch is written after the loop has ended
+            batch.extend(self._pending)
+            self._pending = batch
+            raise
+
+    async def _insert(self, rows: bytes) -> None:
+        """One statement for all of them; what PostgreSQL refuses for good does not keep the rest out."""
+        try:
+            async with self._database.system() as connection:
+                await connection.execute(self._insert_statement, rows.decode())
+        except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
+            each = _ROWS.decode(rows)
+            if len(each) == 1:
+                request_id = msgspec.json.decode(each[0]).get("request_id")
+                log.error("a row cannot be stored; it is dropped", extra={"rows": self._name, "request_id": request_id})
+                return
+            for row in each:
+                await self._insert(b"[%b]" % bytes(row))

@@ -1,0 +1,83 @@
+"""What the request log says of one attempt: method, path, status, time and sizes; never bodies, headers or queries."""
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+from uuid import UUID
+
+import msgspec
+
+from gateway.aio.clock import CLOCK
+from gateway.telemetry import logs
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import UpstreamRequest
+
+#: characters of a path, and of an application's own id of a request
+_MAX_PATH, _MAX_ID = 500, 200
+#: the error code of a request whose caller or process went away
+INTERRUPTED = "interrupted"
+#: headers in which applications name a request
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-zendesk-request-id", "x-hubspot-correlation-id")
+
+
+class SentRequest(msgspec.Struct, omit_defaults=True):
+    """One attempt of one request to an application."""
+
+    #: the connector; of token requests during a consent the consent
+    connector_id: UUID
+    #: seconds since the epoch, of its end
+    at: float
+    method: str
+    #: without the query; `//host/…` where the host is not the application's own
+    path: str
+    attempt: int
+    duration_ms: int
+    bytes_out: int
+    #: of the decoded response
+    bytes_in: int = 0
+    status: int | None = None
+    #: the error code of a request without a complete response
+    error: str | None = None
+    operation: str | None = None
+    upstream_request_id: str | None = None
+    request_id: str | None = None
+    job_id: str | None = None
+
+
+#: takes note of a request that has ended
+Observe = Callable[[SentRequest], None]
+
+
+class Received(msgspec.Struct, frozen=True):
+    """What came of an attempt; header names in lower case."""
+
+    status: int = 0
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    size: int = 0
+    error: str | None = None
+
+
+def sent_request(
+    request: UpstreamRequest, scope: RateScope, attempt: int, began: float, received: Received
+) -> SentRequest | None:
+    """The attempt that began at `began`, of the monotonic clock, and ends now; None for requests of no connector."""
+    if scope.connector_id is None:
+        return None
+    context = logs.context()
+    path = request.url.raw_path if scope.foreign_host is None else f"//{scope.foreign_host}/…"
+    named = next((received.headers[name] for name in _REQUEST_ID_HEADERS if name in received.headers), None)
+    return SentRequest(
+        scope.connector_id,
+        CLOCK.unix_time(),
+        request.method,
+        path[:_MAX_PATH],
+        attempt,
+        round((monotonic() - began) * 1000),
+        len(request.body or b""),
+        received.size,
+        received.status or None,
+        received.error,
+        request.operation,
+        named and named[:_MAX_ID],
+        context.get("request_id"),
+        context.get("job_id"),
+    )
