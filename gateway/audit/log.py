@@ -201,8 +201,8 @@ class Audit:
     async def find(
         self,
         organization_id: UUID,
-        *,
         entries: EntryFilter | None = None,
+        *,
         before: int | None = None,
         limit: int = 100,
     ) -> Sequence[StoredEntry]:

@@ -1,4 +1,4 @@
-"""`gateway api`, `token`, `workspaces`, `audit` and `grants`: requests to the gateway's own API."""
+"""`gateway api`, `token`, `workspaces` and `grants`: requests to the gateway's own API."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -93,18 +93,6 @@ def token(**where: Any) -> None:
 def workspaces(output_format: str | None, **where: Any) -> None:
     """List the workspaces of the organization."""
     _print_data("/api/v1/workspaces", {}, output_format, where, ("name", "connectors", "created_at", "id"))
-
-
-@click.command(epilog=EXIT_CODES)
-@click.option("--connector-id", metavar="ID", help="Only entries of this connector.")
-@click.option("--since", metavar="TIME", help="Only entries since this time, such as 2026-01-31T09:00:00Z.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
-@output_option
-@gateway_options
-def audit(connector_id: str | None, since: str | None, limit: int, output_format: str | None, **where: Any) -> None:
-    """List audit entries, newest first. Needs the scope admin."""
-    query = {"connector_id": connector_id, "since": since, "limit": limit}
-    _print_data("/api/v1/audit", query, output_format, where)
 
 
 @click.group(epilog=EXIT_CODES)

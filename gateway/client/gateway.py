@@ -12,6 +12,7 @@ from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Resource, ResourceSource, chunks
 from gateway.client.jobs import Job, Jobs, accepted
+from gateway.client.logs import Logs
 from gateway.client.retries import RetryPolicy
 from gateway.client.session import ApiRequest, ApiResponse, Session
 from gateway.client.settings import ClientSettings, client_settings
@@ -56,6 +57,7 @@ class Gateway:
         self.connectors = Connectors(self._session)
         self.jobs = Jobs(self._session)
         self.apps = Apps(self._session)
+        self.logs = Logs(self._session)
 
     async def __aenter__(self) -> Self:
         return self

@@ -16,10 +16,12 @@ from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors, Consent, IfExists
 from gateway.client.gateway import Gateway
 from gateway.client.jobs import Job, Jobs, Watcher
+from gateway.client.logs import Logs
 from gateway.client.retries import RetryPolicy
 from gateway.client.tools import Tool
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector, FreshnessView, Health, InspectionView
+from gateway.contract.gateway_state import AuditEntryView, RequestView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
@@ -218,6 +220,66 @@ class SyncJob(Synchronous[Job]):
         return SyncJob(self._loop.run(self._target.retry(confirm=confirm)), self._loop)
 
 
+class SyncLogs(Synchronous[Logs]):
+    """What happened: who did what (`audit`), and what went to applications (`requests`)."""
+
+    def audit(
+        self,
+        *,
+        connector_id: str | None = None,
+        actor: str | None = None,
+        operation: str | None = None,
+        target: str | None = None,
+        outcome: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+    ) -> Iterator[AuditEntryView]:
+        """Entries of the audit log, the newest first, page after page until `limit` of them.
+
+        `actor` is the id or the name of a client, `outcome` `succeeded`, `accepted` or an error code. Needs the scope
+        admin.
+        """
+        return self._loop.iterate(
+            self._target.audit(
+                connector_id=connector_id,
+                actor=actor,
+                operation=operation,
+                target=target,
+                outcome=outcome,
+                since=since,
+                until=until,
+                limit=limit,
+            )
+        )
+
+    def requests(
+        self,
+        *,
+        connector_id: str | None = None,
+        job_id: str | None = None,
+        request_id: str | None = None,
+        status: str | None = None,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> Iterator[RequestView]:
+        """Requests to applications, the newest first, page after page until `limit` of them.
+
+        `status` is a status, a class of them (`5xx`) or `failed`.
+        """
+        return self._loop.iterate(
+            self._target.requests(
+                connector_id=connector_id, job_id=job_id, request_id=request_id, status=status, since=since, limit=limit
+            )
+        )
+
+    def follow_requests(
+        self, *, connector_id: str | None = None, job_id: str | None = None, status: str | None = None
+    ) -> Iterator[RequestView]:
+        """Requests to applications as they end, from now on and without an end; each once."""
+        return self._loop.iterate(self._target.follow_requests(connector_id=connector_id, job_id=job_id, status=status))
+
+
 class SyncJobs(Synchronous[Jobs]):
     """The jobs of the organization."""
 
@@ -313,6 +375,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.connectors = SyncConnectors(self._target.connectors, loop)
         self.jobs = SyncJobs(self._target.jobs, loop)
         self.apps = SyncApps(self._target.apps, loop)
+        self.logs = SyncLogs(self._target.logs, loop)
 
     def __enter__(self) -> Self:
         return self

@@ -233,7 +233,7 @@ class ConnectorService:
         changed = {member for member, value in (("name", name), ("status", status)) if value is not None}
         changed |= _members("credentials", credentials or {})
         with self._audit.record("connector.update", caller, connector_id=record.id, changed=changed) as entry:
-            entry.kind = record.kind
+            entry.kind, entry.target = record.kind, str(record.id)
             if credentials is not None:
                 verified = await self.verify_change(record, credentials)
                 change |= credentials_change(record, verified)

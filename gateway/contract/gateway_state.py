@@ -25,15 +25,26 @@ class ClientList(ListOf[ClientView], frozen=True):
     """The organization's clients."""
 
 
+class ActorView(Struct, frozen=True):
+    """The client that did something."""
+
+    id: Annotated[Id, member("The client's id.")]
+    name: Annotated[str | None, member("The client's name; null if the client is unknown.", "agent")]
+
+
 class AuditEntryView(Struct, frozen=True):
     """An entry of the audit log."""
 
     id: Annotated[str, member("Grows with time.", "4711")]
     at: Annotated[Time, member("When.")]
-    actor: Annotated[Id | None, member("The client.", "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11")]
+    actor: Annotated[ActorView | None, member("The client.")]
     connector_id: Annotated[Id | None, member("The connector.", "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11")]
-    what: Annotated[str, member("The operation, or the action on a connector, job or workspace.", "tickets.list")]
-    target: Annotated[str | None, member("The job, workspace or client.")]
+    application: Annotated[str | None, member("The connector's application.", "Zendesk")]
+    what: Annotated[str, member("The operation, or the action on a connector, job or workspace.", "tickets.update")]
+    target: Annotated[str | None, member("The record, job, workspace, connector or client.", "42")]
+    changed: Annotated[
+        list[str], member("The names of the members that were written, never their values.", ["ticket.status"])
+    ]
     outcome: Annotated[str, member("`succeeded`, `accepted`, or an error code.", "succeeded")]
     intent: Annotated[str | None, member("The caller's reason.")]
     request_id: Annotated[str | None, member("The request's id.", "5e1f0c3d")]
@@ -42,6 +53,30 @@ class AuditEntryView(Struct, frozen=True):
 
 class AuditPage(PageOf[AuditEntryView], frozen=True):
     """Entries of the audit log, the newest first."""
+
+
+class RequestView(Struct, frozen=True, omit_defaults=True):
+    """One HTTP request to an application."""
+
+    id: Annotated[str, member("Grows with time.", "81923")]
+    at: Annotated[Time, member("When it ended.")]
+    connector_id: Annotated[Id, member("The connector.")]
+    operation: Annotated[str | None, member("The operation; `oauth.token` renews a token.", "tickets.list")]
+    method: Annotated[str, member("The method.", "GET")]
+    path: Annotated[str, member("The path without the query; `//host/…` for a host of files.", "/api/v2/tickets.json")]
+    status: Annotated[int | None, member("The status; null without a complete response.", 200)]
+    duration_ms: Annotated[int, member("Duration in milliseconds, without waiting for the rate limit.", 41)]
+    attempt: Annotated[int, member("1 for the first attempt, more for a repetition.", 1)]
+    bytes_in: Annotated[int, member("Bytes of the decoded response.", 2048)]
+    bytes_out: Annotated[int, member("Bytes of the request's body.", 0)]
+    request_id: Annotated[str | None, member("The id of the request to the gateway.", "5e1f0c3d")] = None
+    job_id: Annotated[Id | None, member("The job.")] = None
+    upstream_request_id: Annotated[str | None, member("The application's id of the request.")] = None
+    error: Annotated[str | None, member("The error code of a request without a complete response.")] = None
+
+
+class RequestPage(PageOf[RequestView], frozen=True):
+    """Requests to applications, the newest first."""
 
 
 class UsagePointView(Struct, frozen=True):

@@ -265,6 +265,11 @@ class Catalog:
             raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
         return kind
 
+    def application_of(self, name: str) -> str:
+        """The application's name of a kind by its exact name; that name for a kind that is not served."""
+        kind = self.kinds.get(name)
+        return name if kind is None else kind.spec.application
+
     def _applications(self) -> Iterator[tuple[str, Kind]]:
         counts = Counter(kind.spec.application for kind in self)
         return ((kind.spec.application, kind) for kind in self if counts[kind.spec.application] == 1)

@@ -79,7 +79,9 @@ class Deletion:
 
     async def delete_connector(self, caller: Caller, connector_id: UUID, request_id: str | None = None) -> StoredJob:
         """Gone at once for callers; the job drops everything that belonged to it. Raises NotFound."""
-        with self.audit.record("connector.delete", caller, connector_id=connector_id) as entry:
+        with self.audit.record(
+            "connector.delete", caller, connector_id=connector_id, target=str(connector_id)
+        ) as entry:
             job = await self._accept_connector(caller, connector_id, request_id)
             entry.outcome, entry.kind = "accepted", job.kind
         return job

@@ -287,8 +287,8 @@ class Transport:
                 UPSTREAM_ANSWERS.add(scope.kind, outcome)
                 UPSTREAM_SECONDS.observe(monotonic() - began, scope.kind)
             if outcome or sending.has_begun:
-                error = None if response.status else outcome or INTERRUPTED
-                received = Received(response.status, response.headers, len(response.body), error)
+                code = None if response.status else outcome or INTERRUPTED
+                received = Received(response.status, response.headers, len(response.body), code)
                 self._note(sent_request(request, scope, attempt, began, received))
         self.limiter.observe(scope, response.headers)
         return response

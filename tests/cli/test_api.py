@@ -50,13 +50,27 @@ async def test_a_token_is_printed_alone(command):
     assert ended.out == "t1\n"
 
 
+async def test_requests_to_applications_are_listed(command, stub):
+    ended = await command("logs", "--status", "failed", "--job", "j-1")
+
+    assert [request["path"] for request in ended.json()] == [example("Request")["path"]]
+    assert stub.queries[-1] == {"job_id": "j-1", "status": "failed", "limit": "20"}
+
+
 async def test_workspaces_and_the_audit_log_are_listed(command, stub):
     workspaces = await command("workspaces")
-    audit = await command("audit", "--connector-id", CONNECTOR_ID, "--limit", "5")
+    audit = await command(
+        "audit", "--connector", CONNECTOR_ID, "--actor", "agent", "--outcome", "succeeded", "--limit", "5"
+    )
 
     assert [each["name"] for each in workspaces.json()] == ["default"]
     assert [entry["what"] for entry in audit.json()] == [example("AuditEntry")["what"]]
-    assert stub.queries[-1] == {"connector_id": CONNECTOR_ID, "limit": "5"}
+    assert stub.queries[-1] == {
+        "connector_id": CONNECTOR_ID,
+        "actor": "agent",
+        "outcome": "succeeded",
+        "limit": "5",
+    }
 
 
 async def test_grants_are_listed_and_revoked(command, stub):

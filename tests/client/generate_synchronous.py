@@ -46,6 +46,7 @@ MODULES = (
             "Consent": "gateway.client.connectors",
             "Connectors": "gateway.client.connectors",
             "Job": "gateway.client.jobs",
+            "Logs": "gateway.client.logs",
             "Jobs": "gateway.client.jobs",
             "Tool": "gateway.client.tools",
             "Gateway": "gateway.client.gateway",

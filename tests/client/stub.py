@@ -108,6 +108,7 @@ class Stub:
         app.router.add_get(f"{api}/integrations/connector-types/{{kind}}", self._type)
         app.router.add_get(f"{api}/workspaces", self._workspaces)
         app.router.add_get(f"{api}/audit", self._audit)
+        app.router.add_get(f"{api}/requests", self._requests)
         app.router.add_get(f"{api}/grants", self._grants)
         app.router.add_delete(f"{api}/grants/{{grant_id}}", self._revoke)
         app.router.add_get(f"{api}/jobs", self._jobs)
@@ -157,6 +158,9 @@ class Stub:
 
     async def _audit(self, request: web.Request) -> web.Response:
         return web.json_response({"data": [example("AuditEntry")], "next_cursor": None})
+
+    async def _requests(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [example("Request")], "next_cursor": None})
 
     async def _token(self, request: web.Request) -> web.Response:
         if (await request.json())["client_secret"] != "s3cret":

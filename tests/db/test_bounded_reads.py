@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from gateway.audit.log import Audit
+from gateway.audit.log import Audit, EntryFilter
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Connection, Database
 from gateway.identity.store import IdentityStore
@@ -96,11 +96,18 @@ MIDDLE = datetime.now(UTC) - timedelta(minutes=ROWS / 2)
 
 @pytest.mark.parametrize(
     "filters",
-    [{}, {"connector_id": NOTHING}, {"actor": NOTHING}, {"since": MIDDLE}, {"until": MIDDLE}, {"before": ROWS // 2},
-     {"actor": NOTHING, "until": MIDDLE}],
+    [{}, {"connector_id": NOTHING}, {"actor": NOTHING}, {"since": MIDDLE}, {"until": MIDDLE},
+     {"actor": NOTHING, "until": MIDDLE}, {"actor_name": "x"}, {"operation": "x"}, {"target": "x"}, {"outcome": "x"},
+     {"request_id": "x"}],
 )  # fmt: skip
 async def test_a_page_of_the_audit_log(plans: Plans, organization_id: UUID, filters: dict[str, Any]):
-    await Audit(plans).find(organization_id, **filters)
+    await Audit(plans).find(organization_id, EntryFilter(**filters))
+
+    assert max(plans.rows_read) <= MAX_READ
+
+
+async def test_a_later_page_of_the_audit_log(plans: Plans, organization_id: UUID):
+    await Audit(plans).find(organization_id, before=ROWS // 2)
 
     assert max(plans.rows_read) <= MAX_READ
 

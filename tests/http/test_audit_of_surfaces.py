@@ -132,13 +132,15 @@ async def linked_by_tool(on: Surfaces) -> None:
     assert "url" in str(await on.tool("connect", connector=on.desk.record["id"]))
 
 
-async def read_by_api(on: Surfaces) -> None:
+async def read_by_api(on: Surfaces) -> str:
     await on.desk.execute("tickets", "get", {"ticket_id": 1})
+    return "1"
 
 
-async def read_in_console(on: Surfaces) -> None:
+async def read_in_console(on: Surfaces) -> str:
     fields = {"operation": "support-desk.tickets.get", "connector": on.desk.record["id"], "p.ticket_id": "1"}
     await on.form("/console/playground", **fields)
+    return "1"
 
 
 async def read_by_tool(on: Surfaces) -> None:
@@ -177,7 +179,8 @@ async def test_an_action_leaves_one_entry_whatever_the_surface(
     target = await act(surfaces)
 
     (entry,) = await surfaces.noted(what)
-    assert (entry["actor"], entry["target"], entry["outcome"]) == (surfaces.client_id, target, outcome)
+    assert (entry["actor"]["id"], entry["outcome"]) == (surfaces.client_id, outcome)
+    assert target in (None, entry["target"])
     assert entry["connector_id"] == surfaces.desk.record["id"]
     assert entry["request_id"]
 

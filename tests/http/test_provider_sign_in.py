@@ -325,7 +325,7 @@ async def test_a_host_that_a_wrong_secret_would_let_in_leaves_an_entry(visitor: 
     async with front.api(organization_id) as api:
         entry = await noted(api, "agent.sign_in")
     assert refused.status == 403
-    assert (entry["outcome"], entry["actor"]) == ("unauthorized", client_id)
+    assert (entry["outcome"], entry["actor"]["id"]) == ("unauthorized", client_id)
 
 
 async def test_who_was_not_added_lets_no_host_in(visitor: Visitor, provider: OpenIdProvider, login: str):

@@ -104,13 +104,13 @@ async def test_what_was_done_to_what_is_noted_with_its_outcome(api, support_desk
     await api.call("DELETE", f"/api/v1/workspaces/{workspace_id}")
 
     expected = {
-        "connector.create": ("succeeded", connector_id, None),
+        "connector.create": ("succeeded", connector_id, connector_id),
         "tickets.list": ("accepted", connector_id, None),
         "job.cancel": ("accepted", connector_id, job_id),
         "job.retry": ("accepted", connector_id, job_id),
-        "connector.update": ("succeeded", connector_id, None),
-        "tickets.get": ("upstream_not_found", connector_id, None),
-        "connector.delete": ("accepted", connector_id, None),
+        "connector.update": ("succeeded", connector_id, connector_id),
+        "tickets.get": ("upstream_not_found", connector_id, str(10**9)),
+        "connector.delete": ("accepted", connector_id, connector_id),
         "workspace.delete": ("accepted", None, workspace_id),
     }
     entries = {what: await noted(api, what) for what in reversed(expected)}

@@ -27,6 +27,7 @@ from gateway.jobs.stored_files.blobs import FolderBlobs
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.deletion import Deletion
+from gateway.request_log.log import RequestLog
 from tests.harness.waiting import eventually
 from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
@@ -121,6 +122,7 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
             StoredFiles(FolderBlobs(tmp_path), database, 1 << 20),
             world.oauth.authorizers,
             wakeup,
+            RequestLog(database),
             timeout=0.0,
         )
         yield Setting(world, deletion, jobs, Leases(database, RETENTION), tmp_path)

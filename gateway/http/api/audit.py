@@ -9,11 +9,13 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.aio.clock import CLOCK
-from gateway.audit.log import StoredEntry
-from gateway.contract.gateway_state import AuditEntryView, AuditPage, InHandView, UsagePointView, UsageView
+from gateway.audit.log import EntryFilter, StoredEntry
+from gateway.contract.gateway_state import ActorView, AuditEntryView, AuditPage, InHandView, UsagePointView, UsageView
 from gateway.errors import FieldError, InvalidParams
 from gateway.http.bodies import Moment, QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
+from gateway.identity.model import id_of
+from gateway.kinds.catalog import Catalog
 from gateway.monitoring.statistics import read_in_hand
 
 #: points of a usage answer
@@ -26,7 +28,15 @@ class AuditQuery(QueryString):
     EXAMPLE: ClassVar = {"limit": 20}
 
     connector_id: UUID | None = Field(None, description="only what was done with this connector")
-    actor: UUID | None = Field(None, description="only what this client did")
+    actor: str | None = Field(None, max_length=200, description="only what this client did: its id or its name")
+    operation: str | None = Field(
+        None, max_length=200, description="only this operation or action, such as `tickets.update`"
+    )
+    target: str | None = Field(None, max_length=200, description="only what was done to this record, job or workspace")
+    outcome: str | None = Field(
+        None, max_length=100, description="only this outcome: `succeeded`, `accepted` or an error code"
+    )
+    request_id: str | None = Field(None, max_length=128, description="only what this request did")
     since: Moment | None = Field(None, description="only from this time on")
     until: Moment | None = Field(None, description="only before this time")
     limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
@@ -63,24 +73,44 @@ async def show_usage(request: web.Request) -> UsageView:
 async def list_audit(request: web.Request) -> AuditPage:
     """Who did what, when and with which outcome, the newest first. Params and bodies are never kept."""
     query, caller = read_query(request, AuditQuery), request[CALLER]
-    entries = await request.app[SERVICES].audit.find(
-        caller.organization_id,
-        connector_id=query.connector_id,
-        actor=query.actor,
-        since=query.since,
-        until=query.until,
-        before=query.cursor,
-        limit=query.limit + 1,
+    services = request.app[SERVICES]
+    entries = await services.audit.find(
+        caller.organization_id, entry_filter(query), before=query.cursor, limit=query.limit + 1
     )
     page = entries[: query.limit]
     next_cursor = str(page[-1].id) if len(entries) > len(page) else None
-    return AuditPage([_entry_view(entry) for entry in page], next_cursor)
+    return AuditPage([entry_view(entry, services.catalog) for entry in page], next_cursor)
 
 
-def _entry_view(entry: StoredEntry) -> AuditEntryView:
-    ids = {
-        "id": str(entry.id),
-        "actor": entry.actor and str(entry.actor),
-        "connector_id": entry.connector_id and str(entry.connector_id),
-    }
-    return AuditEntryView(**asdict(entry) | ids)
+def entry_filter(query: AuditQuery) -> EntryFilter:
+    """The entries that a query asks for; an actor is found by id or by name."""
+    actor = id_of(query.actor)
+    return EntryFilter(
+        connector_id=query.connector_id,
+        actor=actor,
+        actor_name=None if actor else query.actor,
+        operation=query.operation,
+        target=query.target,
+        outcome=query.outcome,
+        request_id=query.request_id,
+        since=query.since,
+        until=query.until,
+    )
+
+
+def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
+    """An entry as it is shown, with the names of its client and its application."""
+    return AuditEntryView(
+        id=str(entry.id),
+        at=entry.at,
+        actor=None if entry.actor is None else ActorView(str(entry.actor), entry.actor_name),
+        connector_id=None if entry.connector_id is None else str(entry.connector_id),
+        application=None if entry.kind is None else catalog.application_of(entry.kind),
+        what=entry.what,
+        target=entry.target,
+        changed=list(entry.changed or ()),
+        outcome=entry.outcome,
+        intent=entry.intent,
+        request_id=entry.request_id,
+        took_ms=entry.took_ms,
+    )

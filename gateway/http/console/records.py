@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 from aiohttp import web
 
+from gateway.audit.log import EntryFilter
 from gateway.errors import GatewayError, InvalidParams
 from gateway.http.bodies import query_id
 from gateway.http.console.page import connectors_to_choose, console_page
@@ -90,10 +91,12 @@ async def list_audit(request: web.Request) -> web.Response:
     filters = {name: query.get(name, "") for name in ("connector", "actor", "since", "until")}
     entries = await services.audit.find(
         request[CALLER].organization_id,
-        connector_id=query_id(request, "connector"),
-        actor=query_id(request, "actor"),
-        since=_time(filters["since"]),
-        until=_time(filters["until"]),
+        EntryFilter(
+            connector_id=query_id(request, "connector"),
+            actor=query_id(request, "actor"),
+            since=_time(filters["since"]),
+            until=_time(filters["until"]),
+        ),
         before=int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 19 else None,
         limit=_LIMIT + 1,
     )

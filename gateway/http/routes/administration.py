@@ -1,7 +1,7 @@
 """The audit log, usage and clients."""
 
-from gateway.contract.gateway_state import AuditPage, ClientList, ClientView, UsageView
-from gateway.http.api import audit, clients
+from gateway.contract.gateway_state import AuditPage, ClientList, ClientView, RequestPage, UsageView
+from gateway.http.api import audit, clients, requests
 from gateway.http.route import Route
 from gateway.identity.model import Scope
 
@@ -18,6 +18,17 @@ ROUTES: tuple[Route, ...] = (
         response=AuditPage,
         scope=ADMIN,
         command="gateway audit --limit 20",
+    ),
+    Route(
+        "GET",
+        "/api/v1/requests",
+        requests.list_requests,
+        "List the HTTP requests to applications",
+        "Audit",
+        query=requests.RequestQuery,
+        response=RequestPage,
+        scope=READ,
+        command="gateway logs --limit 20",
     ),
     Route(
         "GET",

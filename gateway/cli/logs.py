@@ -1,0 +1,150 @@
+"""`gateway audit` and `gateway logs`: who did what, and what was sent to applications."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
+from gateway.cli.failures import EXIT_CODES
+from gateway.cli.output import Format, format_of, output_option, write_stream
+from gateway.client import Gateway
+from gateway.contract.gateway_state import AuditEntryView, RequestView
+
+_AUDIT = ("at", "what", "target", "outcome", "actor", "changed", "application")
+_REQUESTS = ("at", "status", "method", "path", "duration_ms", "operation", "attempt", "error")
+
+
+def _read_time(ctx: click.Context, param: click.Parameter, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is not a time such as 2026-01-31T09:00:00Z") from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+@click.command(epilog=EXIT_CODES)
+@connector_option("Only what was done on this connector.")
+@click.option("--actor", metavar="CLIENT", help="Only what this client did: its id or its name.")
+@click.option("--operation", metavar="NAME", help="Only this operation or action, such as tickets.update.")
+@click.option("--target", metavar="ID", help="Only what was done to this record, job, workspace or client.")
+@click.option("--outcome", metavar="OUTCOME", help="Only succeeded, accepted, or an error code.")
+@click.option("--since", metavar="TIME", callback=_read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
+@click.option("--until", metavar="TIME", callback=_read_time, help="Before this time.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of entries.")
+@output_option
+@gateway_options
+def audit(
+    connector: str | None,
+    actor: str | None,
+    operation: str | None,
+    target: str | None,
+    outcome: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    limit: int,
+    output_format: str | None,
+    **where: Any,
+) -> None:
+    """List who did what, when and with which outcome, the newest first; needs the scope admin."""
+
+    async def work() -> None:
+        async with open_gateway(**where) as gateway:
+            entries = gateway.logs.audit(
+                connector_id=await _id_of(gateway, connector),
+                actor=actor,
+                operation=operation,
+                target=target,
+                outcome=outcome,
+                since=since,
+                until=until,
+                limit=limit,
+            )
+            chosen = format_of(output_format)
+            await write_stream(_entries(entries, is_table=chosen is Format.TABLE), chosen, _AUDIT)
+
+    run(work())
+
+
+@click.command(epilog=EXIT_CODES)
+@connector_option("Only requests of this connector.")
+@click.option("--job", "job_id", metavar="ID", help="Only requests of this job.")
+@click.option("--request-id", metavar="ID", help="Only what this request to the gateway sent.")
+@click.option("--status", metavar="STATUS", help="Only this status: 404, 5xx, or failed.")
+@click.option("--since", metavar="TIME", callback=_read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of requests.")
+@click.option("-f", "--follow", is_flag=True, help="Print requests as they end, until Ctrl-C.")
+@output_option
+@gateway_options
+def logs(
+    connector: str | None,
+    job_id: str | None,
+    request_id: str | None,
+    status: str | None,
+    since: datetime | None,
+    limit: int,
+    follow: bool,
+    output_format: str | None,
+    **where: Any,
+) -> None:
+    """List the HTTP requests to applications, the newest first; they are kept for a day.
+
+    \b
+    gateway logs --status failed
+    gateway logs --follow --connector support-desk
+    """
+
+    async def work() -> None:
+        async with open_gateway(**where) as gateway:
+            connector_id = await _id_of(gateway, connector)
+            if follow:
+                followed = gateway.logs.follow_requests(connector_id=connector_id, job_id=job_id, status=status)
+                async for request in followed:
+                    _print_request(request, output_format)
+                return
+            found = gateway.logs.requests(
+                connector_id=connector_id,
+                job_id=job_id,
+                request_id=request_id,
+                status=status,
+                since=since,
+                limit=limit,
+            )
+            await write_stream(_requests(found), format_of(output_format), _REQUESTS)
+
+    run(work())
+
+
+async def _id_of(gateway: Gateway, connector: str | None) -> str | None:
+    return None if connector is None else (await gateway.connectors.resolve(connector)).id
+
+
+async def _entries(entries: AsyncIterator[AuditEntryView], *, is_table: bool) -> AsyncIterator[dict[str, Any]]:
+    """Entries as they come; for a table the client by its name and the members as a list of words."""
+    async for entry in entries:
+        facts: dict[str, Any] = msgspec.to_builtins(entry)
+        if is_table:
+            facts["actor"] = entry.actor and (entry.actor.name or entry.actor.id)
+            facts["changed"] = ", ".join(entry.changed)
+        yield facts
+
+
+async def _requests(requests: AsyncIterator[RequestView]) -> AsyncIterator[dict[str, Any]]:
+    async for request in requests:
+        yield msgspec.to_builtins(request)
+
+
+def _print_request(request: RequestView, output_format: str | None) -> None:
+    """One line: for people where a terminal reads it, else JSON."""
+    if format_of(output_format) is not Format.TABLE:
+        click.echo(msgspec.json.encode(request).decode())
+        return
+    status = str(request.status) if request.status else request.error or "-"
+    is_failed = request.status is None or request.status >= 400
+    attempt = "" if request.attempt == 1 else f" attempt {request.attempt}"
+    line = f"{request.method:6} {request.path} {request.duration_ms} ms{attempt}  {request.operation or ''}"
+    click.echo(f"{request.at:%H:%M:%S} {click.style(f'{status:>4}', fg='red' if is_failed else 'green')} {line}")

@@ -1,0 +1,111 @@
+"""`gateway.logs`: the audit log, and the HTTP requests that the gateway sent to applications."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from gateway.client.session import ApiRequest, Session
+from gateway.contract.gateway_state import AuditEntryView, AuditPage, RequestPage, RequestView
+from gateway.contract.members import PageOf
+
+View = TypeVar("View")
+
+#: seconds between two looks at the request log; processes write theirs every half second
+_INTERVAL = 1.0
+#: processes write in batches, so that a request may appear after one that ended later: seconds that are read again
+_OVERLAP = timedelta(seconds=10)
+#: ids of requests that were given already
+_REMEMBERED = 10_000
+
+
+class Logs:
+    """What happened: who did what (`audit`), and what went to applications (`requests`)."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def audit(
+        self,
+        *,
+        connector_id: str | None = None,
+        actor: str | None = None,
+        operation: str | None = None,
+        target: str | None = None,
+        outcome: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+    ) -> AsyncGenerator[AuditEntryView, None]:
+        """Entries of the audit log, the newest first, page after page until `limit` of them.
+
+        `actor` is the id or the name of a client, `outcome` `succeeded`, `accepted` or an error code. Needs the scope
+        admin.
+        """
+        query = {
+            "connector_id": connector_id,
+            "actor": actor,
+            "operation": operation,
+            "target": target,
+            "outcome": outcome,
+            "since": since and since.isoformat(),
+            "until": until and until.isoformat(),
+        }
+        async for entry in self._pages("/api/v1/audit", query, AuditPage, limit):
+            yield entry
+
+    async def requests(
+        self,
+        *,
+        connector_id: str | None = None,
+        job_id: str | None = None,
+        request_id: str | None = None,
+        status: str | None = None,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> AsyncGenerator[RequestView, None]:
+        """Requests to applications, the newest first, page after page until `limit` of them.
+
+        `status` is a status, a class of them (`5xx`) or `failed`.
+        """
+        query = {
+            "connector_id": connector_id,
+            "job_id": job_id,
+            "request_id": request_id,
+            "status": status,
+            "since": since and since.isoformat(),
+        }
+        async for request in self._pages("/api/v1/requests", query, RequestPage, limit):
+            yield request
+
+    async def follow_requests(
+        self, *, connector_id: str | None = None, job_id: str | None = None, status: str | None = None
+    ) -> AsyncGenerator[RequestView, None]:
+        """Requests to applications as they end, from now on and without an end; each once."""
+        newest = [each async for each in self.requests(connector_id=connector_id, job_id=job_id, limit=1)]
+        since, given = next((each.at for each in newest), None), deque((each.id for each in newest), _REMEMBERED)
+        while True:
+            found = self.requests(connector_id=connector_id, job_id=job_id, status=status, since=since)
+            new = [each async for each in found if each.id not in given]
+            for request in sorted(new, key=lambda each: each.at):
+                given.append(request.id)
+                yield request
+            if new:
+                newest_overlap = max(each.at for each in new) - _OVERLAP
+                since = newest_overlap if since is None else max(since, newest_overlap)
+            await asyncio.sleep(_INTERVAL)
+
+    async def _pages(
+        self, path: str, query: dict[str, Any], page_type: type[PageOf[View]], limit: int | None
+    ) -> AsyncGenerator[View, None]:
+        query = {**query, "limit": min(limit or 1000, 1000)}
+        remaining = limit
+        while True:
+            page = (await self._session.fetch(ApiRequest("GET", path, query))).into(page_type)
+            for view in page.data[:remaining]:
+                yield view
+            remaining = None if remaining is None else remaining - len(page.data)
+            if page.next_cursor is None or (remaining is not None and remaining <= 0):
+                return
+            query["cursor"] = page.next_cursor
