@@ -32,7 +32,7 @@ from tests.harness.waiting import eventually
 from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 RETENTION = 3600
-STEPS = 5
+STEPS = 6
 CANARY = "CANARY-of-the-application"
 
 
