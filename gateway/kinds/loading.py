@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.kinds.lint.kind import lint
+from gateway.kinds.lint.kind import linted_kind
 from gateway.kinds.lint.reading import errors_of
 from gateway.kinds.sources import LintError, SpecError, read_yaml
 from gateway.kinds.spec import ConnectorSpec
@@ -38,16 +38,16 @@ def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
     are checked by the tests.
     """
     kinds: dict[str, Kind] = {}
+    errors: list[LintError]
     refused: dict[str, SpecError] = {}
     shipped = shipped_specs()
     for folder in spec_folders(extra):
-        errors = [] if folder.parent == shipped else lint(folder)
-        if errors:
+        kind, errors = (load_kind(folder), []) if folder.parent == shipped else linted_kind(folder)
+        if kind is None or errors:
             name = kind_name_of(folder)
             kinds.pop(name, None)
             refused[name] = SpecError(errors)
         else:
-            kind = load_kind(folder)
             kinds[kind.name] = kind
             refused.pop(kind.name, None)
     return Catalog(kinds.values(), refused)

@@ -236,6 +236,11 @@ class AuthMethod(Deprecation):
     credentials: dict[str, CredentialField]
 
     @property
+    def header_names(self) -> tuple[str, ...]:
+        """The headers that hold its credentials."""
+        return tuple(self.headers) if self.scheme == "api_key" else ("Authorization",)
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         return tuple(name for name, field in self.credentials.items() if field.secret)
 

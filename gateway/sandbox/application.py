@@ -180,6 +180,10 @@ class Application(Operations):
         """What answers at request lines, with or without an operation of the spec, in this kind's own way."""
         return {}
 
+    def token_style(self) -> TokenStyle:
+        """How the kind's authorization server gives out tokens."""
+        return self.tokens
+
     def files(self) -> list[Route]:
         """Where bytes lie that need no credentials."""
         return []
@@ -189,7 +193,7 @@ class Application(Operations):
         if endpoints is None:
             return []
         knows_clients = any(method.grant_type for method in self.kind.spec.authentication.values())
-        server = AuthorizationServer(self.kind.spec.title, self.tokens, self.grants, knows_clients=knows_clients)
+        server = AuthorizationServer(self.kind.spec.title, self.token_style(), self.grants, knows_clients=knows_clients)
         variables = dict.fromkeys(self.kind.spec.environment, "sandbox")
         lines = authorization_lines(endpoints, server, variables)
         return [Route(method, path, handler, is_open=is_open) for method, path, handler, is_open in lines]

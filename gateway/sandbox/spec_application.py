@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 from gateway.kinds.catalog import Kind, Operation
 from gateway.sandbox import files, filters, records
 from gateway.sandbox.application import Application, Route
-from gateway.sandbox.calls import Call, FileReply, Record, Refusal, Reply, nested
+from gateway.sandbox.calls import Call, FileReply, Record, Refusal, Reply, nested, put
+from gateway.sandbox.grants import Pair
+from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.operations import last_param, wire_name
 from gateway.sandbox.rate_limit import RateLimitWindow
 from gateway.sandbox.store import Row
@@ -207,6 +209,25 @@ class SpecApplication(Application):
             return _file(name)
         document = nested(how.url, f"{call.origin}/_sandbox/of/{self.kind.name}/{name}")
         return Reply(document)
+
+    def token_style(self) -> TokenStyle:
+        """How the kind's authorization server wants token requests and what its answers hold beside the tokens."""
+        oauth = self.kind.spec.oauth
+        if oauth is None:
+            return TokenStyle()
+        names = ("access_token", "refresh_token", "expires_in")
+        places = {name: place for name, place in oauth.outputs.items() if name not in names}
+
+        def outputs(call: Call, pair: Pair) -> dict[str, Any]:
+            found: dict[str, Any] = {}
+            for name, place in places.items():
+                is_origin = name in self.kind.spec.environment and self.kind.spec.environment[name].type == "origin"
+                put(found, place, call.origin if is_origin else "sandbox")
+            return found
+
+        return TokenStyle(
+            client_authentication=(oauth.client_authentication,), encodings=(oauth.encoding,), learns=outputs
+        )
 
     def files(self) -> list[Route]:
         path = f"/_sandbox/of/{self.kind.name}/{{name}}"

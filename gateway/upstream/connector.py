@@ -11,14 +11,16 @@ from typing import Any
 import msgspec
 
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.spec import is_json
+from gateway.kinds.spec import ConnectorSpec, is_json
 from gateway.upstream import download, pagination
+from gateway.upstream.auth import QUERY_PREFIX
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.responses import RangeRequest
 from gateway.upstream.long_running import long_rule
 from gateway.upstream.operation_run import OperationRun
 from gateway.upstream.prepared import PreparedCall, prepare
-from gateway.upstream.requests import UpstreamRequest
+from gateway.upstream.redaction import MASK
+from gateway.upstream.requests import UpstreamRequest, authenticated
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext, RunContext
 from gateway.upstream.session import UpstreamSession
@@ -108,15 +110,19 @@ class UpstreamConnector:
             requests = rule.preview(OperationRun(self.session, call, InMemoryRunContext()))
         else:
             requests = [self.session.request(call)]
-        return [_rendered(request) for request in requests]
+        return [_rendered(request, self.kind.spec) for request in requests]
 
 
-def _rendered(request: UpstreamRequest) -> dict[str, Any]:
-    """A request as a dry run shows it."""
+def _rendered(request: UpstreamRequest, spec: ConnectorSpec) -> dict[str, Any]:
+    """A request as a dry run shows it, masked where any of the kind's authentication methods puts credentials."""
+    methods = spec.authentication.values()
+    masked = {name: MASK for method in methods for name in method.header_names}
+    in_query = {f"{QUERY_PREFIX}{name}": MASK for method in methods for name in method.query}
+    request, _ = authenticated(request, in_query)
     return {
         "method": request.method,
         "url": str(request.url),
-        "headers": {**request.headers, "Authorization": "***"},
+        "headers": {**request.headers, **masked},
         "body": _shown_body(request),
     }
 

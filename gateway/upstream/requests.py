@@ -73,7 +73,7 @@ def authenticated(
         return request, credentials
     members = {name.removeprefix(QUERY_PREFIX): value for name, value in credentials.items() if name[0] == QUERY_PREFIX}
     separator = "&" if request.url.raw_query_string else "?"
-    url = URL(f"{request.url}{separator}{urlencode(members, quote_via=quote)}", encoded=True)
+    url = URL(f"{request.url}{separator}{urlencode(members, safe='*', quote_via=quote)}", encoded=True)
     headers = {name: value for name, value in credentials.items() if name[0] != QUERY_PREFIX}
     return replace(request, url=url), headers
 

@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 import yaml
 from aiohttp.test_utils import TestServer
+from pydantic import SecretStr
 
 from gateway.errors import ReauthorizationRequired, UpstreamNotFound, UpstreamRateLimited, UpstreamRejected
 from gateway.kinds.catalog import Catalog, Kind
@@ -16,6 +17,8 @@ from gateway.sandbox.app import create_sandbox
 from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.oauth_tokens.client import TokenClient
+from gateway.upstream.oauth_tokens.model import App, TokenSet
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
@@ -312,3 +315,27 @@ async def test_two_kinds_with_the_same_paths_share_a_sandbox():
                 names.append("Lamp" in [each["name"] for each in (await answer.json())["gadgets"]])
 
     assert names == [True, False, True]
+
+
+@pytest.mark.parametrize(("style", "encoding"), [("basic", "form"), ("body", "json")])
+async def test_tokens_are_given_out_as_the_spec_wants_them_asked_for(style, encoding):
+    oauth = {
+        "authorization_url": "https://gadgets.example.com/authorize",
+        "token_url": "https://gadgets.example.com/token",
+        "client_authentication": style,
+        "encoding": encoding,
+    }
+    fields = {name: {"description": name, "secret": True} for name in ("refresh_token", "client_id", "client_secret")}
+    authentication = {"oauth": {"title": "O", "scheme": "bearer", "token": "t", "oauth": True, "credentials": fields}}
+    document = {**yaml.safe_load(GADGET_MAKER), "entities": {}, "oauth": oauth, "authentication": authentication}
+    spec = ConnectorSpec.model_validate(document)
+    async with TestServer(create_sandbox(Catalog([Kind(spec)]))) as server:
+        origin = server.make_url("/").origin()
+        async with Transport(EgressPolicy.of([origin])) as transport:
+            upstreams, scope = Upstreams(transport, {spec.kind: origin}), RateScope("gadgets:tokens", spec.kind)
+            app = App("id", SecretStr("secret"), is_own=True)
+            tokens = TokenClient(spec, {}, upstreams, scope)
+            renewed = await tokens.renew(app, {"refresh_token": "r-1"}, spec.authentication["oauth"])
+
+    assert isinstance(renewed, TokenSet), renewed
+    assert renewed.credentials["access_token"].startswith("access-")

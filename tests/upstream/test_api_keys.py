@@ -69,3 +69,14 @@ async def test_a_key_behind_a_name_is_masked_too():
             connector = Upstreams(transport).connector(kind, {}, authorizer, RateScope("small:c-1", "small"))
             with pytest.raises(UpstreamRejected, match=r": \*\*\* is no token"):
                 await connector.execute("things", "act")
+
+
+def test_a_dry_run_shows_where_the_credentials_go():
+    key = method(headers={"X-Api-Key": "{key}"}, query={"secret": "{secret}"}).model_dump()
+    kind = Kind(small_operation(authentication={"key": key}).spec)
+    connector = Upstreams(Transport()).connector(kind, {}, StaticAuthorizer({}), RateScope("small:c-1", "small"))
+
+    [shown] = connector.dry_run("things", "act")
+
+    assert shown["url"] == f"{URL}?secret=***"
+    assert shown["headers"] == {"Accept": "application/json", "X-Api-Key": "***"}

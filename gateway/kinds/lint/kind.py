@@ -34,10 +34,15 @@ _BEFORE_TOKENS = ("authorization_url", "token_url", "issuer")
 
 def lint(folder: Path) -> list[LintError]:
     """Everything wrong with the spec in a folder, by file and line; empty when it is sound."""
+    return linted_kind(folder)[1]
+
+
+def linted_kind(folder: Path) -> tuple[Kind | None, list[LintError]]:
+    """The kind in a folder as far as it can be read, and everything wrong with its spec."""
     reading = read_leniently(folder)
     errors = list(reading.errors)
-    if reading.spec is not None:
-        kind = Kind(reading.spec)
+    kind = None if reading.spec is None else Kind(reading.spec)
+    if kind is not None:
         errors += [
             lint_error(folder, place, message)
             for check in CHECKS
@@ -46,9 +51,10 @@ def lint(folder: Path) -> list[LintError]:
         ]
     readable = set(folder.glob("*.yaml")) - {error.path for error in errors if error.is_unreadable}
     errors += [repeated for path in sorted(readable) for repeated in repeated_members(path)]
-    return sorted(
+    in_order = sorted(
         set(errors), key=lambda each: (each.path.name != "connector.yaml", each.path, each.line, each.message)
     )
+    return kind, in_order
 
 
 def _descriptions(kind: Kind) -> Iterator[PlacedError]:
