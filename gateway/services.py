@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from gateway.aio.loops import every, running
 from gateway.aio.remembered import Remembered
 from gateway.audit.log import Audit
+from gateway.batches.inputs import BatchInputs
+from gateway.batches.service import Batches
 from gateway.connect_links.service import ConnectLinks
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.connectors.service import ConnectorService
@@ -126,6 +128,7 @@ class WorkerServices(Engine):
     runner: Runner
     maintenance: Maintenance
     execution: Execution
+    batches: Batches
     deletion: Deletion
     quota: JobQuota
     schedule_store: ScheduleStore
@@ -288,7 +291,18 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             feed=feed,
             runner=runner,
             maintenance=Maintenance(database, settings.job_retention, engine.sealing),
-            execution=_execution(engine, wakeup, waiters, runner, cache, quota),
+            execution=(execution := _execution(engine, wakeup, waiters, runner, cache, quota)),
+            batches=Batches(
+                engine.audit,
+                engine.connectors,
+                execution,
+                engine.jobs,
+                BatchInputs(database, engine.sealing),
+                engine.sealing,
+                wakeup,
+                quota,
+                idempotency_seconds=settings.idempotency_seconds,
+            ),
             quota=quota,
             schedule_store=schedule_store,
             due_runs=DueRuns(engine.audit, engine.catalog, database, schedule_store, engine.jobs, wakeup),

@@ -26,6 +26,7 @@ LAYERS = (
     {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
     {"context_store", "embedded", "gateway", "oauth_client", "schedules"},
     {"connect_links", "key_rotation", "operations", "sign_in"},
+    {"batches"},
     {"monitoring", "services"},
     {"agents", "workers"},
     {"client", "http"},

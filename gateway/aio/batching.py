@@ -5,7 +5,7 @@ A lone caller waits for nobody; under load a hundred callers share one round tri
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from gateway.errors import InternalError, Unavailable
 
@@ -43,6 +43,8 @@ class Batcher(Generic[Item, Result]):
         while self._waiting:
             batch, self._waiting = self._waiting[: self._max_batch], self._waiting[self._max_batch :]
             await self._run(batch)
+        # At once, and not by the callback: a caller that asks again as soon as it has its result is run before that.
+        self._running.discard(cast(asyncio.Task[None], asyncio.current_task()))
 
     async def _run(self, batch: list[tuple[Item, "asyncio.Future[Result]"]]) -> None:
         try:

@@ -44,6 +44,10 @@ class Route:
     #: the JSON body; a Struct where the handler reads the JSON by itself
     body: type[BaseModel] | type[Struct] | None = None
     has_optional_body: bool = False
+    #: media types of a body of lines, which the handler takes as well
+    line_media: tuple[str, ...] = ()
+    #: the first lines that the document shows
+    line_example: str = ""
     #: the fields of a form, of the OAuth endpoints
     form: type[BaseModel] | None = None
     query: type[BaseModel] | None = None

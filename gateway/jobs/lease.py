@@ -72,6 +72,15 @@ class JobRunContext:
         self._parts = job.parts
         self._reported_at = float("-inf")
         self.last_progress: tuple[int, int | None] = (job.progress, job.total)
+        #: whether a caller wants the job canceled
+        self.is_canceled = job.cancel_requested
+        #: set when the run is to send nothing more: the job is canceled, or its worker shuts down
+        self.stopping = asyncio.Event()
+
+    def stop(self, *, is_canceled: bool = False) -> None:
+        """Ask the run to send nothing more; runs that do not watch `stopping` go on."""
+        self.is_canceled = self.is_canceled or is_canceled
+        self.stopping.set()
 
     @property
     def may_be_repeated(self) -> bool:
@@ -104,13 +113,16 @@ class JobRunContext:
 
     async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
         lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
+        await self.save(state, {part or self._parts + 1: lines} if lines else {})
+
+    async def save(self, state: Mapping[str, Any], parts: Mapping[int, str]) -> None:
+        """Keep this state for a later attempt and these numbered parts of the result, JSON lines each, or neither."""
         async with self._write_lock:
-            number = part or self._parts + bool(lines)
             is_answered = not self._in_flight
             await retry_until_available(
-                lambda: self._leases.checkpoint(self._job, state, number, lines, is_answered=is_answered)
+                lambda: self._leases.checkpoint(self._job, state, parts, is_answered=is_answered)
             )
-            self.state, self._parts = state, max(self._parts, number)
+            self.state, self._parts = state, max([self._parts, *parts])
             if is_answered:
                 self.sent_at, self.is_sent = None, False
 
@@ -149,6 +161,7 @@ class Lease:
 
     def cancel(self) -> None:
         """Stop a read in progress; a write already sent runs to its true end, and nothing more is sent after it."""
+        self.run_context.stop(is_canceled=True)
         if self.job.effect is Effect.READ and not (self._is_canceled or self._is_finishing):
             self._is_canceled = True
             self.task.cancel()

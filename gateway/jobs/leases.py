@@ -73,13 +73,14 @@ _CLEAR_IN_FLIGHT = """
 _CHECKPOINT = """
     WITH saved AS (
         UPDATE jobs
-        SET state = $3, in_flight_since = CASE WHEN NOT $6 THEN in_flight_since END,
-            parts = greatest(parts, $4::integer), worker_losses = 0
+        SET state = $3, in_flight_since = CASE WHEN NOT $6 THEN in_flight_since END, worker_losses = 0,
+            parts = greatest(parts, (SELECT max(part) FROM unnest($4::integer[]) AS part))
         WHERE id = $1 AND fence = $2 AND status = 'running'
         RETURNING id, organization_id
     ), stored AS (
         INSERT INTO job_results (job_id, organization_id, part, lines)
-        SELECT id, organization_id, $4::integer, $5::text FROM saved WHERE $5::text <> ''
+        SELECT id, organization_id, part, lines
+        FROM saved, unnest($4::integer[], $5::text[]) AS given (part, lines)
         ON CONFLICT (job_id, part) DO UPDATE SET lines = EXCLUDED.lines
     )
     SELECT id FROM saved
@@ -214,12 +215,13 @@ class Leases:
         await self._fenced(_CLEAR_IN_FLIGHT, job, job.in_flight_since)
 
     async def checkpoint(
-        self, job: StoredJob, state: Mapping[str, Any], part: int, lines: str, *, is_answered: bool = True
+        self, job: StoredJob, state: Mapping[str, Any], parts: Mapping[int, str], *, is_answered: bool = True
     ) -> None:
-        """Commit what a later attempt needs, and that part of the result, together; twice is as once."""
-        sealed_state = self._sealing.seal(key_of(job), "state", json.dumps(dict(state)))
-        sealed_lines = self._sealing.seal(key_of(job), part_field(part), lines) if lines else ""
-        await self._fenced(_CHECKPOINT, job, sealed_state, part, sealed_lines, is_answered, timeout=LARGE_TIMEOUT)
+        """Commit the state that a later attempt needs and these parts of the result together; twice is as once."""
+        key = key_of(job)
+        sealed_state = self._sealing.seal(key, "state", json.dumps(dict(state)))
+        sealed = [self._sealing.seal(key, part_field(part), lines) for part, lines in parts.items()]
+        await self._fenced(_CHECKPOINT, job, sealed_state, list(parts), sealed, is_answered, timeout=LARGE_TIMEOUT)
 
     async def store_part(self, job: StoredJob, part: int, lines: str) -> None:
         """Store one part of a result that is complete in memory."""

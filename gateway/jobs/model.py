@@ -42,6 +42,9 @@ class NewJob(msgspec.Struct, frozen=True):
     find_by: str | None = None
     #: of a caller that can only follow redirects, perhaps for longer than its token lives
     token_hash: bytes | None = None
+    #: the wrapped data key of what was sealed for the job before it is accepted; None makes one
+    key_id: str | None = None
+    wrapped_key: bytes | None = None
     #: the trace of whoever accepts it
     traceparent: str | None = msgspec.field(default_factory=tracing.traceparent)
 

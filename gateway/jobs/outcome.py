@@ -43,7 +43,7 @@ def classify_outcome(
     byte certainly went out, and `state` what the run saved last.
     """
     effects = Effects.of(job.state if state is None else state)
-    sentence = f"{error.detail}; {effects.summary}" if effects.known else error.detail
+    sentence = _sentence(error, effects)
     document = {**errors.document(error), "detail": sentence}
     facts = {
         "known": known_facts(job, sent_at, effects, is_sent=is_sent),
@@ -57,6 +57,15 @@ def classify_outcome(
         return JobOutcome(JobStatus.FAILED, error=document, message=sentence)
     was_done = {**document, **facts} if effects.known else None
     return JobOutcome(JobStatus.CANCELED, result=result, error=was_done, message=sentence)
+
+
+def _sentence(error: GatewayError, effects: Effects) -> str:
+    """Why the job ended and, where some of it was done, how much."""
+    if not effects.known:
+        return error.detail
+    if isinstance(error, JobCanceled):
+        return f"{effects.summary} before it was canceled"
+    return f"{error.detail}; {effects.summary}"
 
 
 def _may_have_been_done(job: StoredJob, error: GatewayError, sent_at: datetime | None, effects: Effects) -> bool:
@@ -106,8 +115,9 @@ def is_requeued(job: StoredJob, error: GatewayError, sent_at: datetime | None) -
 
 
 def must_go_on(job: StoredJob, state: Mapping[str, Any]) -> bool:
-    """Whether a job to be canceled is run all the same: what the application works at is followed to its end."""
-    return job.effect is not Effect.READ and Effects.of(state).is_open
+    """Whether a canceled job is run all the same: to follow what the application works at, or to say what was done."""
+    effects = Effects.of(state)
+    return job.effect is not Effect.READ and (effects.is_open or effects.needs_closing)
 
 
 def releases_key(error: GatewayError) -> bool:

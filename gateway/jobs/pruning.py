@@ -30,6 +30,17 @@ _OLD_SCHEDULED_JOBS = f"""
     )
     DELETE FROM jobs USING old WHERE jobs.id = old.id
 """
+# A request that was broken off left operations without a job. Those of a job go when its result has expired.
+_BATCH_INPUTS = """
+    WITH unused AS (
+        SELECT job_id, first_index FROM batch_inputs
+        WHERE stored_at < now() - interval '1 hour' AND NOT EXISTS (
+            SELECT FROM jobs WHERE jobs.id = batch_inputs.job_id AND (expires_at IS NULL OR expires_at > now()))
+        ORDER BY stored_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM batch_inputs AS inputs USING unused
+    WHERE (inputs.job_id, inputs.first_index) = (unused.job_id, unused.first_index)
+"""
 _EXPIRED_KEYS = """
     WITH expired AS (
         SELECT organization_id, client_id, connector_id, key FROM idempotency_keys WHERE expires_at < now()
@@ -67,6 +78,7 @@ _STATEMENTS = (
     _EXPIRED_RESULTS,
     _OLD_JOBS,
     _OLD_SCHEDULED_JOBS,
+    _BATCH_INPUTS,
     _EXPIRED_KEYS,
     _EXPIRED_TOKENS,
     _GONE_WORKERS,

@@ -56,6 +56,7 @@ _EMPTY = """
     WHERE organization_id = $1 AND id = ANY ($2)
 """
 _DELETE_PARTS = "DELETE FROM job_results WHERE organization_id = $1 AND job_id = ANY ($2)"
+_DELETE_INPUTS = "DELETE FROM batch_inputs WHERE organization_id = $1 AND job_id = ANY ($2)"
 _DELETE_EVENTS = "DELETE FROM job_events WHERE organization_id = $1 AND job_id = ANY ($2)"
 _DELETE_KEYS = "DELETE FROM idempotency_keys WHERE organization_id = $1 AND job_id = ANY ($2)"
 
@@ -99,7 +100,7 @@ class JobRemoval:
     async def empty(self, organization_id: UUID, job_ids: Sequence[UUID]) -> None:
         """Drop their params, answers, events and idempotency keys."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            for statement in (_EMPTY, _DELETE_PARTS, _DELETE_EVENTS, _DELETE_KEYS):
+            for statement in (_EMPTY, _DELETE_PARTS, _DELETE_INPUTS, _DELETE_EVENTS, _DELETE_KEYS):
                 await connection.execute(statement, organization_id, job_ids)
 
 

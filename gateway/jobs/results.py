@@ -9,7 +9,7 @@ from gateway import errors
 from gateway.aio.clock import CLOCK
 from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError, JobCanceled, ResultExpired
-from gateway.jobs.model import JobSummary, url_of
+from gateway.jobs.model import OPERATION_TASK, JobSummary, url_of
 from gateway.upstream.responses import OperationResult
 
 #: records and bytes of one stored part; one record may be larger
@@ -48,11 +48,11 @@ def parts_of(answer: OperationResult) -> Iterator[str]:
         return
     if not _is_list(answer):
         if _is_large(answer):
-            yield _line(answer.result)
+            yield line_of(answer.result)
         return
     lines, size = [], 0
     for record in answer.records:
-        lines.append(_line(record))
+        lines.append(line_of(record))
         size += len(lines[-1])
         if len(lines) == _PART or size >= _PART_BYTES:
             yield "".join(lines)
@@ -69,7 +69,7 @@ def _is_list(answer: OperationResult) -> bool:
     return bytes(memoryview(answer.result)[:1]) == b"["
 
 
-def _line(record: msgspec.Raw) -> str:
+def line_of(record: msgspec.Raw) -> str:
     """The record on one line, however the application laid it out."""
     text = bytes(record)
     return (msgspec.json.format(text, indent=-1) if b"\n" in text or b"\r" in text else text).decode() + "\n"
@@ -110,8 +110,8 @@ def _is_expired(job: JobSummary) -> bool:
 
 
 def completed(head: Mapping[str, Any], job: JobSummary, base_url: str) -> Mapping[str, Any]:
-    """The head with what only the job knows: the record that it ends with is the job's own."""
-    if head["collected"] in (None, ROOT, DOCUMENT):
+    """The head with what only the job knows: a bulk update ends with the record of its job."""
+    if head["collected"] in (None, ROOT, DOCUMENT) or job.task != OPERATION_TASK:
         return head
     status = {} if job.status is JobStatus.SUCCEEDED else {"status": job.status.value}
     return {**head, "result": {"id": str(job.id), "url": url_of(job, base_url), **head["result"], **status}}

@@ -49,11 +49,8 @@ def _type_of(annotation: Any) -> str:
 # What may be large is not in it: params, selection, state and result.
 SUMMARY_COLUMNS = _selected(JobSummary)
 COLUMNS = _selected(StoredJob)
-#: column → its type, of what is accepted: the members of a `NewJob` and its data key
-_INSERTED = {name: _type_of(hint) for name, hint in get_type_hints(NewJob).items()} | {
-    "key_id": "text",
-    "wrapped_key": "bytea",
-}
+#: column → its type, of what is accepted: the members of a `NewJob`
+_INSERTED = {name: _type_of(hint) for name, hint in get_type_hints(NewJob).items()}
 INSERTED_COLUMNS = ", ".join(_INSERTED)
 #: jobs as arrays of their columns, in the order of `INSERTED_COLUMNS`
 NEW_JOBS = f"unnest({', '.join(f'${number}::{type_}[]' for number, type_ in enumerate(_INSERTED.values(), 1))})"
@@ -107,6 +104,12 @@ class JobSealing:
         self._remember(wrapped.wrapped_key, AESGCM(data_key))
         return JobKey(organization_id, job_id, wrapped.key_id, wrapped.wrapped_key)
 
+    def key_of_new(self, new: NewJob) -> JobKey:
+        """The data key of a job that is accepted now: the one that it brings, else a new one."""
+        if new.wrapped_key is None:
+            return self.new_key(new.organization_id, new.id)
+        return JobKey(new.organization_id, new.id, new.key_id, new.wrapped_key)
+
     def seal(self, key: JobKey, field: str, text: str) -> str:
         """The text, readable only as this field of this job; as it is where the job has no key."""
         if key.wrapped_key is None or text == _EMPTY:
@@ -152,12 +155,13 @@ def inserted_columns(new: Sequence[NewJob], sealing: JobSealing) -> list[list[An
 
 
 def _inserted_row(new: NewJob, sealing: JobSealing) -> tuple[Any, ...]:
-    key = sealing.new_key(new.organization_id, new.id)
+    key = sealing.key_of_new(new)
     members = {name: getattr(new, name) for name in new.__struct_fields__}
     members["params"] = sealing.seal(key, "params", json.dumps(dict(new.params)))
     members["selection"] = json.dumps(dict(new.selection))
     members["labels"] = json.dumps(dict(new.labels))
-    return (*members.values(), key.key_id, key.wrapped_key)
+    members["key_id"], members["wrapped_key"] = key.key_id, key.wrapped_key
+    return tuple(members.values())
 
 
 def summary_of(row: Any) -> JobSummary:

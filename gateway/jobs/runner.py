@@ -97,6 +97,8 @@ class Runner:
 
     async def drain(self, grace: float) -> list[StoredJob]:
         """Let running jobs finish within `grace` seconds; then requeue what was not sent, to be notified of again."""
+        for lease in self._held.values():
+            lease.run_context.stop()
         if self._held:
             await asyncio.wait([lease.task for lease in self._held.values()], timeout=grace)
         left = list(self._held.values())

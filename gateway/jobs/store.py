@@ -121,8 +121,9 @@ _LOCK_CONNECTOR = """
     SELECT id FROM connectors WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL FOR SHARE
 """
 
-#: parts of a result fetched at a time
-_PARTS_AT_A_TIME = 4
+#: parts of a result fetched at a time; more, while they are so small that fewer bytes come than this
+_PARTS_AT_A_TIME, _MOST_PARTS = 4, 1000
+_BYTES_AT_A_TIME = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,17 +320,19 @@ class JobStore:
 
         No connection is held between parts, so that a slow reader takes none away from others.
         """
-        last = 0
+        last, limit = 0, _PARTS_AT_A_TIME
         while last < parts:
             async with self._database.tenant(job.organization_id) as connection:
                 rows = await connection.fetch(
-                    _PARTS, job.organization_id, job.id, last, parts, _PARTS_AT_A_TIME, timeout=LARGE_TIMEOUT
+                    _PARTS, job.organization_id, job.id, last, parts, limit, timeout=LARGE_TIMEOUT
                 )
             if not rows:
                 raise ResultExpired("the result expired while it was read")
             for row in rows:
                 yield self._sealing.open(key_of(job), part_field(row["part"]), row["lines"])
             last = rows[-1]["part"]
+            is_little = sum(len(row["lines"]) for row in rows) < _BYTES_AT_A_TIME
+            limit = min(2 * limit, _MOST_PARTS) if is_little else _PARTS_AT_A_TIME
 
     async def events(self, job: JobSummary, after: int, limit: int = 500) -> list[JobChange]:
         """The changes after that number up to where the job was when it was looked at, oldest first."""

@@ -45,8 +45,12 @@ DELETE_WORKSPACE = Task(
     is_retryable=False,
     deletes_with_connector=False,
 )
+# Run again as a whole it would repeat the operations that succeeded; callers send those again that did not.
+BATCH = Task("batch", lambda services: services.batches.run_job, is_retryable=False)
 #: all tasks by name
-TASKS: Mapping[str, Task] = {task.name: task for task in (OPERATION, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE)}
+TASKS: Mapping[str, Task] = {
+    task.name: task for task in (OPERATION, BATCH, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE)
+}
 
 
 def is_retryable(job: JobSummary) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.aio.background import done_within
-from gateway.audit.log import Audit, Entry
+from gateway.audit.log import Actor, Audit, Entry
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.jobs import JobStatus
@@ -50,6 +50,7 @@ from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.responses import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
+from gateway.upstream.run_context import InMemoryRunContext
 
 #: what a caller needs for an operation of this effect
 _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
@@ -181,11 +182,8 @@ class Execution:
     async def _prepare(self, caller: Caller, call: OperationCall, entry: Entry) -> PreparedExecution:
         """What is to run, and that the caller may run it; raises what is wrong with the call."""
         resolved = await self._connectors.get(caller.organization_id, call.connector_id)
-        entry.kind = resolved.record.kind
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
-        entry.target = target_of(engine_call.operation, engine_call.params)
-        if engine_call.effect is not Effect.READ:
-            entry.changed = changed_members(engine_call.operation, engine_call.params) or None
+        _describe(entry, resolved, engine_call)
         caller.require(_SCOPE_OF[engine_call.effect])
         if not call.selection.is_empty:
             operation = engine_call.operation
@@ -380,6 +378,24 @@ class Execution:
         await self._wakeup.notify(accepted.id, accepted.attempt)
         return accepted
 
+    async def run_call(
+        self, actor: Actor, resolved: ResolvedConnector, call: PreparedCall, run_context: InMemoryRunContext
+    ) -> OperationResult:
+        """Run one of the calls of a job, with an audit entry of its own; the whole answer; raises GatewayError."""
+        with (
+            self._audit.record(str(call.operation), actor, connector_id=resolved.record.id) as entry,
+            Accounted(resolved, call.operation),
+        ):
+            _describe(entry, resolved, call)
+            if call.effect is Effect.READ:
+                answer = await resolved.connector.run_to_end(call, run_context)
+            else:
+                answer = await self._with_write_through(
+                    resolved, call, lambda: resolved.connector.run_to_end(call, run_context)
+                )
+                entry.target = entry.target or created_id(answer.result)
+            return selected(answer, FieldSelection(limit=call.limit))
+
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a job's operation on a worker, with checkpoints; raises GatewayError."""
         resolved, call = await self._job_call(job)
@@ -417,6 +433,13 @@ class Execution:
         async with connector.open_file(call, RangeRequest()) as file:
             stored_file = await self._files.save(job.organization_id, job.id, job.fence, file, run_context)
         return OperationResult(msgspec.Raw(msgspec.json.encode(stored_file.document())))
+
+
+def _describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> None:
+    """What the audit log says of a call: the record that it is about, and the members that a write changes."""
+    entry.kind, entry.target = resolved.record.kind, target_of(call.operation, call.params)
+    if call.effect is not Effect.READ:
+        entry.changed = changed_members(call.operation, call.params) or None
 
 
 def _mismatch(call: OperationCall) -> IdempotencyMismatch:

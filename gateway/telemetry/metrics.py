@@ -107,6 +107,10 @@ UPSTREAM_SECONDS = Histogram(
 )
 REFRESHES = Counter("gateway_token_refreshes", "Renewals of OAuth tokens.", ("kind", "outcome"))
 
+BATCH_OPERATIONS = Counter(
+    "gateway_batch_operations", "Operations of batches that this process ended.", ("kind", "status")
+)
+
 JOBS_ENDED = Counter("gateway_jobs_ended", "Jobs that this process ended.", ("task", "status"))
 QUEUE_WAIT = Histogram("gateway_job_queue_wait_seconds", "From a job's acceptance to its first start.")
 LEASES_LOST = Counter("gateway_leases_lost", "Jobs that were taken from this process for its silence.")
@@ -130,6 +134,7 @@ ALL: Sequence[Counter | Histogram | Gauge] = (
     UPSTREAM_ANSWERS,
     UPSTREAM_SECONDS,
     REFRESHES,
+    BATCH_OPERATIONS,
     JOBS_ENDED,
     QUEUE_WAIT,
     LEASES_LOST,

@@ -41,12 +41,12 @@ class UpstreamConnector:
         """Run one operation to its end, bulk updates and reports included; raises GatewayError."""
         return await self.run_to_end(prepare(self.kind.operation(entity, action), params or {}))
 
-    async def run_to_end(self, call: PreparedCall) -> OperationResult:
+    async def run_to_end(self, call: PreparedCall, run_context: InMemoryRunContext | None = None) -> OperationResult:
         """Run a call whose result nobody else keeps: all of it is in the answer."""
         rule = long_rule(call.operation.action.rule)
         if rule is None:
-            return await self.session.call(call)
-        run_context = InMemoryRunContext()
+            return await self.session.call(call, run_context)
+        run_context = run_context or InMemoryRunContext()
         answer = await rule.run(OperationRun(self.session, call, run_context))
         if answer.collected is None:
             return answer

@@ -18,6 +18,8 @@ class Effects:
     #: the result without the records that are saved, and the member that they belong in
     result: Mapping[str, Any] | None = None
     collected: str | None = None
+    #: whether a canceled run is run once more, to complete its result
+    needs_closing: bool = False
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> "Effects":

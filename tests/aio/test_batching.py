@@ -31,6 +31,15 @@ async def started(batcher: Batcher[int, int], numbers) -> list["asyncio.Task[int
     return tasks
 
 
+async def test_a_caller_may_ask_again_as_soon_as_it_has_its_result():
+    statement = Statement()
+    statement.may_end.set()
+    batcher: Batcher[int, int] = Batcher(statement, concurrency=1)
+
+    async with asyncio.timeout(1):
+        assert [await batcher(number) for number in (1, 2, 3)] == [1, 4, 9]
+
+
 async def test_what_is_asked_for_meanwhile_goes_out_together():
     statement = Statement()
     batcher: Batcher[int, int] = Batcher(statement, max_batch=4, concurrency=1)

@@ -18,7 +18,7 @@ CHANGING = [route for route in ROUTES if route.method not in ("GET", "HEAD") and
 CLOSED = [route for route in ROUTES if not route.is_open and not route.is_console]
 #: what tells the same to every organization
 OF_NO_ORGANIZATION = {"Discovery"}
-BY_OPERATION = {"execute", "mcp"}
+BY_OPERATION = {"batch", "execute", "mcp"}
 
 
 def named(route):

@@ -173,7 +173,7 @@ async def test_a_bulk_update_that_lost_its_workers_is_unknown_with_what_was_done
     jobs, leases, maintenance, claimed, lost, sql
 ):
     job = await claimed(effect=Effect.IDEMPOTENT)
-    await leases.checkpoint(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
+    await leases.checkpoint(job, HALF_DONE, {1: '{"id":1}\n{"id":2}\n'})
     await sql(ISOLATED, job.id)
     await lost(job)
 
@@ -188,7 +188,7 @@ async def test_a_bulk_update_that_lost_its_workers_is_unknown_with_what_was_done
 
 async def test_a_job_canceled_in_the_middle_counts_what_was_done(jobs, leases, claims, runner, claimed):
     job = await claimed(effect=Effect.IDEMPOTENT)
-    await leases.checkpoint(job, HALF_DONE, 1, '{"id":1}\n{"id":2}\n')
+    await leases.checkpoint(job, HALF_DONE, {1: '{"id":1}\n{"id":2}\n'})
     await leases.defer(job, 3600, "limited")
     told = await jobs.request_cancel(job.organization_id, job.id)
     taken = (await claims.claim(WORKER, 1, SHARES))[0]
@@ -208,7 +208,7 @@ async def test_a_canceled_job_whose_batch_the_application_works_at_is_followed_f
         raise errors.JobCanceled("canceled before it was sent")
 
     job = await claimed(effect=Effect.IDEMPOTENT)
-    await leases.checkpoint(job, UNDER_WAY, 1, "1\n")
+    await leases.checkpoint(job, UNDER_WAY, {1: "1\n"})
     await leases.defer(job, 3600, "limited")
     await jobs.request_cancel(job.organization_id, job.id)
     taken = (await claims.claim(WORKER, 1, SHARES))[0]

@@ -50,7 +50,7 @@ async def test_an_end_is_written_once(jobs, leases, claimed):
     [
         lambda leases, job: leases.finish(job, SUCCESS),
         lambda leases, job: leases.mark_in_flight(job),
-        lambda leases, job: leases.checkpoint(job, {}, 1, "1\n"),
+        lambda leases, job: leases.checkpoint(job, {}, {1: "1\n"}),
         lambda leases, job: leases.store_part(job, 1, "1\n"),
         lambda leases, job: leases.progress(job, 1, 2, "m"),
         lambda leases, job: leases.defer(job, 1, "m"),
@@ -119,7 +119,7 @@ async def losses_of(sql, job) -> int:
 
 
 PROGRESS = {
-    "checkpoint": lambda leases, job: leases.checkpoint(job, {"at": 1}, 0, ""),
+    "checkpoint": lambda leases, job: leases.checkpoint(job, {"at": 1}, {}),
     "further than before": lambda leases, job: leases.progress(job, job.progress + 1, None, "m"),
     "as far as before": lambda leases, job: leases.progress(job, job.progress, None, "m"),
 }
@@ -193,8 +193,8 @@ async def test_a_released_call_gives_its_key_back(jobs, leases, new_job):
 async def test_state_and_records_are_kept_together(jobs, leases, claimed):
     job = await claimed()
 
-    await leases.checkpoint(job, {"at": 1}, 1, "1\n2\n")
-    await leases.checkpoint(job, {"at": 2}, 2, "3\n")
+    await leases.checkpoint(job, {"at": 1}, {1: "1\n2\n"})
+    await leases.checkpoint(job, {"at": 2}, {2: "3\n"})
     await leases.finish(job, SUCCESS)
     ended = await jobs.get_stored(job.organization_id, job.id)
     lines = [part async for part in jobs.lines(ended, ended.parts)]

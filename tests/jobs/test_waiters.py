@@ -99,7 +99,7 @@ async def test_who_waits_for_the_end_does_not_look_at_each_step(waiters, countin
 
 async def test_a_look_at_a_job_and_a_list_of_jobs_leave_out_what_may_be_large(jobs, leases, claimed):
     job = await claimed(params={"large": "x" * 1000})
-    await leases.checkpoint(job, {"at": 1}, 0, "")
+    await leases.checkpoint(job, {"at": 1}, {})
     await leases.finish(job, SUCCESS)
 
     seen = await jobs.get(job.organization_id, job.id)

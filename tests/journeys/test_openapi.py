@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import os
 import shlex
 import subprocess
 import sys
@@ -213,6 +214,9 @@ async def test_no_request_that_the_document_allows_makes_a_5xx(running, stranger
         *("--exclude-path-regex", "/events$", "--seed", "7", "--no-color"),
     ]
 
-    outcome = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=240, check=False)
+    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.harness.line_bodies"}
+    outcome = await asyncio.to_thread(
+        subprocess.run, command, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
 
     assert outcome.returncode == 0, outcome.stdout[-4000:] + outcome.stderr[-1000:]

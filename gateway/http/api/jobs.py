@@ -32,7 +32,7 @@ from gateway.jobs import results
 from gateway.jobs.model import JobSummary, url_of
 from gateway.jobs.store import JobFilter
 from gateway.upstream.download import ACTION as DOWNLOAD
-from gateway.upstream.responses import NULL
+from gateway.upstream.responses import NO_HEADERS, NULL
 
 #: seconds that a caller may come back after
 _RETRY_AFTER = 1
@@ -219,6 +219,14 @@ async def job_result(request: web.Request) -> web.StreamResponse:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
         return accepted_response(request, job, preferences.applied)
+    return await result_response(request, job)
+
+
+async def result_response(
+    request: web.Request, job: JobSummary, headers: Mapping[str, str] = NO_HEADERS
+) -> web.StreamResponse:
+    """The result of a job that is done, as a stream; raises the error that it ended with."""
+    services = request.app[SERVICES]
     stored = await services.jobs.head(job)
     partial = results.partial_result(job, stored)
     if partial is not None:
@@ -229,7 +237,8 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
     lines = services.jobs.lines(job, results.stored_parts(job, head))
     chunks = results.records(head, lines) if as_lines else _document(request, job, head, lines)
-    return await _streamed(request, chunks, "application/x-ndjson" if as_lines else "application/json")
+    content_type = "application/x-ndjson" if as_lines else "application/json"
+    return await _streamed(request, chunks, content_type, headers=headers)
 
 
 async def head_job_result(request: web.Request) -> web.StreamResponse:
@@ -265,9 +274,13 @@ async def _partial(request: web.Request, job: JobSummary, head: Mapping[str, Any
 
 
 async def _streamed(
-    request: web.Request, chunks: AsyncIterator[bytes], content_type: str, status: int = 200
+    request: web.Request,
+    chunks: AsyncIterator[bytes],
+    content_type: str,
+    status: int = 200,
+    headers: Mapping[str, str] = NO_HEADERS,
 ) -> web.StreamResponse:
-    response = web.StreamResponse(status=status, headers={"Content-Type": content_type})
+    response = web.StreamResponse(status=status, headers={"Content-Type": content_type, **headers})
     await response.prepare(request)
     if request.method == "HEAD":
         return response

@@ -106,7 +106,10 @@ def request_body(route: Route, schemas: dict[str, Schema]) -> dict[str, Any] | N
     if route.body is None:
         return None
     name = component_name(route.body) if issubclass(route.body, Struct) else route.body.__name__
-    return {"required": not route.has_optional_body, "content": {"application/json": {"schema": ref(name), **shown}}}
+    content = {"application/json": {"schema": ref(name), **shown}} | {
+        media: {"schema": {"type": "string"}, "example": route.line_example} for media in route.line_media
+    }
+    return {"required": not route.has_optional_body, "content": content}
 
 
 def has_body(route: Route) -> bool:

@@ -3,7 +3,7 @@
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import ContextStoreView
 from gateway.contract.jobs import AcceptedJobView
-from gateway.http.api import context_store, downloads, execute
+from gateway.http.api import batches, context_store, downloads, execute
 from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, FILE_MEDIA, PART_HEADERS, RANGE_HEADERS, Route
 from gateway.identity.model import Scope
 
@@ -58,6 +58,32 @@ ROUTES: tuple[Route, ...] = (
             'answer = await gateway.execute("support-desk", "tickets", "list", {"per_page": 2})\n'
             "print(answer.result, answer.meta)"
         ),
+    ),
+    Route(
+        "POST",
+        _CONNECTOR + "/batch",
+        batches.start_batch,
+        "Run many operations as one job",
+        "Execute",
+        body=batches.BatchBody,
+        line_media=("application/x-ndjson",),
+        line_example='{"entity":"tickets","action":"get","params":{"ticket_id":1}}\n',
+        query=batches.BatchQuery,
+        response={200: Answer, 202: AcceptedJobView},
+        answers={
+            200: "The result, where the caller waited for it",
+            202: "The job that runs them",
+            303: "The way to the result, for callers that send X-ADP-Agent-SDK",
+        },
+        media={200: ("application/x-ndjson",)},
+        errors=_ERRORS,
+        reads=("Prefer", "Idempotency-Key", "X-ADP-Agent-SDK"),
+        sends={
+            200: ("Preference-Applied", "Idempotency-Replayed"),
+            202: (*ACCEPTED_HEADERS, "Idempotency-Replayed"),
+            303: ("Location",),
+        },
+        audit="batch",
     ),
     Route(
         "GET",

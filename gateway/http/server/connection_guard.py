@@ -139,9 +139,13 @@ class _GuardedProtocol(RequestHandler):
             self._head_limit = None
         body = self._messages[-1][1] if self._messages else None
         if body is not None and not body.is_eof():
-            if self._body_limit is not None:
-                self._body_limit.cancel()
-            self._body_limit = self._loop.call_later(self._guard.limits.body, self._close_unless_complete, body)
+            self.limit_body(body)
+
+    def limit_body(self, body: StreamReader) -> None:
+        """From now on the body has its seconds to be complete."""
+        if self._body_limit is not None:
+            self._body_limit.cancel()
+        self._body_limit = self._loop.call_later(self._guard.limits.body, self._close_unless_complete, body)
 
     def pause_for(self, seconds: float) -> None:
         """Read no further request of the connection for so long; what comes meanwhile waits with its sender."""
@@ -180,6 +184,12 @@ class _GuardedProtocol(RequestHandler):
         response.headers["Server"] = "gateway"  # in place of aiohttp's own, which tells versions
         response.force_close()
         return response
+
+
+def extend_body_limit(request: BaseRequest) -> None:
+    """Give the sender of a long body its seconds again, because a good part of it has come."""
+    if isinstance(request.protocol, _GuardedProtocol):
+        request.protocol.limit_body(request.content)
 
 
 def pause_sender(request: BaseRequest, seconds: float) -> None:

@@ -1,0 +1,67 @@
+"""The operations of batches in PostgreSQL: stored part by part as they are received, read again as they are run."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TypeAlias
+
+import msgspec
+
+from gateway.batches.model import StoredOperation
+from gateway.db.pool import Database
+from gateway.jobs.leases import LARGE_TIMEOUT
+from gateway.jobs.model import JobSummary
+from gateway.jobs.rows import JobKey, JobSealing, key_of
+
+# Its request is still being read, and may end without a job: then these rows are deleted, or pruned.
+_STORE = "INSERT INTO batch_inputs (organization_id, job_id, first_index, lines) VALUES ($1, $2, $3, $4)"
+_DISCARD = "DELETE FROM batch_inputs WHERE organization_id = $1 AND job_id = $2"
+# The part that holds an operation, then the parts after it, one at a time: no connection is held while they are run.
+_FROM = """
+    SELECT first_index, lines FROM batch_inputs
+    WHERE organization_id = $1 AND job_id = $2 AND first_index >= COALESCE((
+        SELECT max(first_index) FROM batch_inputs WHERE organization_id = $1 AND job_id = $2 AND first_index <= $3), 0)
+    ORDER BY first_index LIMIT 1
+"""
+_Numbered: TypeAlias = tuple[int, StoredOperation]
+_DECODER = msgspec.json.Decoder(StoredOperation)
+
+
+class BatchInputs:
+    """The stored operations, sealed with the data key of their job."""
+
+    def __init__(self, database: Database, sealing: JobSealing) -> None:
+        self._database = database
+        self._sealing = sealing
+
+    async def store(self, key: JobKey, first: int, lines: str) -> None:
+        """Store operations, one a line; `first` is the index of the first."""
+        sealed = self._sealing.seal(key, _field(first), lines)
+        async with self._database.tenant(key.organization_id) as connection:
+            await connection.execute(_STORE, key.organization_id, key.job_id, first, sealed, timeout=LARGE_TIMEOUT)
+
+    async def discard(self, key: JobKey) -> None:
+        """Delete the operations of a batch that no job runs."""
+        async with self._database.tenant(key.organization_id) as connection:
+            await connection.execute(_DISCARD, key.organization_id, key.job_id)
+
+    async def operation(self, job: JobSummary, index: int) -> StoredOperation:
+        """The operation at an index."""
+        async with aclosing(self.operations(job, index + 1, index)) as operations:
+            return (await anext(operations))[1]
+
+    async def operations(self, job: JobSummary, end: int, first: int = 0) -> AsyncGenerator[_Numbered, None]:
+        """The operations from an index to before `end`, with their indexes; one part of them is in memory at a time."""
+        index = first
+        while index < end:
+            async with self._database.tenant(job.organization_id) as connection:
+                row = await connection.fetchrow(_FROM, job.organization_id, job.id, index, timeout=LARGE_TIMEOUT)
+            text = self._sealing.open(key_of(job), _field(row["first_index"]), row["lines"])
+            for number, line in enumerate(text.rstrip("\n").split("\n"), row["first_index"]):
+                if index <= number < end:
+                    yield number, _DECODER.decode(line)
+                    index = number + 1
+
+
+def _field(first: int) -> str:
+    """The field of one part: sealed parts cannot be swapped."""
+    return f"input {first}"

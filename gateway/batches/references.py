@@ -1,0 +1,93 @@
+"""References between the steps of a batch: `{"$from": "<id>.<path>"}` is a value of an earlier step's result. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gateway.errors import FieldError, InvalidParams
+from gateway.kinds.suggestions import did_you_mean
+
+#: the member that makes an object a reference, where it is the only one
+FROM = "$from"
+#: ids of steps hold no dot, because the path begins at the first
+_STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
+#: faults of an array or a combination of params that a reference within it may cause
+_OF_WHOLES = frozenset({"type", "oneOf", "anyOf"})
+
+
+class MissingValue(InvalidParams):
+    """A reference names a value that the result of its step does not have."""
+
+
+def is_step_id(text: str) -> bool:
+    return _STEP_ID.fullmatch(text) is not None
+
+
+def references(value: Any, pointer: str = "/params") -> Iterator[tuple[str, Any]]:
+    """Every reference in a step's params with its place (RFC 6901): its text, or what stands there instead."""
+    if isinstance(value, dict):
+        if value.keys() == {FROM}:
+            yield pointer, value[FROM]
+            return
+        for name, member in value.items():
+            yield from references(member, f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from references(item, f"{pointer}/{index}")
+
+
+def source_of(reference: str) -> str:
+    """The id of the step that a reference names."""
+    return reference.partition(".")[0]
+
+
+def faults_of(params: Mapping[str, Any], earlier: Iterable[str]) -> Iterator[FieldError]:
+    """What is wrong with the references of a step whose earlier steps have these ids."""
+    known = list(earlier)
+    for pointer, reference in references(params):
+        field = pointer.removeprefix("/params/").replace("/", ".")
+        if not isinstance(reference, str) or not reference.partition(".")[2]:
+            message = f'{field} is no reference; write {{"$from": "<id of an earlier step>.<path>"}}'
+            yield FieldError(pointer, field, "reference", message)
+        elif source_of(reference) not in known:
+            hint = did_you_mean(source_of(reference), known)
+            message = f"{field} refers to {source_of(reference)!r}, which is not the id of an earlier step; {hint}"
+            yield FieldError(pointer, field, "reference", message)
+
+
+def without_references(faults: Iterable[FieldError], params: Mapping[str, Any]) -> list[FieldError]:
+    """The faults of a step's params that its references do not explain: their values are known only when it runs."""
+    places = [pointer for pointer, _ in references(params)]
+    return [fault for fault in faults if not any(_is_explained(fault, place) for place in places)]
+
+
+def _is_explained(fault: FieldError, place: str) -> bool:
+    if fault.pointer == place or fault.pointer.startswith(f"{place}/"):
+        return True
+    return fault.code in _OF_WHOLES and place.startswith(f"{fault.pointer}/")
+
+
+def filled(value: Any, results: Mapping[str, Any]) -> Any:
+    """The value with each reference replaced by what it refers to; `results` by step id; raises MissingValue."""
+    if isinstance(value, dict):
+        if value.keys() == {FROM}:
+            return _found(value[FROM], results)
+        return {name: filled(member, results) for name, member in value.items()}
+    return [filled(item, results) for item in value] if isinstance(value, list) else value
+
+
+def _found(reference: str, results: Mapping[str, Any]) -> Any:
+    source, _, path = reference.partition(".")
+    parts = path.split(".")
+    value = results[source]
+    # `a.result.id` is understood as `a.id`, unless the result has a member of that name.
+    if parts[0] == "result" and not (isinstance(value, dict) and "result" in value):
+        parts = parts[1:]
+    for part in parts:
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            raise MissingValue(f"{reference}: the result of {source} has no {part!r}")
+    return value

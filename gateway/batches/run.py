@@ -1,0 +1,283 @@
+"""Running a batch on a worker: operations side by side, each result stored before the next takes its place.
+
+The job's state is the journal. A write is entered in it before the first byte is sent, and struck off with its result.
+After a kill the next attempt runs what has not ended, and a write that was in flight ends `unknown`.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gateway import errors
+from gateway.aio.batching import Batcher
+from gateway.batches import references
+from gateway.batches.inputs import BatchInputs
+from gateway.batches.journal import Journal, parts_of
+from gateway.batches.model import BatchJob, ItemResult, ItemStatus, StoredOperation
+from gateway.contract.kinds import Effect
+from gateway.errors import (
+    Conflict,
+    ConnectorNotReady,
+    GatewayError,
+    InternalError,
+    JobCanceled,
+    NotFound,
+    OutcomeUnknown,
+    ReauthorizationRequired,
+    Unavailable,
+)
+from gateway.jobs.lease import JobRunContext
+from gateway.jobs.leases import LostLease
+from gateway.jobs.model import StoredJob
+from gateway.jobs.outcome import MAYBE, is_requeued
+from gateway.jobs.store import JobStore
+from gateway.telemetry.metrics import BATCH_OPERATIONS
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.responses import OperationResult
+from gateway.upstream.run_context import InMemoryRunContext
+
+log = logging.getLogger(__name__)
+
+#: seconds after which a batch gives its worker back and waits for its next turn
+_TURN = 3600.0
+#: changes of the journal that one statement stores
+_MAX_CHANGES = 1000
+
+#: the call that an operation is; raises InvalidParams, NotFound and ConnectorNotReady
+Prepare = Callable[[StoredOperation], Awaitable[PreparedCall]]
+#: runs a call to its end
+RunCall = Callable[[PreparedCall, InMemoryRunContext], Awaitable[OperationResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a commit enters in the journal: a write about to be sent, one that was not, or an operation's result."""
+
+    index: int
+    is_in_flight: bool = False
+    ended: ItemResult | None = None
+
+
+class _ItemRunContext(InMemoryRunContext):
+    """The run context of one operation: whether its write is in flight is durable, everything else is not."""
+
+    def __init__(self, commit: Callable[[_Change], Awaitable[None]], index: int) -> None:
+        super().__init__()
+        self._commit = commit
+        self._index = index
+        #: of the call; only a write may not be sent twice
+        self.effect = Effect.READ
+        self.is_in_flight = False
+
+    async def mark_in_flight(self) -> None:
+        if self.effect is Effect.WRITE and not self.is_in_flight:
+            await self._commit(_Change(self._index, is_in_flight=True))
+            self.is_in_flight = True
+
+    async def clear_in_flight(self) -> None:
+        if self.is_in_flight:
+            await self._commit(_Change(self._index))
+            self.is_in_flight = False
+
+
+class BatchRun:
+    """One attempt of a batch's job."""
+
+    def __init__(
+        self,
+        prepare: Prepare,
+        run_call: RunCall,
+        inputs: BatchInputs,
+        jobs: JobStore,
+        job: StoredJob,
+        run_context: JobRunContext,
+    ) -> None:
+        self._prepare = prepare
+        self._run_call = run_call
+        self._inputs = inputs
+        self._jobs = jobs
+        self._job = job
+        self._options = msgspec.convert(job.params, BatchJob)
+        self._run_context = run_context
+        self._journal = Journal.of(run_context.state, self._options.total)
+        self._commit: Batcher[_Change, None] = Batcher(self._commit_all, max_batch=_MAX_CHANGES, concurrency=1)
+        self._reading = asyncio.Lock()
+        self._gives_back_at = time.monotonic() + _TURN
+        #: why nothing more is sent in this attempt: the job waits and goes on later
+        self._interruption: GatewayError | None = None
+        #: whether nothing more is sent at all
+        self._is_ended = False
+        #: by step id, results that references may name
+        self._step_results: dict[str, Any] = {}
+
+    async def all(self) -> OperationResult:
+        """Run what has not ended; the result's head, its lines are stored.
+
+        Raises JobCanceled where a caller canceled it, and UpstreamRateLimited or Unavailable where it goes on later.
+        """
+        await self._read_steps()
+        await self._end_lost()
+        if not self._run_context.is_canceled:
+            await self._work_off()
+        if self._interruption is not None and not self._run_context.is_canceled:
+            raise self._interruption
+        is_canceled = self._run_context.is_canceled and self._journal.done < self._options.total
+        await self._skip_rest()
+        await self._progress()
+        if is_canceled:
+            raise JobCanceled("canceled while it ran")
+        return OperationResult(msgspec.Raw(msgspec.json.encode(self._journal.head())), collected="results")
+
+    async def _read_steps(self) -> None:
+        """Results that an earlier attempt stored, for the steps that refer to them."""
+        if not self._options.steps:
+            return
+        async for part in self._jobs.lines(self._job, self._job.parts):
+            for line in part.rstrip("\n").split("\n"):
+                stored = msgspec.json.decode(line)
+                if "id" in stored and stored["status"] == ItemStatus.SUCCEEDED:
+                    self._step_results[stored["id"]] = stored["result"]
+
+    async def _end_lost(self) -> None:
+        """Writes that an earlier attempt had in flight end `unknown`: their responses are lost."""
+        for index in sorted(self._journal.in_flight):
+            operation = await self._inputs.operation(self._job, index)
+            error = OutcomeUnknown(
+                "the worker was lost while the write was in flight; look it up before sending it again",
+                extra={"outcome": "unknown", "known": {"request_sent": MAYBE}, "safe_to_retry": False},
+            )
+            await self._commit(_Change(index, ended=_result(index, operation, ItemStatus.UNKNOWN, error)))
+
+    async def _work_off(self) -> None:
+        operations = self._pending()
+        width = 1 if self._options.steps else self._options.concurrency
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(width, self._options.total)):
+                    group.create_task(self._take_turns(operations))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    async def _pending(self) -> AsyncIterator[tuple[int, StoredOperation]]:
+        first = next((gap.start for gap in self._journal.gaps() if gap), self._options.total)
+        async for index, operation in self._inputs.operations(self._job, self._options.total, first):
+            if not self._journal.is_done(index):
+                yield index, operation
+
+    async def _take_turns(self, operations: AsyncIterator[tuple[int, StoredOperation]]) -> None:
+        while not self._stops():
+            async with self._reading:
+                taken = await anext(operations, None)
+            if taken is None:
+                return
+            if not self._stops():
+                await self._run_one(*taken)
+                await self._progress()
+
+    def _stops(self) -> bool:
+        """Whether nothing more is sent in this attempt."""
+        if self._run_context.stopping.is_set() and self._interruption is None:
+            self._interruption = Unavailable("its worker shuts down; another goes on")
+        elif time.monotonic() > self._gives_back_at and self._interruption is None:
+            self._interruption = Unavailable("it waits for its next turn")
+        return self._is_ended or self._interruption is not None
+
+    async def _run_one(self, index: int, operation: StoredOperation) -> None:
+        context = _ItemRunContext(self._commit, index)
+        try:
+            skipped = self._lacks(operation)
+            answer = None if skipped else await self._answer(operation, context)
+        except GatewayError as error:
+            if is_requeued(self._job, error, None) and not error.is_outcome_unknown:
+                await context.clear_in_flight()
+                self._interruption = error
+                return
+            status = ItemStatus.UNKNOWN if error.is_outcome_unknown else ItemStatus.FAILED
+            ended = _result(index, operation, status, error)
+            self._is_ended = self._is_ended or self._options.stop_on_error or _is_of_connector(error)
+        except LostLease:
+            raise
+        except Exception:
+            log.exception("an operation of a batch failed by a bug", extra={"job_id": str(self._job.id)})
+            status = ItemStatus.UNKNOWN if context.is_in_flight else ItemStatus.FAILED
+            ended = _result(index, operation, status, InternalError())
+            self._is_ended = self._is_ended or self._options.stop_on_error
+        else:
+            if answer is None:
+                ended = _result(index, operation, ItemStatus.SKIPPED, skipped)
+            else:
+                ended = _result(index, operation, ItemStatus.SUCCEEDED, answer=answer)
+        await self._commit(_Change(index, ended=ended))
+
+    async def _answer(self, operation: StoredOperation, context: _ItemRunContext) -> OperationResult:
+        if self._options.steps:
+            operation = msgspec.structs.replace(
+                operation, params=references.filled(operation.params, self._step_results)
+            )
+        call = await self._prepare(operation)
+        context.effect = call.effect
+        answer = await self._run_call(call, context)
+        if self._options.steps and operation.id is not None:
+            self._step_results[operation.id] = answer.decoded()
+        return answer
+
+    def _lacks(self, operation: StoredOperation) -> GatewayError | None:
+        """Why a step cannot run: a step whose result it refers to did not succeed."""
+        if not self._options.steps:
+            return None
+        sources = {references.source_of(text) for _, text in references.references(operation.params)}
+        missing = sorted(sources - self._step_results.keys())
+        return Conflict(f"skipped: step {missing[0]!r} did not succeed") if missing else None
+
+    async def _skip_rest(self) -> None:
+        """Every operation that was not sent gets a line too."""
+        for gap in list(self._journal.gaps()):
+            operations = self._inputs.operations(self._job, gap.stop, gap.start)
+            await self._commit_all(
+                [_Change(index, ended=_result(index, each, ItemStatus.SKIPPED)) async for index, each in operations]
+            )
+
+    async def _commit_all(self, changes: Sequence[_Change]) -> Sequence[None]:
+        """Store what happened since the last commit: one statement, whatever happened meanwhile waits for the next."""
+        lines = {}
+        for change in changes:
+            if change.ended is not None:
+                self._journal.finish(change.index, change.ended.status)
+                BATCH_OPERATIONS.add(self._job.kind or "", change.ended.status)
+                lines[change.index] = change.ended.line()
+            elif change.is_in_flight:
+                self._journal.in_flight.add(change.index)
+            else:
+                self._journal.in_flight.discard(change.index)
+        await self._run_context.save(self._journal.document(), parts_of(lines))
+        return [None] * len(changes)
+
+    async def _progress(self) -> None:
+        await self._run_context.progress(self._journal.done, self._options.total, self._journal.summary)
+
+
+def _is_of_connector(error: GatewayError) -> bool:
+    """Whether every further operation would be refused as well: the connector is gone, or needs a person."""
+    return type(error) is NotFound or isinstance(error, ConnectorNotReady | ReauthorizationRequired)
+
+
+def _result(
+    index: int,
+    operation: StoredOperation,
+    status: ItemStatus,
+    error: GatewayError | None = None,
+    *,
+    answer: OperationResult | None = None,
+) -> ItemResult:
+    return ItemResult(
+        index,
+        msgspec.UNSET if operation.id is None else operation.id,
+        status,
+        msgspec.UNSET if answer is None else answer.result,
+        msgspec.UNSET if error is None else errors.document(error),
+    )

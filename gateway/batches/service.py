@@ -1,0 +1,179 @@
+"""The use case: accept a batch as a job, and run it on a worker."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+import msgspec
+
+from gateway.audit.log import Audit
+from gateway.batches.inputs import BatchInputs
+from gateway.batches.intake import Intake, ReceivedOperation
+from gateway.batches.model import BatchJob, BatchOptions, StoredOperation
+from gateway.batches.run import BatchRun
+from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.errors import GatewayError, IdempotencyMismatch, RateLimited
+from gateway.identity.model import Caller
+from gateway.jobs.lease import JobRunContext
+from gateway.jobs.model import NewJob, StoredJob
+from gateway.jobs.quota import JobQuota
+from gateway.jobs.rows import JobKey, JobSealing
+from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
+from gateway.jobs.tasks import BATCH
+from gateway.jobs.wakeup import Wakeup
+from gateway.operations.execution import Execution
+from gateway.upstream.prepared import PreparedCall, prepare
+from gateway.upstream.responses import OperationResult
+from gateway.upstream.run_context import InMemoryRunContext
+
+
+class BatchCall(msgspec.Struct, frozen=True):
+    """A batch that a caller asks for; its operations are received beside it."""
+
+    connector_id: UUID
+    options: BatchOptions
+    #: the most operations that it may have
+    limit: int
+    idempotency_key: str | None = None
+    request_id: str | None = None
+    token_hash: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Actor:
+    """Who sent a batch, for the audit log."""
+
+    organization_id: UUID
+    client_id: UUID
+
+
+class Batches:
+    """Batches of all connectors."""
+
+    def __init__(
+        self,
+        audit: Audit,
+        connectors: ConnectorResolver,
+        execution: Execution,
+        jobs: JobStore,
+        inputs: BatchInputs,
+        sealing: JobSealing,
+        wakeup: Wakeup,
+        quota: JobQuota,
+        *,
+        idempotency_seconds: int,
+    ) -> None:
+        self._audit = audit
+        self._connectors = connectors
+        self._execution = execution
+        self._jobs = jobs
+        self._inputs = inputs
+        self._sealing = sealing
+        self._wakeup = wakeup
+        self._quota = quota
+        self._idempotency_seconds = idempotency_seconds
+
+    async def accept(self, caller: Caller, call: BatchCall, received: AsyncIterator[ReceivedOperation]) -> AcceptedJob:
+        """Check and store every operation, then accept the job that runs them.
+
+        Raises InvalidParams with the faults of all operations, NotFound, ConnectorNotReady, InsufficientScope,
+        RateLimited and IdempotencyMismatch. `is_new` is false where the idempotency key stands for an earlier job.
+        """
+        with self._audit.record("batch", caller, connector_id=call.connector_id) as entry:
+            resolved = await self._connectors.get(caller.organization_id, call.connector_id)
+            resolved.require_active()
+            key = self._sealing.new_key(caller.organization_id, uuid4())
+            try:
+                new, idempotency = await self._received(caller, call, resolved, key, received)
+            except BaseException:
+                await self._discard(key)
+                raise
+            accepted = await self._jobs.accept(new, idempotency, needs_connector=True)
+            if not accepted.is_new:
+                await self._discard(key)
+            if accepted.is_mismatch:
+                raise IdempotencyMismatch(
+                    f"the Idempotency-Key {call.idempotency_key!r} came with another request before; use a new key"
+                )
+            entry.outcome = "accepted"
+        if accepted.is_new:
+            await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
+        return accepted
+
+    async def _received(
+        self,
+        caller: Caller,
+        call: BatchCall,
+        resolved: ResolvedConnector,
+        key: JobKey,
+        received: AsyncIterator[ReceivedOperation],
+    ) -> tuple[NewJob, IdempotencyKey | None]:
+        intake = Intake(caller, resolved.connector.kind, call.options, call.limit, self._inputs, key)
+        async for operation in received:
+            await intake.add(operation)
+        await intake.end()
+        new = _new_job(caller, call, resolved, key, intake)
+        idempotency = _idempotency_key(call, intake, self._idempotency_seconds)
+        await self._ensure_room(new, idempotency)
+        return new, idempotency
+
+    async def _discard(self, key: JobKey) -> None:
+        """Delete stored operations that no job runs; those that cannot be deleted now are pruned."""
+        with contextlib.suppress(GatewayError):
+            await self._inputs.discard(key)
+
+    async def _ensure_room(self, new: NewJob, key: IdempotencyKey | None) -> None:
+        try:
+            await self._quota.require_room(new.organization_id)
+        except RateLimited:
+            if key is None or not await self._jobs.is_used(new, key):
+                raise
+
+    async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+        """Run a batch's job on a worker; raises GatewayError."""
+        assert job.connector_id is not None
+        assert job.client_id is not None
+        connector_id, actor = job.connector_id, _Actor(job.organization_id, job.client_id)
+
+        async def resolved() -> ResolvedConnector:
+            current = await self._connectors.get(job.organization_id, connector_id)
+            current.require_active()
+            return current
+
+        async def prepared(operation: StoredOperation) -> PreparedCall:
+            kind_operation = (await resolved()).connector.kind.operation(operation.entity, operation.action)
+            if job.params.get("steps"):
+                return prepare(kind_operation, operation.params)
+            return PreparedCall.of(kind_operation, operation.params, limit=operation.limit)
+
+        async def run_call(call: PreparedCall, context: InMemoryRunContext) -> OperationResult:
+            return await self._execution.run_call(actor, await resolved(), call, context)
+
+        return await BatchRun(prepared, run_call, self._inputs, self._jobs, job, run_context).all()
+
+
+def _new_job(caller: Caller, call: BatchCall, resolved: ResolvedConnector, key: JobKey, intake: Intake) -> NewJob:
+    record, options = resolved.record, call.options
+    params = BatchJob(options.concurrency, options.stop_on_error, options.steps, intake.total)
+    return NewJob(
+        id=key.job_id,
+        organization_id=record.organization_id,
+        client_id=caller.client_id,
+        connector_id=record.id,
+        workspace_name=record.workspace_name,
+        task=BATCH.name,
+        kind=record.kind,
+        params=msgspec.to_builtins(params),
+        effect=intake.effect,
+        request_id=call.request_id,
+        token_hash=call.token_hash,
+        key_id=key.key_id,
+        wrapped_key=key.wrapped_key,
+    )
+
+
+def _idempotency_key(call: BatchCall, intake: Intake, seconds: int) -> IdempotencyKey | None:
+    if call.idempotency_key is None:
+        return None
+    return IdempotencyKey(call.idempotency_key, intake.fingerprint(), seconds)

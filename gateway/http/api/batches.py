@@ -1,0 +1,179 @@
+"""POST …/connectors/{id}/batch: many operations as one job, sent as one JSON document or one operation a line."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from aiohttp import web
+from pydantic import Field, WithJsonSchema
+
+from gateway.batches.intake import ReceivedOperation
+from gateway.batches.model import (
+    CONCURRENCY,
+    MAX_CONCURRENCY,
+    MAX_LINES,
+    MAX_OPERATIONS,
+    BatchOperation,
+    BatchOptions,
+)
+from gateway.batches.service import BatchCall
+from gateway.errors import BodyTooLarge, InvalidParams
+from gateway.http.api.jobs import accepted_response, chained, result_response
+from gateway.http.bodies import (
+    Body,
+    QueryString,
+    bearer_token,
+    idempotency_key,
+    is_sdk,
+    path_id,
+    preferences_of,
+    read_body,
+    read_query,
+)
+from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.server.connection_guard import extend_body_limit
+from gateway.identity.tokens import hashed
+from gateway.jobs.model import JobSummary
+
+#: media types of a body with one operation a line
+_LINES = ("application/x-ndjson", "application/ndjson")
+#: bytes of a body of lines, of one of its lines, and of a JSON document, which is whole in memory
+MAX_BYTES, _MAX_LINE, _MAX_JSON = 64 << 20, 1 << 20, 16 << 20
+#: bytes after whose receipt a sender has its seconds again
+_RENEWS_AFTER = 1 << 20
+_DECODER = msgspec.json.Decoder()
+_OPERATION = {**msgspec.json.schema(BatchOperation)["$defs"]["BatchOperation"], "description": "one operation"}
+
+
+class BatchOptionsBody(Body):
+    """How a batch is run."""
+
+    concurrency: int | None = Field(
+        None, ge=1, le=MAX_CONCURRENCY, description=f"operations that run at a time; {CONCURRENCY} by default"
+    )
+    stop_on_error: bool | None = Field(
+        None, description="whether the first operation that does not succeed keeps the others from being sent"
+    )
+
+
+class BatchBody(BatchOptionsBody):
+    """Operations of one connector, with their ids where the caller has some."""
+
+    EXAMPLES: ClassVar = {
+        "updates": {
+            "operations": [
+                {"entity": "tickets", "action": "update", "params": {"ticket_id": 1, "ticket": {"status": "solved"}}},
+                {"entity": "tickets", "action": "update", "params": {"ticket_id": 2, "ticket": {"status": "solved"}}},
+            ],
+            "concurrency": 10,
+        },
+        "steps": {
+            "steps": True,
+            "operations": [
+                {"id": "a", "entity": "tickets", "action": "create", "params": {"ticket": {"subject": "Moving"}}},
+                {"entity": "tickets", "action": "get", "params": {"ticket_id": {"$from": "a.id"}}},
+            ],
+        },
+    }
+
+    operations: list[Annotated[dict[str, Any], WithJsonSchema(_OPERATION)]] = Field(
+        min_length=1, max_length=MAX_OPERATIONS, description="what to run; the result has them in this order"
+    )
+    steps: bool | None = Field(
+        None,
+        description='whether they run in order, and a param may be {"$from": "<id>.<path>"}: a value of the result of '
+        "an earlier one; at most 20",
+    )
+
+
+class BatchQuery(QueryString):
+    """How a batch of lines is run."""
+
+    concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY, description="of lines: operations at a time")
+    stop_on_error: bool | None = Field(None, description="of lines: whether the first failure keeps others back")
+
+
+async def start_batch(request: web.Request) -> web.StreamResponse:
+    """Runs up to 10,000 operations of one connector as one job, or up to 100,000 as `application/x-ndjson`, one
+    operation a line (64 MiB). Every operation is checked before anything is sent; a 422 names each faulty line.
+
+    They run side by side, at most `concurrency` at a time and within the application's limits. The job's result is
+    `{total, succeeded, failed, unknown, skipped, results: [{index, id?, status, result?, error?}]}` in the order sent;
+    with `Accept: application/x-ndjson` it is one operation a line. Operations that fail do not fail the job. After a
+    crash a finished operation is not sent again, a write that was in flight ends `unknown`, and the others are run.
+
+    With `steps` up to 20 operations run in order, and a param may be `{"$from": "<id>.<path>"}`: the value at that
+    path in the result of an earlier step. A step whose source did not succeed is `skipped`. Reading needs the scope
+    `read`, anything else `write`.
+    """
+    services, caller, preferences = request.app[SERVICES], request[CALLER], preferences_of(request)
+    options, limit, received = await _received(request)
+    call = BatchCall(
+        connector_id=path_id(request, "connector_id"),
+        options=options,
+        limit=limit,
+        idempotency_key=idempotency_key(request),
+        request_id=request[REQUEST_ID],
+        token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
+    )
+    accepted = await services.batches.accept(caller, call, received)
+    headers = {**preferences.applied, **({} if accepted.is_new else {"Idempotency-Replayed": "true"})}
+    job: JobSummary = accepted.job
+    if is_sdk(request):
+        return chained(job, 0)
+    if preferences.wait and not preferences.respond_async:
+        job = await services.job_waiters.done(job.organization_id, job.id, preferences.wait)
+    return await result_response(request, job, headers) if job.is_done else accepted_response(request, job, headers)
+
+
+async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncIterator[ReceivedOperation]]:
+    """How the batch is run, how many operations it may have, and these."""
+    query = read_query(request, BatchQuery)
+    if request.content_type in _LINES:
+        return _options(query.concurrency, query.stop_on_error), MAX_LINES, _lines(request)
+    body = await read_body(request.clone(client_max_size=_MAX_JSON), BatchBody)
+    options = _options(body.concurrency or query.concurrency, body.stop_on_error or query.stop_on_error, body.steps)
+    return options, MAX_OPERATIONS, _members(body)
+
+
+def _options(concurrency: int | None, stop_on_error: bool | None, steps: bool | None = None) -> BatchOptions:
+    return BatchOptions(concurrency or CONCURRENCY, bool(stop_on_error), bool(steps))
+
+
+async def _members(body: BatchBody) -> AsyncIterator[ReceivedOperation]:
+    for index, operation in enumerate(body.operations):
+        yield ReceivedOperation(f"operations[{index}]", operation)
+
+
+async def _lines(request: web.Request) -> AsyncIterator[ReceivedOperation]:
+    """The operations of the body, one a line, as they come; empty lines are left out."""
+    if (request.content_length or 0) > MAX_BYTES:
+        raise BodyTooLarge(f"the body is larger than {MAX_BYTES} bytes; split the batch")
+    number, received, renewed = 0, 0, 0
+    rest = b""
+    async for chunk in request.content.iter_any():
+        received += len(chunk)
+        if received > MAX_BYTES:
+            raise BodyTooLarge(f"the body is larger than {MAX_BYTES} bytes; split the batch")
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            number += 1
+            if line.strip():
+                yield _line(number, line)
+        if len(rest) > _MAX_LINE:
+            raise BodyTooLarge(f"line {number + 1} is larger than {_MAX_LINE} bytes")
+        if received - renewed >= _RENEWS_AFTER:
+            renewed = received
+            extend_body_limit(request)
+    if rest.strip():
+        yield _line(number + 1, rest)
+
+
+def _line(number: int, text: bytes) -> ReceivedOperation:
+    where = f"line {number}"
+    try:
+        return ReceivedOperation(where, _DECODER.decode(text))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return ReceivedOperation(where, InvalidParams(f"not JSON: {error}"))
+    except RecursionError:
+        return ReceivedOperation(where, InvalidParams("nested too deeply"))

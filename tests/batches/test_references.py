@@ -1,0 +1,69 @@
+"""References between steps: what is wrong with them before anything is sent, and the values that take their place."""
+
+import pytest
+
+from gateway.batches.references import MissingValue, faults_of, filled, references, without_references
+from gateway.errors import FieldError
+
+RESULTS = {"a": {"id": 7, "tags": ["x", {"name": "y"}], "owner": {"id": 3}}, "list": [{"id": 1}], "r": {"result": 5}}
+
+
+@pytest.mark.parametrize(
+    ("reference", "value"),
+    [
+        ("a.id", 7),
+        ("a.result.id", 7),
+        ("a.owner.id", 3),
+        ("a.tags.1.name", "y"),
+        ("a.owner", {"id": 3}),
+        ("list.0.id", 1),
+        ("list.result.0.id", 1),
+        ("r.result", 5),
+    ],
+)
+def test_a_reference_is_a_path_into_the_result_of_its_step(reference, value):
+    assert filled({"ids": [{"$from": reference}], "n": 1}, RESULTS) == {"ids": [value], "n": 1}
+
+
+@pytest.mark.parametrize("reference", ["a.missing", "a.tags.2", "a.tags.-1", "a.id.x", "list.id", "a.owner.id.y"])
+def test_a_path_that_is_not_there_is_named(reference):
+    with pytest.raises(MissingValue, match=reference.replace(".", r"\.")):
+        filled({"$from": reference}, RESULTS)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("b.id", "refers to 'b', which is not the id of an earlier step; known: a"),
+        ("a", "is no reference"),
+        ("a.", "is no reference"),
+        (7, "is no reference"),
+    ],
+)
+def test_a_reference_to_nothing_is_a_fault(value, text):
+    (fault,) = faults_of({"ticket": {"id": {"$from": value}}}, ["a"])
+
+    assert fault.pointer == "/params/ticket/id"
+    assert text in fault.message
+
+
+def test_an_object_with_more_members_is_no_reference():
+    assert list(references({"x": {"$from": "a.id", "other": 1}})) == []
+
+
+@pytest.mark.parametrize(
+    ("pointer", "code", "is_left"),
+    [
+        ("/params/id", "type", False),
+        ("/params/id/$from", "unknown", False),
+        ("/params/ids", "type", False),
+        ("/params/ids", "maxItems", True),
+        ("/params/other", "type", True),
+        ("/params/idx", "type", True),
+    ],
+)
+def test_faults_that_references_explain_are_left_out(pointer, code, is_left):
+    params = {"id": {"$from": "a.id"}, "ids": [{"$from": "a.id"}]}
+    fault = FieldError(pointer, "", code, "")
+
+    assert without_references([fault], params) == ([fault] if is_left else [])
