@@ -19,8 +19,6 @@ from gateway.operation_search.words import CONDITION_WORDS, stems
 _DOES, _COMMANDS = 0.5, 0.5
 #: how rare a word is taken for that the index does not have
 _UNKNOWN = 7.0
-#: the least that a missing action counts where the first operation does what is wanted, although to something else
-_SAID = 0.5
 #: the weights of the measures, and the constant
 _MISSING, _ELSEWHERE, _UNSAID, _WEAK, _CONSTANT = 7.0, 2.5, 3.3, 0.9, -3.3
 
@@ -42,12 +40,11 @@ class Evidence:
 def is_found(question: Question, found: Sequence[Evidence], named: frozenset[str], corpus: Corpus) -> bool:
     """Whether the first of `found`, which is sorted, does what is asked for; `named` are the kinds that the question
     names."""
-    unsaid = _unsaid(question, found[0].known, corpus)
     doubt = (
         _CONSTANT
-        + _MISSING * _missing_action(question, found, unsaid)
-        + _ELSEWHERE * _elsewhere(found, named)
-        + _UNSAID * unsaid
+        + _MISSING * _missing_action(question, found)
+        + _ELSEWHERE * _elsewhere(question, found, named)
+        + _UNSAID * _unsaid(question, found[0].known, corpus)
         - _WEAK * log(found[0].strength + 0.05)
     )
     return doubt < 0
@@ -65,7 +62,7 @@ def wants_write(question: Question) -> bool:
     return commanded or (question.is_new and not question.is_asking)
 
 
-def _missing_action(question: Question, found: Sequence[Evidence], unsaid: float) -> float:
+def _missing_action(question: Question, found: Sequence[Evidence]) -> float:
     """How much less speaks for operations that do what is wanted than for others, where a change is wanted."""
     if not wants_write(question):
         return 0.0
@@ -73,8 +70,7 @@ def _missing_action(question: Question, found: Sequence[Evidence], unsaid: float
     doing = [each for each in found if each.fit >= _DOES]
     if any(_noun(each) == _noun(about) for each in doing):
         return 0.0
-    share = 1 - max((each.strength for each in doing), default=0.0) / about.strength
-    return share if found[0].fit < _DOES else share * max(unsaid, _SAID)
+    return 1 - max((each.strength for each in doing), default=0.0) / about.strength
 
 
 def _noun(evidence: Evidence) -> tuple[str, ...]:
@@ -83,9 +79,9 @@ def _noun(evidence: Evidence) -> tuple[str, ...]:
     return kind, *stems(entity_id.replace("_", " "))[-1:]
 
 
-def _elsewhere(found: Sequence[Evidence], named: frozenset[str]) -> float:
+def _elsewhere(question: Question, found: Sequence[Evidence], named: frozenset[str]) -> float:
     """How much less speaks for the kinds that are named than for others."""
-    if not named:
+    if not named or not question.head:
         return 0.0
     there = max((each.plain for each in found if each.known.owner[0] in named), default=0.0)
     return 1 - there / max(each.plain for each in found)

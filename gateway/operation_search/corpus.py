@@ -15,6 +15,7 @@ from gateway.operation_search.references import EntityKey, entities_taken, nouns
 from gateway.operation_search.verbs import COMMANDS
 from gateway.operation_search.words import EMPTY, stem, stems, words
 
+_PATH_PARAM = re.compile(r"{\w+}|[/.?=&]|\bjson\b")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -136,7 +137,9 @@ def _texts_of_kind(kind: Kind) -> Iterator[str]:
 
 def _text_of(entry: OperationEntry) -> frozenset[str]:
     names = (*entry.schema.get("properties", ()), *entry.fields)
-    texts = (entry.description, entry.entity.description, *names)
+    # a vendor's people know its paths: "chat.postMessage"
+    path = "" if entry.action is None else _PATH_PARAM.sub(" ", entry.action.request.split(" ", 1)[1])
+    texts = (entry.description, entry.entity.description, path, *names)
     return frozenset(stems(_CAMEL.sub(" ", " ".join(texts)).replace("_", " ").replace(".", " ")))
 
 

@@ -41,8 +41,8 @@ _GROUPS = """
     link url address website web
     delete remove erase discard drop wipe scrap
     trash bin rubbish wastebasket recycle
-    create make set start open begin launch establish
-    change edit modify alter adjust amend revise
+    create add make set start open begin launch establish
+    update change edit modify alter adjust amend revise
     correct fix right rectify repair
     move shift transfer drag push
     assign hand give pass delegate allocate

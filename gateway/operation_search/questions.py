@@ -7,7 +7,7 @@ from enum import Enum
 
 from gateway.operation_search.clauses import Clause, Role, clauses_of, is_imperative
 from gateway.operation_search.verbs import ACTIONS_OF_VERB, ASKING, COMMANDS, NOUNS_TOO, OTHER
-from gateway.operation_search.words import CONDITION_WORDS, EMPTY, stem, words
+from gateway.operation_search.words import COMMON, CONDITION_WORDS, EMPTY, stem, words
 
 #: how a word is spelled in the index, or None where the index has no such word; a name is not corrected
 Spelling = Callable[[str, bool], str | None]
@@ -205,7 +205,8 @@ class _QuestionReader:
                 self._other_verb(stem(written))
             word = self._spelling_of(written, written in names)
             if word is None:
-                is_content = not (written in names or written in CONDITION_WORDS or any(map(str.isdigit, written)))
+                says_nothing = written in names or written in CONDITION_WORDS or written in COMMON
+                is_content = not (says_nothing or any(map(str.isdigit, written)))
                 is_unknown = is_main and is_content and not is_title
                 question.unknown += self._weights[clause.role] * within if is_unknown else 0
                 continue
