@@ -19,8 +19,10 @@ from gateway.operation_search.words import CONDITION_WORDS, stems
 _DOES, _COMMANDS = 0.5, 0.5
 #: how rare a word is taken for that the index does not have
 _UNKNOWN = 7.0
+#: how many of the operations found speak for a word
+_FIRST = 5
 #: the weights of the measures, and the constant
-_MISSING, _ELSEWHERE, _UNSAID, _WEAK, _CONSTANT = 7.0, 2.5, 3.3, 0.9, -3.3
+_MISSING, _ELSEWHERE, _UNSAID, _WEAK, _CONSTANT = 7.2, 2.1, 3.7, 1.1, -2.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def is_found(question: Question, found: Sequence[Evidence], named: frozenset[str
         _CONSTANT
         + _MISSING * _missing_action(question, found)
         + _ELSEWHERE * _elsewhere(question, found, named)
-        + _UNSAID * _unsaid(question, found[0].known, corpus)
+        + _UNSAID * _unsaid(question, found, corpus)
         - _WEAK * log(found[0].strength + 0.05)
     )
     return doubt < 0
@@ -87,12 +89,10 @@ def _elsewhere(question: Question, found: Sequence[Evidence], named: frozenset[s
     return 1 - there / max(each.plain for each in found)
 
 
-def _unsaid(question: Question, best: Known, corpus: Corpus) -> float:
-    """The share of the question's words that are not said of the operation, rare ones counting more."""
-    kind, entity_id, _ = best.owner
-    own = best.text | corpus.terms_of((kind,)) | corpus.terms_of((kind, entity_id)) | corpus.terms_of(best.owner)
-    said = own | groups_of(own)
-    total, missing = question.unknown * _UNKNOWN, question.unknown * _UNKNOWN
+def _unsaid(question: Question, found: Sequence[Evidence], corpus: Corpus) -> float:
+    """The share of the question's words that are said of none of the first entities, rare ones counting more."""
+    said = frozenset().union(*(corpus.vocabularies[each.known.owner[:2]] for each in found[:_FIRST]))
+    total = missing = question.unknown * _UNKNOWN
     for term, weight in question.terms.items():
         if term not in CONDITION_WORDS:
             rarity = weight * corpus.phrases.rarity.get(term, _UNKNOWN)

@@ -89,6 +89,242 @@ _GROUPS = """
     old older oldest
     bottom end below
     top head
+    clerk employee staff worker assistant
+    newcomer newbie starter beginner
+    client shopper patron caller requester
+    guest visitor outsider external
+    partner supplier vendor reseller contractor freelancer
+    owner holder keeper responsible accountable
+    expert engineer technician developer
+    lawyer solicitor attorney legal
+    doctor nurse patient
+    teacher pupil student
+    boss chief head lead leader
+    everyone everybody all
+    nobody none
+    contact acquaintance connection
+    surname lastname firstname name
+    phone mobile cell number
+    postcode zip street address
+    reach contact call ring
+    complain moan grumble complaint dissatisfied unhappy angry annoyed upset
+    happy glad content satisfied pleased
+    thank praise compliment
+    apologise sorry
+    answer reply respond react
+    question ask enquire query
+    explain describe tell clarify
+    say state mention
+    announce publish broadcast news proclaim
+    warn alert notify caution
+    promise commit guarantee agreement
+    remind reminder nudge
+    discuss talk chat conversation discussion debate
+    conversation correspondence exchange dialogue thread
+    chatter gossip talk posts
+    write compose draft jot scribble
+    read view look study
+    note memo jotting minutes
+    minutes protocol meeting notes
+    text wording content body
+    word keyword term phrase
+    letter mail post
+    newsletter mailing campaign
+    advert advertisement promotion campaign
+    trade fair exhibition conference
+    offer quote proposal bid estimate
+    order purchase buy
+    invoice bill receipt
+    payment pay paid
+    contract agreement deal
+    budget cost expense spending
+    income revenue earnings turnover
+    profit margin gain
+    forecast prediction outlook expected
+    target goal aim objective
+    result outcome finding
+    figures numbers statistics metrics
+    average mean median
+    total sum altogether
+    count number many amount
+    percentage rate share ratio
+    chance probability likelihood odds
+    win won success
+    lose lost failure
+    sign signed signature
+    approve approval accept confirm
+    refuse reject decline deny
+    agree consent
+    choose pick select option choice
+    option choice value dropdown
+    criteria condition filter
+    category kind type sort class
+    list overview inventory catalog directory
+    folder directory
+    archive shelve store
+    backup copy duplicate
+    version revision edition
+    draft unfinished unpublished
+    publish release launch
+    template pattern sample
+    guide manual handbook instruction tutorial howto
+    rule policy regulation
+    law legal
+    step stage phase milestone
+    start begin kickoff commence
+    end finish close conclude stop
+    pause hold suspend freeze
+    resume continue reopen
+    repeat again recurring
+    wait waiting pending queue
+    queue backlog inbox waiting
+    delay postpone later shift
+    early soon prompt
+    hurry rush urgent asap
+    slow long late
+    recent latest newest fresh
+    outdated old obsolete stale
+    today now currently present
+    yesterday past previous former
+    tomorrow upcoming future next
+    night overnight evening
+    weekend saturday sunday
+    holiday vacation leave absence
+    shift rota roster duty
+    phone pager ring wake
+    break broken fail crash
+    fix repair solve mend
+    damage harm impact
+    severe serious grave critical major
+    slight minor small
+    danger risk threat
+    cause reason why
+    happen occur take
+    discover detect find notice
+    watch monitor observe track
+    check verify inspect examine
+    test trial try
+    measure gauge
+    compare difference
+    connect link relate associate attach tie
+    belong part member
+    parent above superior
+    child below sub subordinate
+    inside within
+    section part chapter
+    row line record
+    column field lane
+    cell box
+    tick check mark
+    colour paint shade
+    icon symbol emoji
+    logo brand label
+    picture cover banner
+    sound audio video
+    file attachment upload download
+    open view read
+    save store keep
+    download fetch export
+    upload import
+    print printed
+    send deliver dispatch submit
+    receive get obtain
+    share give distribute
+    hide conceal private secret confidential
+    public visible open
+    secret private internal confidential
+    lock block prevent restrict
+    allow permit access grant
+    login sign account credential
+    password security twofactor
+    admin administrator superuser
+    role permission right
+    invite add join welcome
+    leave quit exit depart
+    remove delete take
+    forbid ban exclude
+    bring move carry
+    drop throw discard
+    clear clean tidy empty
+    fill complete enter
+    enter type input
+    correct right accurate
+    wrong incorrect mistaken false
+    mistake error typo slip
+    spelling typo misspelt
+    good positive great
+    bad negative poor
+    best top highest favourite
+    worst lowest bottom
+    first initial original
+    last final latest
+    main primary default
+    extra additional further other
+    missing absent lacking without
+    empty blank vacant
+    full complete whole entire
+    single one individual
+    several multiple many bulk batch
+    group bunch set collection
+    mass bulk batch hundreds
+    plan schedule agenda programme
+    board kanban wall
+    list checklist todo
+    goal objective purpose aim
+    subject topic theme heading
+    summary abstract brief digest
+    detail information data fact
+    background history story past
+    timeline chronicle chronology sequence
+    activity action event deed
+    visit meeting trip
+    place location venue where
+    office site branch
+    country region territory
+    language locale translation
+    time hour clock
+    duration length long
+    deadline due until
+    priority urgency importance
+    speed pace fast quick
+    quality rating score
+    opinion view feedback verdict
+    vote like thumbs
+    survey poll questionnaire form
+    form questionnaire sheet
+    request demand wish
+    need require want
+    help support assist aid
+    care look responsible
+    handle process treat manage
+    assign allocate give pass hand
+    escalate raise lift
+    lower reduce decrease
+    increase raise grow
+    split divide break
+    merge combine join unite
+    copy clone replicate
+    swap exchange replace substitute
+    switch toggle turn
+    activate enable on
+    deactivate disable off
+    run execute perform
+    trigger fire launch
+    automatic automated itself
+    manual hand
+    script query statement
+    table database spreadsheet tracker
+    schema structure model definition
+    object entity thing
+    property attribute characteristic
+    product item goods article
+    stock store warehouse
+    car vehicle machine
+    house home building
+    money cash price
+    job position vacancy
+    career applicant candidate
+    salary wage payroll
 """
 
 
@@ -97,7 +333,7 @@ def _groups() -> dict[str, frozenset[str]]:
     for line in _GROUPS.strip().splitlines():
         words = line.split()
         for word in words:
-            groups[stem(word)].add(f"~{words[0]}")
+            groups[stem(word)].add(f"~{line.strip()}")
     return {term: frozenset(names) for term, names in groups.items()}
 
 

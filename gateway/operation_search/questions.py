@@ -7,7 +7,7 @@ from enum import Enum
 
 from gateway.operation_search.clauses import Clause, Role, clauses_of, is_imperative
 from gateway.operation_search.verbs import ACTIONS_OF_VERB, ASKING, COMMANDS, NOUNS_TOO, OTHER
-from gateway.operation_search.words import COMMON, CONDITION_WORDS, EMPTY, stem, words
+from gateway.operation_search.words import CONDITION_WORDS, EMPTY, SAYING_LITTLE, stem, words
 
 #: how a word is spelled in the index, or None where the index has no such word; a name is not corrected
 Spelling = Callable[[str, bool], str | None]
@@ -72,7 +72,7 @@ _CONTINUATION, _STATEMENT, _REFERRED, _CIRCUMSTANCE = 0.8, 0.5, 0.75, 0.35
 _CONTEXT_WEIGHT, _ID_NOUN_WEIGHT = 0.55, 0.8
 _CONDITION_WEIGHT, _VALUE_WEIGHT, _HINT_WEIGHT = 0.3, 0.25, 0.3
 #: what a command weighs that is more often a noun: "file a ticket" is not about files
-_NOUN_AS_VERB = 0.5
+_NOUN_AS_VERB = 0.25
 #: what each further word of a clause loses, and the least that one weighs for its place
 _FADING, _LEAST = 0.04, 0.6
 #: how certain a verb is: each further one, one of a question, one within a clause, one in another form than a command's
@@ -205,7 +205,7 @@ class _QuestionReader:
                 self._other_verb(stem(written))
             word = self._spelling_of(written, written in names)
             if word is None:
-                says_nothing = written in names or written in CONDITION_WORDS or written in COMMON
+                says_nothing = written in names or written in CONDITION_WORDS or written in SAYING_LITTLE
                 is_content = not (says_nothing or any(map(str.isdigit, written)))
                 is_unknown = is_main and is_content and not is_title
                 question.unknown += self._weights[clause.role] * within if is_unknown else 0

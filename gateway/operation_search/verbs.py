@@ -58,13 +58,6 @@ _WORDS_OF = {
     """,
 }
 
-#: verbs that go with anything: the action alone is what they tell
-COMMON = frozenset(
-    """
-    list show see get find search view read fetch retrieve pull check create add make update change edit set delete
-    remove download give
-    """.split()  # noqa: SIM905
-)
 #: words that are more often something than something to do, unless they stand first
 NOUNS_TOO = frozenset(
     """

@@ -71,17 +71,18 @@ CONDITION_WORDS = frozenset(
     greater higher lower fewer longer shorter least
     """.split()  # noqa: SIM905
 )
-#: words so common that it says nothing of a task where the index does not have them
-COMMON = frozenset(
+#: words so common that they say nothing of a task where the index does not have them
+SAYING_LITTLE = frozenset(
     """
-    able actually allow appear ask asked asks bad become becomes begin believe big bit bring came clear come comes coming
-    consider course different easy end enough fact fall feel felt few fine first follow full gave give given gives goes
-    good great grow happen happened happens hard hear heard hold important keep kept kind knew know known large late
-    least leave left let lie like little live long look looked looking looks lot made make makes making mean means meet
-    moment move new nice number offer old own part people piece place play possible probably put quick quickly quite
-    ran reach ready real remain remember right run runs said sat say says second see seem seems seen set sit small sort
-    stand start stay stays stop straight sure take taken takes tell things think third thought told took tried try trying
-    turn two understand use used uses wait walk way well went whole wish wonder work works wrong young one three four five
+    able actually allow appear ask asked asks bad become becomes begin believe big bit bring came clear come comes
+    coming consider course different easy end enough fact fall feel felt few fine first follow full gave give given
+    gives goes good great grow happen happened happens hard hear heard hold important keep kept kind knew know known
+    large late least leave left let lie like little live long look looked looking looks lot made make makes making mean
+    means meet moment move new nice number offer old own part people piece place play possible probably put quick
+    quickly quite ran reach ready real remain remember right run runs said sat say says second see seem seems seen set
+    sit small sort stand start stay stays stop straight sure take taken takes tell things think third thought told took
+    tried try trying turn two understand use used uses wait walk way well went whole wish wonder work works wrong young
+    one three four five
     """.split()  # noqa: SIM905
 )
 
