@@ -91,7 +91,8 @@ def _elsewhere(question: Question, found: Sequence[Evidence], named: frozenset[s
 
 def _unsaid(question: Question, found: Sequence[Evidence], corpus: Corpus) -> float:
     """The share of the question's words that are said of none of the first entities, rare ones counting more."""
-    said = frozenset().union(*(corpus.vocabularies[each.known.owner[:2]] for each in found[:_FIRST]))
+    entities = {(each.known.owner[0], each.known.owner[1]) for each in found[:_FIRST]}
+    said = frozenset().union(*(corpus.vocabularies[key] for key in entities))
     total = missing = question.unknown * _UNKNOWN
     for term, weight in question.terms.items():
         if term not in CONDITION_WORDS:
