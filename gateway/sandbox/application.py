@@ -1,6 +1,6 @@
 """An application of the sandbox: how it answers the operations of its spec; what is odd in one kind is in `kinds`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -71,7 +71,8 @@ class Application(Operations):
     def refused(self, refusal: Refusal) -> Reply:
         """An error in the shape that the spec says it has."""
         failure = self.kind.spec.failure
-        document: dict[str, Any] = {} if failure.ok is None else {failure.ok: False}
+        first = [path[0] for path in (*failure.message[:1], *failure.code[:1]) if path]
+        document: Any = [] if first and first[0].isdigit() else {} if failure.ok is None else {failure.ok: False}
         if failure.message:
             put(document, failure.message[0], refusal.message or f"refused with {refusal.status}")
         if failure.code:
@@ -160,7 +161,7 @@ class Application(Operations):
     def routes(self) -> list[Route]:
         """Every request line of the spec, its alternatives included, and what the kind adds."""
         by_address: dict[tuple[str | None, str], list[tuple[str, Operation]]] = {}
-        for operation in self.kind.operations.values():
+        for operation in self.operations():
             for line in (operation.action.request, *(other.request for other in operation.action.alternatives)):
                 line = line.partition("?")[0]
                 by_address.setdefault((operation.action.server, self.shape_of(line)), []).append((line, operation))
@@ -171,6 +172,10 @@ class Application(Operations):
             found.append(self._route(line, operations, special.pop(line, None)))
         found += [self._route(line, (), handler) for line, handler in special.items()]
         return [*found, *self.files(), *self._authorization()]
+
+    def operations(self) -> Iterable[Operation]:
+        """What callers may ask for."""
+        return self.kind.operations.values()
 
     def shape_of(self, line: str) -> str:
         """What request lines of one route have in common; by default each line is a route of its own."""

@@ -4,6 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 
@@ -79,11 +80,26 @@ class Refusal(Exception):
         self.headers = dict(headers or {})
 
 
-def put(document: dict[str, Any], place: tuple[str, ...], value: Any) -> None:
-    """Set the member at a place, making the objects on the way."""
-    for member in place[:-1]:
-        document = document.setdefault(member, {})
-    document[place[-1]] = value
+def put(document: Any, place: tuple[str, ...], value: Any) -> None:
+    """Set the member at a place, making the objects on the way, and the lists where a member is a position."""
+    for member, following in pairwise(place):
+        empty: Any = [] if following.isdigit() else {}
+        if isinstance(document, list):
+            _fill(document, int(member), empty)
+            document = document[int(member)]
+        else:
+            document = document.setdefault(member, empty)
+    if isinstance(document, list):
+        _fill(document, int(place[-1]), value)
+        document[int(place[-1])] = value
+    else:
+        document[place[-1]] = value
+
+
+def _fill(items: list[Any], position: int, value: Any) -> None:
+    """Make a list long enough for a position, at which the value stands if it is new."""
+    while len(items) <= position:
+        items.append(value if len(items) == position else {})
 
 
 def decoded_basic(value: str) -> tuple[str, str, str]:

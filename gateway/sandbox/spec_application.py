@@ -2,12 +2,14 @@
 
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.spec import Action, RequestSpec, SyncRead
 from gateway.sandbox import files, filters, records
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, FileReply, Record, Refusal, Reply, nested, put
@@ -26,6 +28,8 @@ _USUAL_FIELDS: Mapping[str, records.FieldType] = {
 }
 #: values of a query that ask for every record, such as `state=all`
 _UNFILTERING = ("all", "any", "*", "")
+#: the synchronizer's list of deleted records, of which the sandbox keeps none
+_DELETIONS = "deletions"
 #: bytes of the file of a download
 _FILE_BYTES = 100_000
 #: what a response to a write without a record holds
@@ -83,6 +87,8 @@ class SpecApplication(Application):
 
     def list_records(self, operation: Operation, call: Call) -> Reply:
         """The rows that were not written below another path, those whose members the query names."""
+        if operation.action_id == _DELETIONS:
+            return self.listed(operation, [], call)
         turning = operation.paging.request_params if operation.paging else ()
         ignored = {wire_name(operation, name) for name in turning}
         query = {name: value for name, value in call.query.items() if value.lower() not in _UNFILTERING}
@@ -147,6 +153,22 @@ class SpecApplication(Application):
         return [nested(action.unwrap, record) for record in shown]
 
     # Calls
+
+    def operations(self) -> Iterable[Operation]:
+        """The operations, and the lists that the synchronizer reads."""
+        yield from self.kind.operations.values()
+        for entity_id, entity in self.kind.spec.entities.items():
+            for member, read in (entity.search.reads if entity.search else {}).items():
+                members = {name: getattr(read, name) for name in RequestSpec.model_fields}
+                names = [*re.findall(r"{(\w+)}", read.request), *self._turning(read)]
+                action = Action(
+                    **members, effect=Effect.READ, description="A copy's list.", params={name: {} for name in names}
+                )
+                yield Operation(self.kind.spec, entity_id, member or "synchronize", action)
+
+    def _turning(self, read: SyncRead) -> tuple[str, ...]:
+        """The params that turn the pages of a list."""
+        return self.kind.spec.paging[read.paging].request_params if read.paging else ()
 
     def shape_of(self, line: str) -> str:
         """Lines that differ in the names of their params only are one route."""

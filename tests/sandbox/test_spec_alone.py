@@ -10,8 +10,9 @@ import yaml
 from aiohttp.test_utils import TestServer
 from pydantic import SecretStr
 
+from gateway.context_store.sync.sources import source_of
 from gateway.errors import ReauthorizationRequired, UpstreamNotFound, UpstreamRateLimited, UpstreamRejected
-from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.catalog import Catalog, Kind, Operation
 from gateway.kinds.spec import ConnectorSpec
 from gateway.sandbox.app import create_sandbox
 from gateway.upstream.auth import StaticAuthorizer, headers_for
@@ -339,3 +340,40 @@ async def test_tokens_are_given_out_as_the_spec_wants_them_asked_for(style, enco
 
     assert isinstance(renewed, TokenSet), renewed
     assert renewed.credentials["access_token"].startswith("access-")
+
+
+@pytest.mark.parametrize(
+    ("failure", "document"),
+    [
+        ({"code": ["errors.0.extensions.code"], "message": ["errors.0.message"]}, ["errors", 0, "message"]),
+        ({"code": ["0.errorCode"], "message": ["0.message"]}, [0, "message"]),
+        ({"message": ["error"]}, ["error"]),
+    ],
+)
+async def test_a_refusal_has_the_shape_of_the_spec(failure, document):
+    async with playing(failure=failure, credentials={"token": "bad"}) as connector:
+        [request] = connector.dry_run("gadgets", "list")
+        async with aiohttp.ClientSession() as http, http.get(request["url"], headers={"Authorization": "no"}) as answer:
+            said = await answer.json()
+
+    for member in document:
+        said = said[member]
+    assert (answer.status, said) == (401, "no credentials")
+
+
+async def test_the_lists_of_the_synchronizer_are_answered():
+    entity = yaml.safe_load(GADGETS)
+    read = {"request": "GET /export/gadgets", "records": "gadgets", "paging": "next"}
+    removed = {"request": "GET /deleted_gadgets", "records": "gadgets"}
+    entity["search"] = {"fields": {"id": "integer", "name": "string"}, "sync": {**read, "deletions": removed}}
+    async with playing(entities={"gadgets": entity}) as connector:
+        listed = [len((await connector.call(source, {})).decoded()) for source in _listings(connector.kind)]
+
+    assert listed == [40, 0]
+
+
+def _listings(kind: Kind) -> list[Operation]:
+    source = source_of(kind, "gadgets")
+    assert source is not None
+    assert source.removed is not None
+    return [source.everything.operation, source.removed.operation]
