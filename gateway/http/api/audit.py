@@ -57,7 +57,7 @@ class UsageQuery(QueryString):
 
 
 async def show_usage(request: web.Request) -> UsageView:
-    """Calls, errors and milliseconds over time, from the audit log."""
+    """Calls, errors and durations over time, from the audit log, and the work in progress."""
     query, now, services = read_query(request, UsageQuery), CLOCK.now(), request.app[SERVICES]
     since = max(query.since or now - timedelta(hours=1), now - timedelta(days=31))
     if (now - since).total_seconds() / query.step > _MAX_POINTS:
@@ -71,7 +71,7 @@ async def show_usage(request: web.Request) -> UsageView:
 
 
 async def list_audit(request: web.Request) -> AuditPage:
-    """Who did what, when and with which outcome, the newest first. Params and bodies are never kept."""
+    """Who did what, when and with which outcome, the newest first. The audit log has no params and no bodies."""
     query, caller = read_query(request, AuditQuery), request[CALLER]
     services = request.app[SERVICES]
     entries = await services.audit.find(

@@ -51,17 +51,17 @@ def resources_of(services: Services) -> dict[str, str]:
 
 
 async def resource_metadata(request: web.Request) -> web.Response:
-    """Who gives tokens for `/mcp` (RFC 9728 §2)."""
+    """The metadata of the resource `/mcp` (RFC 9728 §2)."""
     return _resource_metadata(request, "/mcp")
 
 
 async def six_tools_metadata(request: web.Request) -> web.Response:
-    """The same, at the place where RFC 9728 §3.1 looks for it."""
+    """The metadata of the resource `/mcp`, at the path of RFC 9728 §3.1."""
     return _resource_metadata(request, "/mcp")
 
 
 async def kind_metadata(request: web.Request) -> web.Response:
-    """Who gives tokens for `/mcp/{kind}` (RFC 9728 §2)."""
+    """The metadata of the resource `/mcp/{kind}` (RFC 9728 §2)."""
     kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
     return _resource_metadata(request, f"/mcp/{kind.name}")
 
@@ -73,7 +73,7 @@ def _resource_metadata(request: web.Request, path: str) -> web.Response:
 
 
 async def server_metadata(request: web.Request) -> web.Response:
-    """The authorization server for agents' hosts (RFC 8414 §2)."""
+    """The metadata of the authorization server for agents' hosts (RFC 8414 §2)."""
     settings = request.app[SERVICES].settings
     document = metadata.server_metadata(settings.base_url, registers=settings.mcp_registration)
     return json_response(msgspec.convert(document, ServerMetadataView), headers=_PUBLIC)
@@ -104,8 +104,8 @@ async def register(request: web.Request) -> web.Response:
 
 
 async def authorize(request: web.Request) -> web.Response:
-    """For browsers: the page on which a person signs in to give an agent's host access, by the authorization code
-    grant with PKCE. Nothing is redirected before the person has acted.
+    """For browsers: the page on which a person signs in to give an agent's host access, by the authorization code grant
+    with PKCE. The gateway redirects only after the person has acted.
     """
     services = request.app[SERVICES]
     server, query = services.authorization, dict(request.query)
@@ -178,7 +178,7 @@ async def _signed_in(request: web.Request, form: "_Form", client: Client) -> web
 
 
 async def choose_organization(request: web.Request) -> web.Response:
-    """For browsers: which of the client's organizations the host is to act for."""
+    """For browsers: the organization for which the host acts."""
     form = await _Form.read(request)
     client = None if form is None else await form.client()
     if form is None or client is None:
@@ -221,7 +221,7 @@ async def _consent_page(request: web.Request, form: "_Form", client: Client, org
 
 
 async def consent(request: web.Request) -> web.Response:
-    """For browsers: gives the host a code for what was allowed, or tells it that it was denied."""
+    """For browsers: redirects to the host with a code, or with an error if the person denied access."""
     form = await _Form.read(request)
     client = None if form is None else await form.client()
     if form is None or client is None or form.organization_id not in client.organization_ids:

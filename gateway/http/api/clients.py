@@ -38,9 +38,7 @@ async def list_clients(request: web.Request) -> ClientList:
 
 
 async def change_client(request: web.Request) -> ClientView:
-    """Puts `redirect_urls` in the place of those that the client had. A client that other organizations rely on too
-    answers 404.
-    """
+    """Replaces the client's redirect URLs. A client that belongs to several organizations answers 404."""
     body = await read_body(request, ChangeClient)
     clients, client_id = request.app[SERVICES].clients, path_id(request, "client_id")
     return client_view(await clients.change_redirect_urls(request[CALLER], client_id, body.redirect_urls))

@@ -40,8 +40,8 @@ class CreateConnectSession(Body):
 
 
 async def create_connect_session(request: web.Request) -> web.Response:
-    """Makes a link at which a person connects one application, by consent or by a key; good once, for 30 minutes at
-    most. `redirect_url` must be one of the client's.
+    """Creates a link at which a person connects one application, by consent or by key. The link works once, for at most
+    30 minutes. `redirect_url` must be one of the client's redirect URLs.
     """
     body, services = await read_body(request, CreateConnectSession), request.app[SERVICES]
     link = await services.connect_links.create(
@@ -59,7 +59,7 @@ async def create_connect_session(request: web.Request) -> web.Response:
 
 
 async def get_connect_session(request: web.Request) -> ConnectSessionView:
-    """Where a link stands: `pending`, `completed` with the `connector_id`, or `expired`."""
+    """The state of a link: `pending`, `completed` with the `connector_id`, or `expired`."""
     session = await request.app[SERVICES].connect_links.get(request[CALLER], path_id(request, "session_id"))
     connector_id = None if session.connector_id is None else str(session.connector_id)
     return ConnectSessionView(str(session.id), session.status, session.expires_at, connector_id)

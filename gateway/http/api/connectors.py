@@ -129,10 +129,10 @@ def _ending_headers(record: ConnectorRecord, catalog: Catalog) -> dict[str, str]
 
 
 async def create_connector(request: web.Request) -> web.Response:
-    """Binds an application to a workspace, which comes into being by being named. The kind's variables, such as
-    `subdomain`, may stand in `environment` or in `credentials`. The application is asked first, unless `validate`
-    is false; a refusal is 422 `invalid_credentials` and names the field. Credentials are sealed and never come
-    back.
+    """Creates a connector in a workspace; a new workspace name creates the workspace. The kind's variables, such as
+    `subdomain`, may be in `environment` or in `credentials`. Unless `validate` is false, the gateway first checks
+    the credentials with the application; if it refuses them, the answer is 422 `invalid_credentials` and names the
+    field. Credentials are sealed and never come back.
     """
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
     connector_request = ConnectorRequest(
@@ -153,7 +153,7 @@ async def create_connector(request: web.Request) -> web.Response:
 
 
 async def list_connectors(request: web.Request) -> ConnectorPage:
-    """All connectors that match; pages of them with `limit`."""
+    """All matching connectors, or pages of them with `limit`."""
     query, caller, services = read_query(request, ConnectorQuery), request[CALLER], request.app[SERVICES]
     kinds = {kind.spec.definition_id: kind.name for kind in services.catalog}
     kind = services.catalog.kind(query.connector_type).name if query.connector_type else None
@@ -182,8 +182,8 @@ async def get_connector(request: web.Request) -> web.Response:
 
 
 async def change_connector(request: web.Request) -> Connector:
-    """Changes the name, disables (`status: disabled`) or enables it (`active`), or puts new credentials under the same
-    id. The old credentials stay until the new ones have passed the check.
+    """Changes the name, disables (`status: disabled`) or enables (`active`) the connector, or replaces its credentials.
+    The old credentials stay until the application has accepted the new ones.
     """
     body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
@@ -195,8 +195,8 @@ async def change_connector(request: web.Request) -> Connector:
 
 
 async def delete_connector(request: web.Request) -> web.Response:
-    """The connector is gone at once. A job revokes its grant where the application can, and drops its records, job
-    results, stored files and secrets before it says that it is done.
+    """Deletes the connector at once. A job revokes its grant where the application can, and deletes its records, job
+    results, stored files and secrets.
     """
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.deletion.delete_connector(caller, path_id(request, "connector_id"), request[REQUEST_ID])
@@ -217,9 +217,7 @@ async def check_connector(request: web.Request) -> Health:
 
 
 async def inspect_connector(request: web.Request) -> InspectionView:
-    """What an agent needs to know before it calls: whether the connector is ready, the operations that it may use, and
-    how fresh the copies of its records are.
-    """
+    """What an agent needs before it calls: whether the connector is ready, its operations and the state of its copies."""
     caller, services = request[CALLER], request.app[SERVICES]
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
     kind = services.catalog.kind(record.kind)
@@ -250,8 +248,8 @@ async def list_workspaces(request: web.Request) -> WorkspacePage:
 
 
 async def delete_workspace(request: web.Request) -> web.Response:
-    """Deletes a workspace with all its connectors, as a job: grants are revoked, records, results, stored files and
-    secrets are gone when the job says that it is done.
+    """Starts a job that deletes the workspace and its connectors: it revokes their grants and deletes records, results,
+    stored files and secrets.
     """
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.deletion.delete_workspace(caller, path_id(request, "workspace_id"), request[REQUEST_ID])

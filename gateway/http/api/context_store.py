@@ -23,15 +23,15 @@ class SynchronizeBody(Body):
 
 
 async def context_store_status(request: web.Request) -> ContextStoreView:
-    """The copies by entity: how many records, how fresh, and what went wrong last."""
+    """The state of each entity's copy: number of records, last and next synchronization, last error."""
     caller, services = request[CALLER], request.app[SERVICES]
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
     return ContextStoreView(await services.synchronization.freshness(record))
 
 
 async def synchronize(request: web.Request) -> web.Response:
-    """Brings the copies up to date now, as a job: all of them or those of `entities`; with `full` everything is read,
-    which also finds what is gone.
+    """Starts a job that synchronizes all copies, or those of `entities`. With `full` the job reads every record and so
+    also finds deleted ones.
     """
     caller, services = request[CALLER], request.app[SERVICES]
     body = await read_body(request, SynchronizeBody) if request.can_read_body else SynchronizeBody()

@@ -23,21 +23,21 @@ class DocsQuery(QueryString):
 
 
 async def list_connector_types(request: web.Request) -> KindPage:
-    """Every kind of application in brief: how it authenticates, its entities and their actions."""
+    """All kinds in brief: authentication methods, entities and actions."""
     catalog = request.app[SERVICES].catalog
     return KindPage([msgspec.convert(kind_summary(kind), KindSummaryView) for kind in catalog])
 
 
 async def get_connector_type(request: web.Request) -> KindView:
-    """One kind whole: for every action the JSON Schema of its params, its effect (`read`, `idempotent`, `write`), how
-    its pages are turned, and an example.
+    """One kind: for each action the JSON Schema of its params, its effect (`read`, `idempotent`, `write`), its paging,
+    and an example.
     """
     kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
     return msgspec.convert(kind_view(kind), KindView)
 
 
 async def read_skill_docs(request: web.Request) -> SkillDocsView:
-    """A kind's document for agents, whole or one section: params with their meanings, and examples."""
+    """A kind's document for agents, or one section of it: params with their meanings, and examples."""
     query = read_query(request, DocsQuery)
     document = skill_docs(request.app[SERVICES].catalog.kind(query.id), query.section)
     return msgspec.convert(document, SkillDocsView)

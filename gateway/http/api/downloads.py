@@ -43,9 +43,9 @@ async def download(request: web.Request, call: OperationCall) -> web.StreamRespo
 
 
 async def get_file(request: web.Request) -> web.StreamResponse:
-    """The file of the entity's download action as a plain resource; its params stand in the query. `Range`, `If-Range`
-    and `If-None-Match` work as RFC 9110 has it, so `curl -C -`, `wget -c` and `aria2c -x4` resume and split it. A
-    file that was cut short never looks whole: the connection is cut.
+    """The file of the entity's download action; the query holds the action's params. `Range`, `If-Range` and
+    `If-None-Match` follow RFC 9110, so that `curl -C -`, `wget -c` and `aria2c -x4` can resume and split the
+    download. If the application's response ends early, the gateway closes the connection.
     """
     params = read_query(request, FileQuery).model_dump(exclude_none=True)
     call = OperationCall(path_id(request, "connector_id"), request.match_info["entity"], ACTION, params)
@@ -53,7 +53,7 @@ async def get_file(request: web.Request) -> web.StreamResponse:
 
 
 async def head_file(request: web.Request) -> web.StreamResponse:
-    """What GET would say of the whole file; its bytes are not read."""
+    """The headers that GET answers for the whole file. The gateway does not read the file."""
     return await get_file(request)
 
 

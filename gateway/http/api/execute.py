@@ -66,17 +66,17 @@ class ExecuteBody(Body):
 
 
 async def execute(request: web.Request) -> web.StreamResponse | Answer:
-    """Runs one operation of a connector: `entity` and `action`, and the `params` that they take. All params are
-    checked before anything is sent; a 422 names every fault and holds a call that is right as `example`.
+    """Runs one operation of a connector: an `entity`, an `action` and its `params`. All params are checked before a
+    request is sent; a 422 names every fault and has a valid call as `example`.
 
-    The answer's `result` is the records of a list or search, the record of a get, create or update. `next` is the
-    params of the call for the next page, null at the end. With `dry_run` nothing is sent, and `result` is the
-    requests that would be.
+    `result` is the records of a list or search, or the record of a get, create or update. `next` is the params of
+    the call for the next page, null on the last page; `incomplete` says why the application does not give the rest.
+    With `dry_run` nothing is sent, and `result` is the requests.
 
-    With `Prefer: respond-async` the call becomes a job at once, with `Prefer: wait=N` when it takes longer; bulk
-    updates are jobs in any case. `Idempotency-Key` makes a write safe to send again. `action: download` streams the
-    file, `action: context_store_search` searches the synchronized copy (`SearchParams`). Reading needs the scope
-    `read`, anything else `write`.
+    With `Prefer: respond-async` the call becomes a job at once, with `Prefer: wait=N` after N seconds; bulk updates
+    are always jobs. `Idempotency-Key` makes a write safe to send again. `action: download` streams the file;
+    `action: context_store_search` searches the synchronized copy (`SearchParams`). Reading needs the scope `read`,
+    other operations `write`.
     """
     body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
     preferences = preferences_of(request)

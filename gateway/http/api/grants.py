@@ -34,7 +34,7 @@ def grant_view(grant: ListedGrant) -> GrantView:
 
 
 async def list_grants(request: web.Request) -> GrantPage:
-    """What people let agents' hosts do: who, which host, which scopes and workspaces; the newest first."""
+    """The access that people gave to agents' hosts: client, host, scopes and workspaces; the newest first."""
     query, store = read_query(request, GrantQuery), request.app[SERVICES].authorization.store
     after = read_time_cursor(query.cursor)
     grants = await store.grants(request[CALLER].organization_id, after, query.limit + 1)
@@ -44,9 +44,7 @@ async def list_grants(request: web.Request) -> GrantPage:
 
 
 async def revoke_grant(request: web.Request) -> web.Response:
-    """Ends what somebody let a host do, with its access and refresh tokens, in every process at once. The host may ask
-    a person again.
-    """
+    """Revokes a grant and its tokens, in every process at once. The host may ask the person again."""
     authorization = request.app[SERVICES].authorization
     await authorization.revoke(request[CALLER], path_id(request, "grant_id"))
     return web.Response(status=204)

@@ -142,7 +142,7 @@ async def follower(request: web.Request, token: str) -> Caller | None:
 
 
 async def list_jobs(request: web.Request) -> JobPage:
-    """The organization's jobs, the newest first. `status` takes several, separated by commas."""
+    """The organization's jobs, the newest first. `status` takes several values, separated by commas."""
     query, caller = read_query(request, JobQuery), request[CALLER]
     job_filter = JobFilter(
         query.status,
@@ -160,8 +160,8 @@ async def list_jobs(request: web.Request) -> JobPage:
 
 
 async def get_job(request: web.Request) -> web.Response:
-    """One job. With `Prefer: wait=N` or `?wait=N` the answer comes as soon as the job changes, after N seconds at the
-    latest; with `If-None-Match` as soon as it is another than the one you know.
+    """One job. With `Prefer: wait=N` or `?wait=N` the gateway answers as soon as the job changes, at the latest after N
+    seconds; with `If-None-Match` as soon as its ETag differs.
     """
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     preferences, job_id = preferences_of(request), path_id(request, "job_id")
@@ -185,8 +185,8 @@ def _version_of(etag: str) -> int | None:
 
 
 async def cancel_job(request: web.Request) -> web.Response:
-    """Queued work ends `canceled`, a read is stopped, a write that was sent runs to its true end. 409
-    `job_not_cancelable` when it has ended.
+    """A queued job ends as `canceled`, a read is stopped, and a write that was sent is allowed to finish. 409
+    `job_not_cancelable` if the job has ended.
     """
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
@@ -194,8 +194,8 @@ async def cancel_job(request: web.Request) -> web.Response:
 
 
 async def retry_job(request: web.Request) -> web.Response:
-    """Does the work of a failed or canceled job again, as a new job. An `unknown` one, whose write may have happened,
-    only with `confirm: true`.
+    """Runs a failed or canceled job again, as a new job. An `unknown` job, whose write may have happened, needs
+    `confirm: true`.
     """
     caller, services = request[CALLER], request.app[SERVICES]
     confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
@@ -206,9 +206,9 @@ async def retry_job(request: web.Request) -> web.Response:
 
 
 async def job_result(request: web.Request) -> web.StreamResponse:
-    """What the inline call would have answered, its error status included; 202 with the job while it is not done, 410
-    once it has expired. `Accept: application/x-ndjson` gives one record a line. The result of a download is the
-    file, with ranges. Of a job that ended in the middle the error holds what was done as `result`.
+    """The answer or the error of the inline call; 202 with the job while it has not ended, 410 after the result has
+    expired. `Accept: application/x-ndjson` gives one record per line. The result of a download is the file, with
+    ranges. If the job ended early, the error's `result` is what was done before.
     """
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     preferences = preferences_of(request)
@@ -242,7 +242,7 @@ async def result_response(
 
 
 async def head_job_result(request: web.Request) -> web.StreamResponse:
-    """What GET would say of the result: of a stored file its size and its tag."""
+    """The headers of the result; for a stored file its size and ETag."""
     return await job_result(request)
 
 

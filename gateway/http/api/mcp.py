@@ -50,7 +50,7 @@ def _loaded() -> "type[McpEndpoint]":
 
 async def mcp(request: web.Request) -> web.StreamResponse:
     """The Model Context Protocol over Streamable HTTP, without sessions: six tools that reach every operation, or with
-    `?tools=` a tool for each operation that fits one of the patterns, which are separated by commas.
+    `?tools=` a tool for each operation that matches one of the patterns, separated by commas.
     """
     query = read_query(request, McpQuery)
     return await _answer(request, None if query.tools is None else tuple(query.tools.split(",")))

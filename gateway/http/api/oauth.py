@@ -108,9 +108,9 @@ class CallbackQuery(BaseModel):
 
 
 async def initiate_oauth(request: web.Request) -> web.Response:
-    """Begins a person's consent. Send the browser to `consent_url`; it comes back to `redirect_url`, which must be one
-    of the client's exactly, with `connector_id`, or `error` and `error_description`, in the query, and your `state`
-    unchanged. With `connector_id` an existing connector is authorized again, in place.
+    """Starts a user's consent. Send the browser to `consent_url`. It returns to `redirect_url`, which must be exactly
+    one of the client's redirect URLs, with your `state` and `connector_id`, or `error` and `error_description`, in
+    the query. With `connector_id` in the body, an existing connector is authorized again.
     """
     body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
     started = await services.oauth.flows.initiate(caller, ConsentRequest(**dict(body)))
@@ -119,8 +119,8 @@ async def initiate_oauth(request: web.Request) -> web.Response:
 
 
 async def begin_consent(request: web.Request) -> web.Response:
-    """For browsers: binds the consent to this browser by a cookie and leads on to the application's own page. What is
-    unknown, used or expired is a plain page, 400.
+    """For browsers: binds the consent to this browser by a cookie and redirects to the application's page. An unknown,
+    used or expired consent answers 400 with a plain page.
     """
     browser = _browser(request) or new_secret()
     address = await request.app[SERVICES].oauth.flows.lead_on(list(request.query.items()), browser)
@@ -145,8 +145,8 @@ def _browser(request: web.Request) -> str | None:
 
 
 async def finish_oauth(request: web.Request) -> web.Response:
-    """For browsers: the application sends them here with `code` and `state`. The connector is made, and the browser
-    goes on to `redirect_url`. A `state` that is unknown, used or expired is a plain page, 400, and never redirects.
+    """For browsers: the application redirects here with `code` and `state`. The gateway creates the connector and
+    redirects to `redirect_url`. An unknown, used or expired `state` answers 400 with a plain page.
     """
     flows = request.app[SERVICES].oauth.flows
     redirected = await flows.finish(list(request.query.items()), _browser(request))
@@ -179,7 +179,7 @@ def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:
 
 
 async def get_oauth_flow(request: web.Request) -> FlowView:
-    """Where a consent stands, for callers that cannot see the browser."""
+    """The state of a consent, for callers that cannot see the browser."""
     state = await request.app[SERVICES].oauth.flows.state(request[CALLER], path_id(request, "flow_id"))
     return FlowView(
         flow_id=str(state.id),
@@ -192,8 +192,8 @@ async def get_oauth_flow(request: web.Request) -> FlowView:
 
 
 async def put_oauth_app(request: web.Request) -> AppView:
-    """Sets the organization's own OAuth app for a kind: consents are asked in its name from now on. The secret is
-    sealed and never comes back.
+    """Sets the organization's own OAuth app for a kind; later consents show it. The secret is sealed and never comes
+    back.
     """
     body, caller, services = await read_body(request, PutOAuthApp), request[CALLER], request.app[SERVICES]
     spec = services.catalog.kind(body.connector_type).spec
@@ -210,7 +210,7 @@ async def list_oauth_apps(request: web.Request) -> AppList:
 
 
 async def delete_oauth_app(request: web.Request) -> web.Response:
-    """Takes the organization's own app away: the platform's app is used again."""
+    """Deletes the organization's own OAuth app; later consents use the platform's app."""
     caller, services = request[CALLER], request.app[SERVICES]
     kind = services.catalog.kind(request.match_info["connector_type"]).name
     await services.oauth.apps.delete(caller, kind)

@@ -78,8 +78,8 @@ async def search_operations(request: web.Request) -> OperationMatches:
 
 
 async def list_tools(request: web.Request) -> ToolsView:
-    """Operations as tool definitions for a model: `format` says whose. `operations` in the answer tells which
-    operation a tool's name stands for.
+    """Operations as tool definitions in the format of `format`. `operations` in the answer maps each tool's name to its
+    operation.
     """
     query, services = read_query(request, ToolQuery), request.app[SERVICES]
     among = await _connectors(request, query.connector_id) if query.connector_id else None

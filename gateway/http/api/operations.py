@@ -14,7 +14,7 @@ _ROOT = RootView(name="agent connector gateway", api="/api/v1", openapi="/openap
 
 
 async def root(request: web.Request) -> web.Response:
-    """Leads a browser to the pages for people, and tells a program where the API and its documents are."""
+    """Redirects a browser to the pages for people; answers a program with the URLs of the API and its documents."""
     if "text/html" in request.headers.get("Accept", ""):
         pages = {resource.canonical for resource in request.app.router.resources()}
         location = "/console" if "/console" in pages else "/docs"
@@ -23,13 +23,13 @@ async def root(request: web.Request) -> web.Response:
 
 
 async def healthz(request: web.Request) -> AliveView:
-    """Whether the process runs; asks nothing else."""
+    """Answers while the process runs; checks nothing else."""
     return AliveView("ok")
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """Whether to send traffic here: PostgreSQL and Redis can be used and a worker was seen lately. 503 with
-    `Retry-After` otherwise, and while the process drains.
+    """Whether to send traffic to this process: PostgreSQL and Redis answer, and a worker sent a heartbeat. Otherwise,
+    and while the process drains, 503 with `Retry-After`.
     """
     readiness = await request.app[READINESS]()
     checks = {**readiness.checks, "draining": request.app[IS_DRAINING].is_set()}
@@ -39,7 +39,7 @@ async def readyz(request: web.Request) -> web.Response:
 
 
 async def metrics(request: web.Request) -> web.Response:
-    """What this process counts, and the statistics that all processes share, as Prometheus reads them."""
+    """The metrics of this process, and the statistics shared by all processes, in the format of Prometheus."""
     return await request.app[EXPORTER].response()
 
 

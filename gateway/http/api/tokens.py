@@ -70,8 +70,8 @@ class _UnsupportedGrantType(MalformedRequest):
 
 
 async def issue_token(request: web.Request) -> web.Response:
-    """Answers with a bearer token for a client's id and secret; it lives for 15 minutes. An unknown client and a wrong
-    secret are answered alike.
+    """A bearer token for a client's id and secret, valid for 15 minutes. The answer is the same for an unknown client
+    and a wrong secret.
     """
     body = await read_body(request, TokenBody)
     issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret, address_of(request))
@@ -91,7 +91,7 @@ async def grant_token(request: web.Request) -> web.Response:
 
 
 async def revoke_token(request: web.Request) -> web.Response:
-    """Ends a token (RFC 7009), a client's or a host's. One that is unknown has ended already: 200 as well."""
+    """Revokes a token of a client or a host (RFC 7009). An unknown token answers 200 too."""
     return await _in_oauth_shape(_revoke(request))
 
 

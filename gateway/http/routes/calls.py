@@ -13,7 +13,7 @@ _CONNECTOR = _CONNECTORS + "/{connector_id}"
 _SUNSET = ("Deprecation", "Sunset", "Link")
 #: errors of the application, and of what it answers
 _ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
-_FILE = {200: "The file", 206: "The part asked for", 304: "It has not changed", 416: "It has none of these bytes"}
+_FILE = {200: "The file", 206: "The requested range", 304: "It has not changed", 416: "The file has no such range"}
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -26,9 +26,9 @@ ROUTES: tuple[Route, ...] = (
         response={200: Answer, 202: AcceptedJobView},
         answers={
             200: "The answer",
-            202: "The job that will have it",
+            202: "The job",
             206: "A range of a file",
-            303: "The way to the result, for callers that send X-ADP-Agent-SDK",
+            303: "Redirects to the result, for callers that send X-ADP-Agent-SDK",
             304: "The file has not changed",
         },
         media={200: FILE_MEDIA, 206: FILE_MEDIA},
@@ -115,7 +115,7 @@ ROUTES: tuple[Route, ...] = (
         "HEAD",
         _CONNECTOR + "/download/{entity}",
         downloads.head_file,
-        "Ask what GET would say of the file",
+        "Get the headers of a file",
         "Downloads",
         query=downloads.FileQuery,
         answers=_FILE,
@@ -135,10 +135,10 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         _CONNECTOR + "/context-store",
         context_store.context_store_status,
-        "How fresh the copies are that are searched",
+        "Get the state of the synchronized copies",
         "Context store",
         response=ContextStoreView,
-        answers={200: "Per entity: status, records, last_synced_at, next_sync_at and error"},
+        answers={200: "The state of each entity's copy"},
         scope=READ,
         python='print(await gateway.connectors.copies("support-desk"))',
     ),
@@ -146,12 +146,12 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         _CONNECTOR + "/context-store/sync",
         context_store.synchronize,
-        "Bring the copies up to date now",
+        "Synchronize the copies now",
         "Context store",
         body=context_store.SynchronizeBody,
         has_optional_body=True,
         response=AcceptedJobView,
-        answers={202: "The job that does it"},
+        answers={202: "The job"},
         sends={202: ACCEPTED_HEADERS},
         scope=READ,
         audit="context_store.synchronize",
