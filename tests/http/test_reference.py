@@ -41,7 +41,7 @@ async def find(page: Page, words: str) -> list[str]:
 
 
 async def test_a_search_leaves_the_operations_that_fit(page):
-    assert await find(page, "end bearer TOKEN") == ["End a bearer token (RFC 7009)"]
+    assert await find(page, "revoke bearer TOKEN") == ["Revoke a bearer token (RFC 7009)"]
 
 
 async def test_an_operation_has_an_address_and_shows_how_to_call_it(page):

@@ -217,7 +217,7 @@ async def check_connector(request: web.Request) -> Health:
 
 
 async def inspect_connector(request: web.Request) -> InspectionView:
-    """What an agent needs before it calls: whether the connector is ready, its operations and the state of its copies."""
+    """Whether the connector is ready, its operations and the state of its copies."""
     caller, services = request[CALLER], request.app[SERVICES]
     record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
     kind = services.catalog.kind(record.kind)

@@ -43,7 +43,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/oauth/revoke",
         tokens.revoke_token,
-        "Revoke a token (RFC 7009)",
+        "Revoke a bearer token (RFC 7009)",
         "Tokens",
         form=tokens.RevokeToken,
         sends={
