@@ -31,6 +31,7 @@ from gateway.db.notifications import RESTARTING, WRITTEN, NotificationListener, 
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
 from gateway.events.feed import Feed
+from gateway.exports.service import Exports
 from gateway.identity.attempts import Attempts
 from gateway.identity.clients import Clients
 from gateway.identity.console_sessions import ConsoleSessions
@@ -131,6 +132,9 @@ class WorkerServices(Engine):
     batches: Batches
     deletion: Deletion
     quota: JobQuota
+    context_store: ContextStore
+    copy_search: CopySearch
+    exports: Exports
     schedule_store: ScheduleStore
     due_runs: DueRuns
     synchronization: Synchronization
@@ -146,8 +150,6 @@ class Services(WorkerServices):
     #: what strangers try, counted by address
     attempts: Attempts
     connector_service: ConnectorService
-    context_store: ContextStore
-    copy_search: CopySearch
     connect_links: ConnectLinks
     schedules: Schedules
     console_sessions: ConsoleSessions
@@ -280,7 +282,10 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
         notifications.subscribe({"events": feed.on_notify}, feed.wake_all)
         # A cancellation that the runner missed reaches it with the next heartbeat.
         notifications.subscribe({"cancel": runner.on_notify}, None)
+        context_store = ContextStore(derived_key(engine.key_list, "context store cursors"))
+        copy_search = CopySearch(engine.audit, engine.connectors, database, context_store)
         quota = JobQuota(database, settings.organization_jobs)
+        execution = _execution(engine, wakeup, waiters, runner, cache, quota)
         schedule_store = ScheduleStore(database, engine.vault)
         loop_lag = stack.enter_context(LoopLag().watching())
         loop_lag.subscribe(LOOP_LAG.observe)
@@ -291,7 +296,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             feed=feed,
             runner=runner,
             maintenance=Maintenance(database, settings.job_retention, engine.sealing),
-            execution=(execution := _execution(engine, wakeup, waiters, runner, cache, quota)),
+            execution=execution,
             batches=Batches(
                 engine.audit,
                 engine.connectors,
@@ -304,6 +309,11 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
                 idempotency_seconds=settings.idempotency_seconds,
             ),
             quota=quota,
+            context_store=context_store,
+            copy_search=copy_search,
+            exports=Exports(
+                engine.audit, database, engine.connectors, copy_search, execution, engine.jobs, engine.files
+            ),
             schedule_store=schedule_store,
             due_runs=DueRuns(engine.audit, engine.catalog, database, schedule_store, engine.jobs, wakeup),
             deletion=Deletion(
@@ -363,7 +373,6 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
     connector_service = ConnectorService(
         audit, jobs.catalog, jobs.connector_store, jobs.identity, jobs.upstreams, jobs.oauth.apps.of
     )
-    context_store = ContextStore(derived_key(jobs.key_list, "context store cursors"))
     grants = AuthorizationStore(database)
     try:
         yield Services(
@@ -372,8 +381,6 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             attempts=attempts,
             clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
             connector_service=connector_service,
-            context_store=context_store,
-            copy_search=CopySearch(audit, jobs.connectors, database, context_store),
             schedules=Schedules(
                 audit, jobs.catalog, jobs.connector_store, jobs.schedule_store, jobs.jobs, jobs.quota, jobs.wakeup
             ),

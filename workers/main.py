@@ -89,6 +89,7 @@ class Worker:
             every(300, partial(prune_console_sessions, services.database), name="console session pruning"),
             every(300, partial(prune_provider_sign_ins, services.database), name="provider sign-in pruning"),
             every(300, partial(prune_grants, services.database), name="agent grant pruning"),
+            every(60, services.exports.delete_pages, name="export pruning"),
             every(300, services.files.prune, name="file pruning"),
         ):
             tune_gc()

@@ -29,6 +29,7 @@ class Task:
 
 
 OPERATION = Task(OPERATION_TASK, lambda services: services.execution.run_job)
+EXPORT = Task("export", lambda services: services.exports.run_job)
 SYNCHRONIZE = Task("synchronize", lambda services: services.synchronization.run_job)
 # A deletion is repeated by the gateway until it is done, so that callers can neither stop nor repeat it.
 DELETE_CONNECTOR = Task(
@@ -49,7 +50,7 @@ DELETE_WORKSPACE = Task(
 BATCH = Task("batch", lambda services: services.batches.run_job, is_retryable=False)
 #: all tasks by name
 TASKS: Mapping[str, Task] = {
-    task.name: task for task in (OPERATION, BATCH, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE)
+    task.name: task for task in (OPERATION, BATCH, EXPORT, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE)
 }
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from gateway.contract.exports import FileFormat
 from gateway.jobs.model import JobSummary
 from gateway.operations.response_cache import Freshness
 from gateway.upstream.field_selection import FieldSelection
@@ -23,6 +24,8 @@ class OperationCall(msgspec.Struct, frozen=True):
     selection: FieldSelection = msgspec.field(default_factory=FieldSelection)
     intent: str | None = None
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    #: of an export: what its file looks like
+    file: FileFormat | None = None
     idempotency_key: str | None = None
     #: `Prefer: respond-async`
     respond_async: bool = False
@@ -44,6 +47,8 @@ class OperationCall(msgspec.Struct, frozen=True):
     def fingerprint(self) -> bytes:
         """SHA-256 of what makes it this request and no other."""
         identity = [self.entity, self.action, self.params, self.selection.as_document()]
+        if self.file is not None:
+            identity.append(self.file)
         return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 

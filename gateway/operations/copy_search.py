@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -18,6 +19,7 @@ from gateway.errors import InvalidQuery, UnknownAction
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Kind
 from gateway.kinds.search_schema import search_call
 from gateway.kinds.spec import Entity
 from gateway.operations.call import Done, OperationCall
@@ -39,45 +41,60 @@ class CopySearch:
     async def search(self, caller: Caller, call: OperationCall) -> Done:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
         with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
-            resolved, _, query = await self._prepared(caller, call)
+            caller.require(Scope.READ)
+            resolved, _, query = await self._prepared(caller.organization_id, call)
             entry.kind = resolved.record.kind
-            async with self._database.tenant(caller.organization_id) as connection:
-                page = await self._context_store.search(connection, resolved.record.id, call.entity, query)
+            page = await self._found(resolved, call, query)
         result = msgspec.json.encode({"data": selected_records(page.data, call.selection), "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
         return Done(OperationResult(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The search as it would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""
-        _, params, query = await self._prepared(caller, call)
+        caller.require(Scope.READ)
+        _, params, query = await self._prepared(caller.organization_id, call)
         return [{"entity": call.entity, "action": SEARCH_ACTION, "params": {**params, "limit": query.limit}}]
 
+    async def page(self, organization_id: UUID, call: OperationCall) -> SearchPage:
+        """The page that the call's params ask for; raises UnknownAction and InvalidQuery."""
+        resolved, _, query = await self._prepared(organization_id, call)
+        return await self._found(resolved, call, query)
+
+    async def _found(self, resolved: ResolvedConnector, call: OperationCall, query: Query) -> SearchPage:
+        async with self._database.tenant(resolved.record.organization_id) as connection:
+            return await self._context_store.search(connection, resolved.record.id, call.entity, query)
+
     async def _prepared(
-        self, caller: Caller, call: OperationCall
+        self, organization_id: UUID, call: OperationCall
     ) -> tuple[ResolvedConnector, Mapping[str, Any], Query]:
         """The connector, the params under declared names, and the query that they are."""
-        resolved = await self._connectors.get(caller.organization_id, call.connector_id)
-        kind = resolved.connector.kind
-        if SEARCH_ACTION not in kind.actions_of(call.entity):
-            searchable = ", ".join(
-                sorted(name for name in kind.spec.entities if SEARCH_ACTION in kind.actions_of(name))
-            )
-            raise UnknownAction(f"{kind.name} {call.entity} has no {SEARCH_ACTION}; entities that have: {searchable}")
-        caller.require(Scope.READ)
+        resolved = await self._connectors.get(organization_id, call.connector_id)
+        params, query = prepared_search(resolved.connector.kind, call)
         if resolved.record.status is ConnectorStatus.DISABLED:
             resolved.require_active()
-        fields = search_fields(kind, call.entity)
-        search = kind.entity(call.entity).search
-        assert search is not None
-        example = search_call(call.entity, search)
-        selectable = _selectable(kind.entity(call.entity), fields)
-        ensure_declared(call.selection, f"{call.entity}.{SEARCH_ACTION}", selectable, example)
-        try:
-            params = with_declared_names(call.params, Names(fields, kind.spec.property_names), "/params")
-            return resolved, params, parse(params, fields, "/params")
-        except InvalidQuery as error:
-            error.extra["example"] = example
-            raise
+        return resolved, params, query
+
+
+def prepared_search(kind: Kind, call: OperationCall) -> tuple[Mapping[str, Any], Query]:
+    """The params of a search under declared names, and the query that they are.
+
+    Raises UnknownAction for an entity that is not searched, and InvalidQuery with an example. Pure.
+    """
+    if SEARCH_ACTION not in kind.actions_of(call.entity):
+        searchable = ", ".join(sorted(name for name in kind.spec.entities if SEARCH_ACTION in kind.actions_of(name)))
+        raise UnknownAction(f"{kind.name} {call.entity} has no {SEARCH_ACTION}; entities that have: {searchable}")
+    fields = search_fields(kind, call.entity)
+    search = kind.entity(call.entity).search
+    assert search is not None
+    example = search_call(call.entity, search)
+    selectable = _selectable(kind.entity(call.entity), fields)
+    ensure_declared(call.selection, f"{call.entity}.{SEARCH_ACTION}", selectable, example)
+    try:
+        params = with_declared_names(call.params, Names(fields, kind.spec.property_names), "/params")
+        return params, parse(params, fields, "/params")
+    except InvalidQuery as error:
+        error.extra["example"] = example
+        raise
 
 
 def _selectable(entity: Entity, searched: Iterable[str]) -> set[str]:

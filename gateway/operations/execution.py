@@ -265,6 +265,23 @@ class Execution:
             await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
         return await self._answered(prepared, accepted)
 
+    async def submit(self, new: NewJob, call: OperationCall) -> Accepted:
+        """A job whose result is a file, accepted under the call's key, once it has ended or the caller's wait is over.
+
+        Raises RateLimited and IdempotencyMismatch.
+        """
+        key = self._key(call)
+        await self._ensure_room(new, key)
+        accepted = await self._jobs.accept(new, key)
+        if accepted.is_mismatch:
+            raise _mismatch(call)
+        job: JobSummary = accepted.job
+        if accepted.is_new:
+            await self._wakeup.notify(job.id, job.attempt)
+        if call.wait and not call.respond_async and not job.is_done:
+            job = await self._waiters.done(job.organization_id, job.id, float(call.wait))
+        return Accepted(job, not accepted.is_new)
+
     async def _ensure_room(self, new: NewJob, key: IdempotencyKey | None) -> None:
         """Raise RateLimited where the organization has too many jobs queued; a key that was used needs no room."""
         try:

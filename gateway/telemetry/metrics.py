@@ -118,6 +118,8 @@ LEASES_LOST = Counter("gateway_leases_lost", "Jobs that were taken from this pro
 SCHEDULE_SLOTS = Counter("gateway_schedule_slots", "Slots of schedules that came: run or missed.", ("outcome",))
 SCHEDULE_LATENESS = Histogram("gateway_schedule_lateness_seconds", "From a slot of a schedule to its decision.")
 
+EXPORT_RECORDS = Counter("gateway_export_records", "Records collected into files.", ("format",))
+
 DOWNLOADS = Gauge("gateway_downloads_in_progress", "Files that are being sent to callers.")
 DOWNLOAD_BYTES = Counter("gateway_download_bytes", "Bytes of files sent to callers.")
 
@@ -140,6 +142,7 @@ ALL: Sequence[Counter | Histogram | Gauge] = (
     LEASES_LOST,
     SCHEDULE_SLOTS,
     SCHEDULE_LATENESS,
+    EXPORT_RECORDS,
     DOWNLOADS,
     DOWNLOAD_BYTES,
     BACKGROUND_FAILURES,

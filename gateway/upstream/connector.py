@@ -68,12 +68,24 @@ class UpstreamConnector:
         self, entity: str, action: str, params: Mapping[str, Any] | None = None
     ) -> AsyncIterator[OperationResult]:
         """Every page of a list, one request each, for as long as the caller goes on asking."""
-        call: PreparedCall | None = prepare(self.kind.operation(entity, action), params or {})
-        while call is not None:
+        operation = self.kind.operation(entity, action)
+        following: Mapping[str, Any] | None = prepare(operation, params or {}).params
+        while following is not None:
+            call = PreparedCall.of(operation, following)
             page = await self.session.call(call)
             yield page
             following = pagination.next_params(call.variant, call.params, page.meta)
-            call = None if following is None else PreparedCall.of(call.operation, following)
+
+    async def page(
+        self, operation: Operation, params: Mapping[str, Any]
+    ) -> tuple[OperationResult, Mapping[str, Any] | None]:
+        """A page of a list with params that were validated, and the params of the next page; None after the last.
+
+        Raises UpstreamRejected where the application does not give the rest.
+        """
+        call = PreparedCall.of(operation, params)
+        page = await self.session.call(call)
+        return page, pagination.next_params(call.variant, call.params, page.meta)
 
     @asynccontextmanager
     async def download(

@@ -6,6 +6,7 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.contract.answers import Answer
+from gateway.contract.exports import FileFormat
 from gateway.http.api.downloads import download
 from gateway.http.api.jobs import Text, accepted_response, chained
 from gateway.http.bodies import (
@@ -31,6 +32,12 @@ from gateway.upstream.field_selection import FieldSelection
 MAX_FIELDS = 500
 
 
+class OutputBody(Body):
+    """A file of all records of a list or search."""
+
+    file: FileFormat = Field(description="ndjson, or csv with `select_fields` as its columns", strict=False)
+
+
 class ExecuteBody(Body):
     """One operation: entity and action, and their params."""
 
@@ -51,6 +58,13 @@ class ExecuteBody(Body):
             "action": SEARCH_ACTION,
             "params": {"query": {"filter": {"eq": {"status": "open"}}, "sort": [{"updated_at": "desc"}]}, "limit": 10},
         },
+        "export": {
+            "entity": "tickets",
+            "action": "list",
+            "params": {"per_page": 100},
+            "select_fields": ["id", "subject", "status"],
+            "output": {"file": "csv"},
+        },
         "download": {"entity": "attachments", "action": "download", "params": {"attachment_id": 2}},
     }
 
@@ -62,6 +76,9 @@ class ExecuteBody(Body):
     skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")
     intent: Text | None = Field(None, description="why, for the audit log")
     labels: dict[Text, Text] | None = Field(None, max_length=50, description="labels of the job, should it become one")
+    output: OutputBody | None = Field(
+        None, description="of a list or search: a job collects all pages into a file, which is its result"
+    )
     dry_run: bool | None = Field(None, description="show the application's requests and send nothing")
 
 
@@ -74,9 +91,10 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     With `dry_run` nothing is sent, and `result` is the requests.
 
     With `Prefer: respond-async` the call becomes a job at once, with `Prefer: wait=N` after N seconds; bulk updates
-    are always jobs. `Idempotency-Key` makes a write safe to send again. `action: download` streams the file;
-    `action: context_store_search` searches the synchronized copy (`SearchParams`). Reading needs the scope `read`,
-    other operations `write`.
+    are always jobs. With `output` a job collects all pages of a list or search into a file, which is its result.
+    `Idempotency-Key` makes a write safe to send again. `action: download` streams the file; `action:
+    context_store_search` searches the synchronized copy (`SearchParams`). Reading needs the scope `read`, other
+    operations `write`.
     """
     body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
     preferences = preferences_of(request)
@@ -86,6 +104,9 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
         use_case = services.copy_search if body.action == SEARCH_ACTION else services.execution
         requests = await use_case.dry_run(request[CALLER], call)
         return Answer(result=requests, meta=None, dry_run=True)
+    if body.output is not None:
+        exported = await services.exports.start(request[CALLER], call)
+        return _answered(request, call, exported, {**preferences.applied})
     if body.action == SEARCH_ACTION:
         done = await services.copy_search.search(request[CALLER], call)
         return envelope(request, str(call.connector_id), done.answer, done.took_ms)
@@ -105,6 +126,7 @@ def _call(request: web.Request, body: ExecuteBody, preferences: Preferences) -> 
         selection=FieldSelection(body.select_fields, body.exclude_fields, body.skip_truncation is not False),
         intent=body.intent,
         labels=body.labels or {},
+        file=None if body.output is None else body.output.file,
         idempotency_key=idempotency_key(request),
         respond_async=preferences.respond_async,
         wait=preferences.wait,

@@ -31,6 +31,7 @@ from gateway.identity.tokens import hashed
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, url_of
 from gateway.jobs.store import JobFilter
+from gateway.jobs.tasks import EXPORT
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.upstream.responses import NO_HEADERS, NULL
 
@@ -232,7 +233,7 @@ async def result_response(
     if partial is not None:
         return await _partial(request, job, results.completed(partial, job, request.app[LINK_BASE]))
     head = results.completed(results.require_result(job, stored), job, request.app[LINK_BASE])
-    if job.action == DOWNLOAD:
+    if job.action == DOWNLOAD or job.task == EXPORT.name:
         return await stored_file(request, job, head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
     lines = services.jobs.lines(job, results.stored_parts(job, head))

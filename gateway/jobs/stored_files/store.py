@@ -62,7 +62,7 @@ class StoredFiles:
 
     async def save(self, organization_id: UUID, job_id: UUID, fence: int, file: File, progress: Progress) -> StoredFile:
         """Store the file for a job's run; raises UpstreamTooLarge, and whatever reading the file raises."""
-        self._check(file.size or 0)
+        self.require_size(file.size or 0)
         name = f"{organization_id}/{job_id}.{fence}"
         digest, size = hashlib.sha256(), 0
 
@@ -70,7 +70,7 @@ class StoredFiles:
             nonlocal size
             async for chunk in file:
                 size += len(chunk)
-                self._check(size)
+                self.require_size(size)
                 digest.update(chunk)
                 await progress.progress(size, file.size, f"{size} bytes stored")
                 yield chunk
@@ -79,7 +79,8 @@ class StoredFiles:
         headers = {header: file.headers[header] for header in _STORED_HEADERS if header in file.headers}
         return StoredFile(name, size, digest.hexdigest(), headers)
 
-    def _check(self, size: int) -> None:
+    def require_size(self, size: int) -> None:
+        """Raise UpstreamTooLarge for a file of that many bytes that is not stored."""
         if size > self._cap:
             raise UpstreamTooLarge(f"the file is larger than the {self._cap} bytes that are stored; stream it instead")
 

@@ -1,0 +1,3 @@
+-- Exports: the pages that a file was made of are deleted once their job has ended.
+
+CREATE INDEX jobs_exported ON jobs (finished_at) WHERE task = 'export' AND parts > 0 AND finished_at IS NOT NULL;

@@ -1,0 +1,1 @@
+"""Exports: all pages of a list or a search, collected into a stored file by a job."""

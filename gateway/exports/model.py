@@ -1,0 +1,43 @@
+"""An export: what is collected, and how far it came."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gateway.contract.exports import FileFormat
+
+
+class ExportParams(msgspec.Struct, frozen=True):
+    """The params of an export's job."""
+
+    file: FileFormat
+    #: those of the first page
+    params: dict[str, Any] = {}
+
+    def document(self) -> dict[str, Any]:
+        """As plain data; `msgspec.convert` is the way back."""
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return document
+
+
+class ExportState(msgspec.Struct, frozen=True):
+    """The checkpoint of an export: pages up to here are stored as parts of the job's result."""
+
+    #: the params of the next page; None after the last
+    following: Mapping[str, Any] | None
+    records: int = 0
+    #: bytes of the records
+    size: int = 0
+    parts: int = 0
+    #: columns of a CSV file that no selection names
+    columns: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any], first: Mapping[str, Any]) -> "ExportState":
+        """The state of an earlier attempt, or the beginning."""
+        return msgspec.convert(state["export"], cls) if "export" in state else cls(first)
+
+    def document(self) -> dict[str, Any]:
+        """As a job's state; `of` is the way back."""
+        return {"export": msgspec.to_builtins(self)}

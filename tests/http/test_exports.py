@@ -1,0 +1,140 @@
+"""Exports through the API: the file holds the application's records, exactly."""
+
+import asyncio
+import csv
+import io
+import json
+
+import pytest
+
+from workers.main import Worker
+
+LIST = {"entity": "tickets", "action": "list", "params": {"per_page": 10}}
+PARTS = "SELECT count(*) AS parts FROM job_results WHERE job_id = $1"
+
+
+@pytest.fixture(scope="module")
+async def worker(front):
+    stopping = asyncio.Event()
+    working = asyncio.create_task(Worker(front.services).until(stopping))
+    yield
+    stopping.set()
+    await working
+
+
+@pytest.fixture
+def exported(worker, api, support_desk):
+    """The job of an export that has ended, and its file."""
+
+    async def export(file, **members):
+        answer = await api.post(f"{support_desk.path}/execute", {**LIST, **members, "output": {"file": file}})
+        job = await api.ended_job(answer.document(202)["job"])
+        return job, await api.get(f"/api/v1/jobs/{job['id']}/result")
+
+    return export
+
+
+@pytest.fixture
+async def tickets(support_desk):
+    """All tickets, page by page."""
+    records, params = [], {"per_page": 100}
+    while params is not None:
+        page = await support_desk.execute("tickets", "list", params)
+        records += page["result"]
+        params = page["next"]
+    return records
+
+
+async def test_an_ndjson_file_holds_every_record_of_every_page(exported, tickets):
+    job, file = await exported("ndjson")
+
+    assert job["status"] == "succeeded", job
+    assert (job["entity"], job["action"], job["progress"]) == ("tickets", "list", len(tickets))
+    assert len(tickets) > 20
+    assert file.headers["Content-Type"] == "application/x-ndjson"
+    assert [json.loads(line) for line in file.body.splitlines()] == tickets
+
+
+async def test_a_csv_file_has_the_selected_fields_as_its_columns(exported, tickets):
+    _, file = await exported("csv", select_fields=["subject", "id", "via.channel"])
+
+    header, *rows = csv.reader(io.StringIO(file.body.decode(), newline=""))
+    assert header == ["subject", "id", "via.channel"]
+    assert [row[1] for row in rows] == [str(ticket["id"]) for ticket in tickets]
+
+
+async def test_a_csv_file_without_a_selection_has_every_field(exported, tickets):
+    _, file = await exported("csv")
+
+    [header, *rows] = csv.reader(io.StringIO(file.body.decode(), newline=""))
+    assert set(header) == {name for ticket in tickets for name in ticket}
+    assert len(rows) == len(tickets)
+
+
+async def test_the_file_is_read_in_ranges(exported, api):
+    job, whole = await exported("ndjson")
+
+    part = await api.get(f"/api/v1/jobs/{job['id']}/result", headers={"Range": "bytes=10-19"})
+
+    assert part.status == 206
+    assert part.body == whole.body[10:20]
+    assert whole.headers["Content-Disposition"] == 'attachment; filename="tickets.ndjson"'
+
+
+async def test_the_same_idempotency_key_is_the_same_job(exported, api, support_desk):
+    sent = {"json": {**LIST, "output": {"file": "csv"}}, "headers": {"Idempotency-Key": "once"}}
+    path = f"{support_desk.path}/execute"
+
+    first, second = await api.call("POST", path, **sent), await api.call("POST", path, **sent)
+    other = await api.call("POST", path, **{**sent, "json": {**LIST, "output": {"file": "ndjson"}}})
+
+    assert first.document(202)["job"]["id"] == second.document(202)["job"]["id"]
+    assert second.headers["Idempotency-Replayed"] == "true"
+    assert other.status == 422
+
+
+@pytest.mark.parametrize(
+    ("members", "code"),
+    [
+        ({"action": "get", "params": {"ticket_id": 1}}, "invalid_params"),
+        ({"params": {"sort_order": "up"}}, "invalid_params"),
+        ({"select_fields": ["subjekt"]}, "invalid_params"),
+        ({"output": {"file": "xlsx"}}, "invalid_params"),
+        ({"output": {"file": "csv", "sheet": 1}}, "invalid_params"),
+        ({"action": "lst"}, "unknown_action"),
+        ({"action": "context_store_search", "params": {"query": {"filter": {"eq": {"x": 1}}}}}, "invalid_query"),
+    ],
+)
+async def test_what_cannot_be_exported_is_refused_before_it_is_a_job(api, support_desk, members, code):
+    body = {**LIST, "output": {"file": "csv"}, **members}
+
+    problem = (await api.post(f"{support_desk.path}/execute", body)).document(422)
+
+    assert problem["code"] == code
+
+
+async def test_a_search_of_the_copy_is_exported_page_by_page(worker, api, support_desk, tickets):
+    job = (await api.post(f"{support_desk.path}/context-store/sync", {"entities": ["tickets"]})).document(202)["job"]
+    await api.ended_job(job)
+    search = {
+        "entity": "tickets",
+        "action": "context_store_search",
+        "params": {"query": {}, "limit": 7},
+        "output": {"file": "ndjson"},
+    }
+
+    job = await api.ended_job((await api.post(f"{support_desk.path}/execute", search)).document(202)["job"])
+
+    file = await api.get(f"/api/v1/jobs/{job['id']}/result")
+    assert {json.loads(line)["id"] for line in file.body.splitlines()} == {ticket["id"] for ticket in tickets}
+
+
+async def test_pages_are_deleted_once_the_file_is_stored(exported, front, api):
+    job, file = await exported("ndjson")
+
+    while await front.services.exports.delete_pages():
+        pass
+
+    async with front.services.database.system() as connection:
+        assert await connection.fetchval(PARTS, job["id"]) == 0
+    assert (await api.get(f"/api/v1/jobs/{job['id']}/result")).body == file.body
